@@ -37,12 +37,12 @@ def align(
     if not given.text and "" in (query, subject):
         refuse_empty()
     from swsearch.cli.output import ProgressReport, result_stream, say
+    from swsearch.engine.registry import Machine
     from swsearch.output_files import check_plot
     from swsearch.pairs import pair_report
     from swsearch.pairs.aligner import PairAligner
     from swsearch.pairs.pair_alignment import CIGAR_CELLS, cost_set, mode_scoring
     from swsearch.pairs.pair_matrices import check_matrix_size, score_matrix, write_matrix, write_plot
-    from swsearch.threads import threads_to_use
 
     pair_report.check_format(given.format)
     _refuse_contradictions(given, has_subject=subject is not None)
@@ -61,9 +61,8 @@ def align(
         scoring,
         free_ends=given.free_ends,
         path=cigar,
-        engine="reference" if given.serial else given.engine,
+        machine=Machine("reference" if given.serial else given.engine, given.threads),
         kernel=given.kernel,
-        n_threads=threads_to_use(given.threads),
     )
     sizes = [len(first) * len(second) for first, second in pairs]
     n_large = sum(size > CIGAR_CELLS for size in sizes)

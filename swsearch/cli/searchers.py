@@ -7,6 +7,7 @@ import functools
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from swsearch.cli.options import Arguments, device_list
@@ -130,18 +131,17 @@ def _open_separate(
 
     searcher = None
     with contextlib.suppress(SwSearchError):
+        of_worker = Machine("cuda", bound=not arguments.no_bound, partition_residues=arguments.partition_residues)
         searcher = ClusterSearcher(
             database,
             arguments.asked,
             processes,
-            Machine("cuda", bound=not arguments.no_bound, partition_residues=arguments.partition_residues),
+            of_worker,
+            own=replace(of_worker, threads=arguments.threads),
             slices="no",
-            threads=arguments.threads,
-            engine_name="cuda",
-            is_scored_here=True,
             notify=functools.partial(say, quiet=arguments.quiet),
-            when_answered=processes.end,  # the run searches once
         )
+        searcher.when_answered = processes.end  # the run searches once
     if searcher is not None and searcher.is_kept:
         yield searcher
         return

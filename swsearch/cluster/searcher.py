@@ -59,26 +59,23 @@ class ClusterSearcher(PlannedSearch):
         An open connection; the caller closes it.
     machine : Machine
         What every worker uses; its partitions are those of this process too.
+    own : Machine, optional
+        What this process uses, if it has the subjects as well, for checks of the statistics. The record of the run then
+        names its engine.
     slices : str
         ``no``: each worker holds the whole database. ``yes``: each holds some slices of it. ``auto``: slices, if the
         database has several and does not fit the memory of the smallest worker.
-    threads : int, optional
-        Of this process.
-    engine_name : str
-        The name of the engine in the record of the run.
-    is_scored_here : bool
-        Whether this process has the subjects as well, for checks of the statistics.
     deadline_seconds : float
         Shortest time after which a worker that does not answer counts as silent.
     notify : callable
         Called with messages for the user about workers and the scheduler.
-    when_answered : callable
-        Called when all results of a search are there, before the last are returned; possibly more than once.
 
     Attributes
     ----------
     observe_batch : callable or None
         As for :class:`swsearch.search.searcher.Searcher`.
+    when_answered : callable
+        Called when all results of a search are there, before the last are returned; possibly more than once.
     works_in_background : bool
         Whether the workers' engines work in the background.
     is_kept : bool
@@ -99,23 +96,20 @@ class ClusterSearcher(PlannedSearch):
         connection: Connection,
         machine: Machine,
         *,
+        own: Machine | None = None,
         slices: str = "auto",
-        threads: int | None = None,
-        engine_name: str = "cluster",
-        is_scored_here: bool = False,
         deadline_seconds: float = DEADLINE_SECONDS,
         notify: Callable[[str], None] = lambda _: None,
-        when_answered: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(
             database,
             options,
-            machine=replace(machine, threads=threads),
-            is_scored_here=is_scored_here,
+            machine=own or replace(machine, threads=None),
+            is_scored_here=own is not None,
         )
         self.observe_batch: BatchObserver | None = None
-        self._engine_name = engine_name
-        self._when_answered = when_answered
+        self.when_answered: Callable[[], None] = lambda: None
+        self._engine_name = "cluster" if own is None else own.engine
         self._machine = machine
         self._dispatcher = Dispatcher(
             connection,
@@ -159,7 +153,7 @@ class ClusterSearcher(PlannedSearch):
 
     @property
     def engine_name(self) -> str:
-        """The given name: workers may have different engines, and all give the same hits."""
+        """``cluster``, or that of this process: workers may have different engines, and all give the same hits."""
         return self._engine_name
 
     def forecast(self, n_cells: int, queries: Sequence[SequenceRecord] = ()) -> Forecast | None:
@@ -196,7 +190,7 @@ class ClusterSearcher(PlannedSearch):
         def merge(parts: Sequence[QueryResult]) -> QueryResult:
             return merge_results(parts, self.limits) if self.is_sliced else parts[0]
 
-        return self._dispatcher.search(queries, progress, merge, self._when_answered)
+        return self._dispatcher.search(queries, progress, merge, self.when_answered)
 
     def _observed(
         self, queries: Iterable[SequenceRecord], progress: Progress | None, observe: BatchObserver

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from swsearch.engine.cpu.pairs import SHORT_LETTERS, CpuPairs
 from swsearch.engine.pair_arrays import PairBackend
 from swsearch.engine.reference_pairs import ReferencePairs
+from swsearch.engine.registry import ENGINES, Machine
 from swsearch.errors import EngineUnavailable, InputError
 from swsearch.pairs.pair_alignment import (
     CIGAR_CELLS,
@@ -24,13 +25,11 @@ from swsearch.pairs.pair_alignment import (
     free_ends_of_mode,
     mode_scoring,
 )
-from swsearch.threads import check_threads
 from swsearch.typing import Closeable
 
 if TYPE_CHECKING:
     from swsearch.engine.cuda.runtime.device import Device
 
-ENGINES: Final = ("auto", "cuda", "cpu", "reference")
 PAIR_KERNELS: Final = ("diamond", "wavefront")
 BATCH_PAIRS: Final = 16_384
 BATCH_CELLS: Final = 8_000_000_000
@@ -39,6 +38,8 @@ GPU_BATCH_CELLS: Final = 4_000_000_000
 """Smallest number of cells of a batch for which ``auto`` opens a GPU; the CPU finishes smaller ones before it opens."""
 GPU_PAIR_CELLS: Final = 10_000_000_000
 """Smallest number of cells of a pair for which ``auto`` opens a GPU, which takes about a second with its kernel."""
+ONE_THREAD: Final = Machine(threads=1)
+"""The machine of a caller that names none: its thread may be one of several."""
 
 
 class PairAligner(Closeable):
@@ -50,16 +51,12 @@ class PairAligner(Closeable):
         As for :func:`swsearch.pairs.pair_alignment.align_pair`.
     path : bool, optional
         Whether alignments are computed; by default, for pairs of up to 25 million cells.
-    engine : str
-        ``auto``, ``cuda``, ``cpu``, or ``reference``, which computes complete matrices in NumPy.
+    machine : Machine
+        Its threads, by default one, and its engine: ``reference`` computes complete matrices in NumPy.
     kernel : str
         ``diamond``, or ``wavefront``, which computes scores of global alignments with linear gap costs on a GPU.
-    n_threads, batch_pairs : int
-        Threads, and the largest number of short pairs in a batch.
     open_device : callable, optional
         Opens the GPU; by default the first one.
-    gpu_batch_cells, gpu_pair_cells : int
-        Smallest numbers of cells of a batch, and of one pair, for which ``auto`` uses a GPU.
 
     Raises
     ------
@@ -76,39 +73,31 @@ class PairAligner(Closeable):
         *,
         free_ends: str | None = None,
         path: bool | None = None,
-        engine: str = "auto",
+        machine: Machine = ONE_THREAD,
         kernel: str = "diamond",
-        n_threads: int = 1,
         open_device: Callable[[], Device] | None = None,
-        batch_pairs: int = BATCH_PAIRS,
-        gpu_batch_cells: int = GPU_BATCH_CELLS,
-        gpu_pair_cells: int = GPU_PAIR_CELLS,
     ) -> None:
-        if engine not in ENGINES:
-            raise InputError(f"--engine {engine!r}: choose {', '.join(ENGINES)}")
+        if machine.engine not in ENGINES:
+            raise InputError(f"--engine {machine.engine!r}: choose {', '.join(ENGINES)}")
         if kernel not in PAIR_KERNELS:
             raise InputError(f"--kernel {kernel!r}: choose {' or '.join(PAIR_KERNELS)}")
-        check_threads(n_threads)
         self.mode = mode
         self.scoring = mode_scoring(mode, scoring)
         self._any_end_is_free = bool(free_ends_of_mode(mode, free_ends))
         self.free_ends = free_ends
         self.path = path
-        self.engine = engine
+        self.engine = machine.engine
         self.kernel = kernel
-        self.n_threads = n_threads
+        self.n_threads = machine.n_threads
         self._given = scoring
-        self._gpu_batch_cells = gpu_batch_cells
-        self._gpu_pair_cells = gpu_pair_cells
-        self._batch_pairs = batch_pairs
         if kernel == "wavefront":
             self._check_wavefront()
         self._open_device = first_gpu if open_device is None else open_device
         self._device: Device | None = None
         self._on_gpu: dict[str, PairBackend] = {}
         self._without_gpu = False
-        self._on_host: PairBackend = ReferencePairs() if engine == "reference" else CpuPairs(n_threads)
-        if kernel == "wavefront" or engine == "cuda":
+        self._on_host: PairBackend = ReferencePairs() if self.engine == "reference" else CpuPairs(self.n_threads)
+        if kernel == "wavefront" or self.engine == "cuda":
             self._shared_device()
 
     @property
@@ -137,7 +126,7 @@ class PairAligner(Closeable):
                 batch, cells = [], 0
                 yield self._align_alone(pair, progress)
                 continue
-            if batch and (len(batch) == self._batch_pairs or cells + size > BATCH_CELLS):
+            if batch and (len(batch) == BATCH_PAIRS or cells + size > BATCH_CELLS):
                 yield from self._align_batch(batch, cells, progress)
                 batch, cells = [], 0
             batch.append(pair)
@@ -163,7 +152,7 @@ class PairAligner(Closeable):
     def _align_batch(
         self, pairs: list[Pair], cells: int, progress: Callable[[int], None] | None
     ) -> list[PairAlignment]:
-        backend = self._gpu_backend("short") if self._takes_gpu(cells, self._gpu_batch_cells) else self._on_host
+        backend = self._gpu_backend("short") if self._takes_gpu(cells, GPU_BATCH_CELLS) else self._on_host
         return self._aligned(pairs, backend, self.path is not False, progress)
 
     def _align_alone(self, pair: Pair, progress: Callable[[int], None] | None) -> PairAlignment:
@@ -172,7 +161,7 @@ class PairAligner(Closeable):
             return self._aligned([pair], self._gpu_backend("wavefront"), False, progress)[0]
         path = self.path is not False if self.engine == "reference" else self.path
         path = cells <= CIGAR_CELLS if path is None else path
-        if self._takes_gpu(cells, self._gpu_pair_cells):
+        if self._takes_gpu(cells, GPU_PAIR_CELLS):
             from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
 
             try:

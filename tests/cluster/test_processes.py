@@ -217,10 +217,8 @@ def test_queries_are_observed_in_their_order_while_workers_search(
     answered: list[int] = []
     results: list[object] = []
     with open_database(small / "db") as database, WorkerProcesses(2, 1) as workers:
-        searcher = ClusterSearcher(
-            database, OPTIONS, workers, Machine("cpu"), slices="no", is_scored_here=True,
-            when_answered=lambda: answered.append(len(results)),
-        )  # fmt: skip
+        searcher = ClusterSearcher(database, OPTIONS, workers, Machine("cpu"), own=Machine("cpu"), slices="no")
+        searcher.when_answered = lambda: answered.append(len(results))
         searcher.observe_batch = lambda batch: observed.extend(query.header for query, _ in batch)
         results.extend(found(searcher, queries))
     assert results == expected

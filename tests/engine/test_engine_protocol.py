@@ -150,6 +150,13 @@ def _borders() -> Case:
     return profiles, Partition.pack(subjects)
 
 
+def _beyond_16_bits() -> Case:
+    """Matches of 127: 17 exceed 11 bits, and from 258 on a sum of scores may exceed 16 bits."""
+    subjects = [np.zeros(length, np.uint8) for length in (16, 17, 257, 258, 259)]
+    scheme = ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))
+    return [sequence_profile(subjects[-1], scheme)], Partition.pack(subjects)
+
+
 GAPS = ((0, 1), (0, 6), (5, 0), (11, 1), (126, 1), (127, 1), (254, 2), (16383, 0), (16383, 16383))
 
 CASES: dict[str, Callable[[], Case]] = {
@@ -165,20 +172,8 @@ CASES: dict[str, Callable[[], Case]] = {
     "chosen_subjects": _chosen_subjects,
     "two_gap_costs": _two_gap_costs,
     "borders": _borders,
-    **{
-        f"gap_{opening}_{extend}": _gaps(GapPenalty(opening, extend))
-        for opening, extend in (
-            (0, 1),
-            (0, 6),
-            (5, 0),
-            (11, 1),
-            (126, 1),
-            (127, 1),
-            (254, 2),
-            (16383, 0),
-            (16383, 16383),
-        )
-    },
+    "beyond_16_bits": _beyond_16_bits,
+    **{f"gap_{opening}_{extend}": _gaps(GapPenalty(opening, extend)) for opening, extend in GAPS},
 }
 
 

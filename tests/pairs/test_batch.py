@@ -13,6 +13,7 @@ import pytest
 from swsearch.engine.cpu.pairs import SHORT_LETTERS, CpuPairs, cigars, usable_instruction_sets
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, Sequences
 from swsearch.engine.reference_pairs import MAX_CELLS, ReferencePairs
+from swsearch.engine.registry import Machine
 from swsearch.errors import InputError
 from swsearch.pairs.aligner import PairAligner
 from swsearch.pairs.pair_alignment import COST_SETS, MODES, align_pair, align_pairs, scheme_scoring
@@ -103,12 +104,13 @@ def test_every_instruction_set_and_thread_count_gives_the_same_batch(instruction
             np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
 
 
-def test_pairs_keep_their_order_whatever_backend_takes_them():
+def test_pairs_keep_their_order_whatever_backend_takes_them(monkeypatch):
     """Long pairs and empty ones lie between short ones; batches are small. Expected values: align_pair."""
     pairs = drawn_pairs(3, "abc", None, 10)
     pairs.insert(2, (PairSequence("long", "ab" * SHORT_LETTERS), PairSequence("long", "abc")))
     pairs.insert(7, (PairSequence("empty", ""), PairSequence("empty", "abc")))
-    with PairAligner("edit", n_threads=2, batch_pairs=3) as chosen:
+    monkeypatch.setattr("swsearch.pairs.aligner.BATCH_PAIRS", 3)
+    with PairAligner("edit", machine=Machine(threads=2)) as chosen:
         found = list(chosen.align(iter(pairs)))
     assert [(one.query.letters, one.subject.letters) for one in found] == [(a.letters, b.letters) for a, b in pairs]
     for one, pair in zip(found, pairs, strict=True):

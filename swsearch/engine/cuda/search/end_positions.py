@@ -141,7 +141,7 @@ class EndFinder:
                 address(residues), address(starts), address(lengths), address(listed), address(counters),
                 n, int(subjects.lengths[-1]), address(best), address(counters, 4),
             ),
-            route=route, stream=Stream.ENDS, name="ends", ends=(address(wanted), address(positions)),
+            route=route, stream=Stream.ENDS, name="ends", further=(address(wanted), address(positions)),
         ).start()  # fmt: skip
         found_best, found = np.empty(n, np.int32), np.empty(n, np.uint64)
         device.download(found_best, best, Stream.ENDS)

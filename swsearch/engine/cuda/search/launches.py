@@ -147,15 +147,13 @@ class IntraTaskLauncher:
 
     def concurrent_windows(self, profile: QueryProfile, route: ListedRoute) -> int:
         """Maximum number of windows that the device scores at a time."""
-        return max(slots for _, slots in self._choices(profile, route, "score_windows", alone=False))
+        return max(slots for _, slots in self._choices(profile, route, alone=False))
 
     def all_strips_at_once(self, profile: QueryProfile, tile: Tile) -> bool:
         """Whether a team has a warp per strip of a window, so that it can extend windows (``checkpoints.cuh``)."""
         return tile.strips(profile.length) <= block_strips(tile, self.device.facts.shared_bytes, "score_windows")
 
-    def _choices(
-        self, profile: QueryProfile, route: ListedRoute, entry: IntraTaskEntry, *, alone: bool
-    ) -> list[tuple[IntraTaskTeams, int]]:
+    def _choices(self, profile: QueryProfile, route: ListedRoute, *, alone: bool) -> list[tuple[IntraTaskTeams, int]]:
         """Possible blocks, each with the number of subjects that the device then scores at a time."""
         facts, tile = self.device.facts, route.tile
         strips = tile.strips(profile.length)
@@ -163,21 +161,21 @@ class IntraTaskLauncher:
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = []
-            for teams in intra_task_teams(tile, strips, facts.shared_bytes, alone=alone, entry=entry):
+            for teams in intra_task_teams(tile, strips, facts.shared_bytes, alone=alone, entry=route.entry):
                 spec = replace(route.kernel, threads=teams.warps * WARP)
                 blocks = facts.multiprocessors * self.device.resident_blocks(spec, tile.intra_task_bytes(teams.strips))
                 found.append((teams, blocks * teams.teams))
         return found
 
     def _choose(
-        self, profile: QueryProfile, route: ListedRoute, entry: IntraTaskEntry, n_listed: int, *, alone: bool
+        self, profile: QueryProfile, route: ListedRoute, n_listed: int, *, alone: bool
     ) -> tuple[IntraTaskTeams, int, KernelSpec]:
         """The block for a list, the number of subjects that the device then scores at a time, and the kernel."""
         key = (route.kernel, route.tile.strips(profile.length), alone, n_listed)
         found = self._chosen.get(key)
         if found is None:
-            choices = self._choices(profile, route, entry, alone=alone)
-            teams, at_a_time = choose_teams(choices, n_listed, self.device.facts.multiprocessors, entry)
+            choices = self._choices(profile, route, alone=alone)
+            teams, at_a_time = choose_teams(choices, n_listed, self.device.facts.multiprocessors, route.entry)
             if len(self._chosen) == KNOWN_LISTS:
                 self._chosen.clear()
             spec = replace(route.kernel, threads=teams.warps * WARP)
@@ -193,28 +191,25 @@ class IntraTaskLauncher:
         route: ListedRoute,
         stream: Stream,
         name: str,
-        checkpoints: tuple[int, ...] | None = None,
-        ends: tuple[int, int] | None = None,
+        further: tuple[int, ...] = (),
     ) -> IntraTaskLaunch:
         """A launch that scores the listed subjects.
 
         ``on_device`` is packed in the tile of ``route``, whose kernel may have blocks of any number of warps.
         The next plan of the same ``name`` reuses its scratch buffers.
-        With the addresses of ``Checkpoints`` (``checkpoints.cuh``), the subjects are windows; ``ends`` has the
-        addresses of known scores and of their ends. Raises :class:`OutOfDeviceMemory`.
+        ``further`` are addresses that the kernel of ``route`` needs besides: for windows, the members of
+        ``Checkpoints`` (``checkpoints.cuh``); for ends, known scores and their ends. Raises :class:`OutOfDeviceMemory`.
         """
         device, tile = self.device, route.tile
         strips = tile.strips(profile.length)
-        entry: IntraTaskEntry = (
-            "score_windows" if checkpoints is not None else "intra_task" if ends is None else "end_positions"
-        )
-        alone = checkpoints is None and not suits_teams(listed.n_listed, device.facts.multiprocessors)
-        chosen, at_a_time, spec = self._choose(profile, route, entry, listed.n_listed, alone=alone)
+        are_windows = route.entry == "score_windows"
+        alone = not are_windows and not suits_teams(listed.n_listed, device.facts.multiprocessors)
+        chosen, at_a_time, spec = self._choose(profile, route, listed.n_listed, alone=alone)
         grid = min(-(-listed.n_listed // chosen.teams), at_a_time // chosen.teams)
         stride = -(-listed.longest // 16) * 16
         edge = None
         if strips > 1:
-            stretches = 1 if checkpoints is None else WINDOW_STRETCHES
+            stretches = WINDOW_STRETCHES if are_windows else 1
             edge_bytes = chosen.teams * stretches * stride * tile.boundary_words * 4
             grid = max(1, min(grid, EDGE_BYTES // edge_bytes))
             edge = self._scratch.buffer(f"edge {name}", grid * edge_bytes)
@@ -234,8 +229,8 @@ class IntraTaskLauncher:
             scores=listed.scores,
             work_counter=listed.counter,
         )  # fmt: skip
-        if checkpoints is not None:
-            parameters = packed(WINDOWS, windows=parameters, checkpoints=checkpoints)
-        elif ends is not None:
-            parameters = packed(ENDS, list=parameters, wanted=ends)
+        if are_windows:
+            parameters = packed(WINDOWS, windows=parameters, checkpoints=further)
+        elif route.entry == "end_positions":
+            parameters = packed(ENDS, list=parameters, wanted=further)
         return IntraTaskLaunch(device, spec, grid, tile.intra_task_bytes(chosen.strips), parameters, stream)

@@ -341,7 +341,7 @@ class VerifiedWindowsRun:
         self._launch = self._of.launcher.plan(
             self._profile, self._on_device, listed,
             route=self._route, stream=Stream.COMPUTE, name=f"windows {self._name}",
-            checkpoints=(
+            further=(
                 before, self._at_warmup, n_columns, self._states,
                 address(self._results, reached_at) if self._extends else 0, self._agreed,
             ),

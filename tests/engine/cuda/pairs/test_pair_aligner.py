@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory
+from swsearch.engine.registry import Machine
 from swsearch.errors import EngineError, EngineUnavailable, InputError
 from swsearch.pairs.aligner import PairAligner
 from swsearch.pairs.pair_alignment import COST_SETS, PairScoring, align_pair, scheme_scoring
@@ -36,7 +37,7 @@ def no_device() -> Device:
 
 def test_batches_go_to_the_gpu_that_is_asked_for(emulated: MakeDevice) -> None:
     device = emulated()
-    with PairAligner("local", SW2023, engine="cuda", open_device=lambda: device) as chosen:
+    with PairAligner("local", SW2023, machine=Machine("cuda"), open_device=lambda: device) as chosen:
         found = list(chosen.align(some_pairs()))
     assert [entry for entry, _ in device.launches] == ["short_pairs"]
     assert device.used_bytes == 0
@@ -46,35 +47,40 @@ def test_batches_go_to_the_gpu_that_is_asked_for(emulated: MakeDevice) -> None:
 
 
 @pytest.mark.parametrize("cells", [1, 10**9])
-def test_auto_takes_a_gpu_for_large_batches(emulated: MakeDevice, cells: int) -> None:
+def test_auto_takes_a_gpu_for_large_batches(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
+    monkeypatch.setattr("swsearch.pairs.aligner.GPU_BATCH_CELLS", cells)
     device = emulated()
-    with PairAligner("edit", open_device=lambda: device, gpu_batch_cells=cells) as chosen:
+    with PairAligner("edit", open_device=lambda: device) as chosen:
         found = [one.score for one in chosen.align(some_pairs())]
     assert found == [align_pair(*pair, "edit").score for pair in some_pairs()]
     assert len(device.launches) == (1 if cells == 1 else 0)
 
 
-def test_a_pair_beyond_the_gpus_memory_goes_to_the_cpu_unless_the_gpu_is_asked_for(emulated: MakeDevice) -> None:
+def test_a_pair_beyond_the_gpus_memory_goes_to_the_cpu_unless_the_gpu_is_asked_for(
+    emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("swsearch.pairs.aligner.GPU_PAIR_CELLS", 1)
     rng = np.random.default_rng(2)
     pair = tuple(PairSequence(f"s{n}", "".join(rng.choice(list("ACGT"), n))) for n in (2100, 2200))
     reported: list[int] = []
-    small = {"open_device": lambda: emulated(memory_bytes=5000), "gpu_pair_cells": 1}
+    small = {"open_device": lambda: emulated(memory_bytes=5000)}
     with PairAligner("local", SW2023, **small) as chosen:
         (found,) = chosen.align([pair], reported.append)
     wanted = align_pair(*pair, "local", SW2023)
     assert (found.score, found.cigar) == (wanted.score, wanted.cigar)
     assert sum(reported) <= 2100 * 2200  # no cell is counted twice
     with (
-        PairAligner("local", SW2023, engine="cuda", open_device=lambda: emulated(memory_bytes=5000)) as chosen,
+        PairAligner("local", SW2023, machine=Machine("cuda"), **small) as chosen,
         pytest.raises(OutOfDeviceMemory, match=r"no room for 2,100 against 2,200 letters; choose --engine cpu"),
     ):
         list(chosen.align([pair]))
 
 
-def test_auto_goes_on_without_a_gpu_and_cuda_does_not() -> None:
-    with PairAligner("edit", open_device=no_device, gpu_batch_cells=1) as chosen:
+def test_auto_goes_on_without_a_gpu_and_cuda_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("swsearch.pairs.aligner.GPU_BATCH_CELLS", 1)
+    with PairAligner("edit", open_device=no_device) as chosen:
         assert len(list(chosen.align(some_pairs()))) == 3
-    for options in ({"engine": "cuda"}, {"kernel": "wavefront"}):
+    for options in ({"machine": Machine("cuda")}, {"kernel": "wavefront"}):
         with pytest.raises(EngineUnavailable, match="there is none in this test"):
             PairAligner("edit", open_device=no_device, **options)
 
