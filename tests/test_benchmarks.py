@@ -67,31 +67,16 @@ def test_a_result_names_the_gpu_and_its_driver(monkeypatch):
     assert found["driver"].startswith("CUDA ")
 
 
-def test_the_rates_in_the_readme_are_those_of_results():
-    """Source: the results of the H200."""
-    results = SCRIPTS[0].parent / "results"
-    readme = (SCRIPTS[0].parents[1] / "README.md").read_text()
-    (sentence,) = re.findall(r"On an H200, .*?`make peers`", readme, re.DOTALL)
-    ours = json.loads((results / "cuda-h200.json").read_text())
-    peer = json.loads((results / "cudasw4-h200.json").read_text())
-    lengths = [query["lengths"][0] for query in ours["single-all"]["queries"]]
-    assert f"{len(lengths)} queries of {min(lengths)} to {max(lengths):,} residues" in sentence
-    rates = [ours["single-all"], peer, ours["single-floors"]]
-    expected = [max(lengths), ours["subjects"], *(one["gcups_geometric_mean"] for one in rates)]
-    assert re.findall(r"\d+,\d+", sentence) == [f"{value:,.0f}" for value in expected]
-
-
-def test_the_table_of_the_readme_is_that_of_results():
-    """Source: the results of iterated searches; each row has what was found in one round and in three, and seconds."""
-    results = SCRIPTS[0].parent / "results"
-    readme = (SCRIPTS[0].parents[1] / "README.md").read_text()
-    found = json.loads((results / "iterations.json").read_text())["tools"]
-    timed = json.loads((results / "iterations-hhblits-jackhmmer.json").read_text())["tools"]
-    for name in ("swsearch", "psiblast", "MMseqs2", "jackhmmer", "hhblits"):
-        key = {"MMseqs2": "mmseqs"}.get(name, name)
-        cells = [f"{found[key]['rounds'][number]['coverage']['1.0']:.3f}" for number in ("1", "3")]
-        cells.append(str(timed[key]["cpu_seconds"]) if key in timed else "not measured")
-        assert re.search(rf"^\| {name}[^|]* \| {re.escape(' | '.join(cells))} \|$", readme, re.MULTILINE), name
+def test_the_figures_of_the_page_and_of_the_readme_are_those_of_results(monkeypatch):
+    """Source: the results; ``docs/site/performance.py`` writes both."""
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "site"))
+    texts = importlib.import_module("performance").repository_texts()
+    assert [path.name for path in texts] == ["how-good-how-fast.md", "README.md"]
+    for path, text in texts.items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name}: run docs/site/performance.py"
+    found = json.loads((ROOT / "benchmarks" / "results" / "iterations.json").read_text())["tools"]
+    shown = f"{found['swsearch']['rounds']['3']['coverage']['1.0']:.1%}"
+    assert all(f"| {shown} |" in text for text in texts.values())
 
 
 def test_the_counted_loop_is_the_inner_one(monkeypatch):
