@@ -374,7 +374,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "top", int, CHOICE, (*REPORTS, "msa"), 100,
         otherwise={"report": None, "msa": FAMILY_TOP, "allpairs": EVERY_SUBJECT, "cluster": EVERY_SUBJECT, "rbh": 1},
         short="-k", label="Hits to report",
-        range=Range(1, EVERY_SUBJECT, f"a number of subjects, 1 to {EVERY_SUBJECT:,}, or all"),
+        range=Range(1, EVERY_SUBJECT, f"a number of subjects, 1 to {EVERY_SUBJECT:,}, or all (0)"),
         words={"all": EVERY_SUBJECT, "0": EVERY_SUBJECT}, minimum=1,
         help="Maximum number of subjects for each query, or all.",
     ),

@@ -80,11 +80,16 @@ class _NumberOrWord(_WholeNumbers):  # type: ignore[misc]
 
     def __init__(self, row: Option) -> None:
         super().__init__(min=row.minimum, max=row.maximum)
-        self._words = row.words
+        self._row = row
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """The number that is given or that a word means."""
-        return self._words.get(str(value)) or super().convert(value, param, ctx)
+        try:
+            return super().convert(self._row.words.get(str(value), value), param, ctx)
+        except typer.BadParameter as problem:
+            if self._row.range is None:
+                raise
+            raise typer.BadParameter(f"{value}: choose {self._row.range.says}", ctx, param) from problem
 
 
 def _read(registry: FileRegistry, _option: str, name: str) -> None:

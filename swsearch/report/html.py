@@ -290,10 +290,12 @@ class HtmlReport(Report):
 
     name = "html"
 
+    def __init__(self) -> None:
+        link_table()  # refuses a file of links that cannot be used, before the search
+
     def begin(self, context: ReportContext, stream: TextIO) -> None:
         """Write the page up to the first query."""
         super().begin(context, stream)
-        link_table()  # refuses a file of links that cannot be used before anything is written
         stream.writelines(_opening(context.run))
 
     def write(self, query: QueryResult) -> None:

@@ -147,6 +147,16 @@ def test_m8_is_a_name_of_blast6(swsearch, few_proteins_db):
 # --- what was left out ---
 
 
+@pytest.mark.parametrize("number", ["-3", "many"])
+def test_the_number_of_a_list_is_refused_with_its_range(swsearch, few_proteins_db, number):
+    """Zero and all are the same list."""
+    outcome = swsearch("query", QUERIES, few_proteins_db, "--top", number)
+    assert outcome.code == 2
+    assert f"{number}: choose a number of subjects, 1 to 2,147,483,647, or all (0); see" in outcome.error
+    lists = [swsearch("query", QUERIES, few_proteins_db, "--store", "none", "--top", top).out for top in ("0", "all")]
+    assert lists[0] == lists[1] != ""
+
+
 def test_a_list_that_is_cut_says_so_in_every_format(swsearch, few_proteins_db):
     """The number left out is that of the same search with ``--top all``, in scores without composition."""
     query = ["query", QUERIES, few_proteins_db, "--composition", "none"]

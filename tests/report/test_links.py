@@ -3,6 +3,7 @@
 import pytest
 
 from swsearch.errors import InputError
+from swsearch.report.formats import new_report
 from swsearch.report.links import LINKS_VARIABLE, links_of
 
 NCBI = "https://www.ncbi.nlm.nih.gov"
@@ -77,3 +78,5 @@ def test_a_file_that_cannot_be_used_is_refused(tmp_path, monkeypatch, content, p
     monkeypatch.setenv(LINKS_VARIABLE, str(path))
     with pytest.raises(InputError, match=problem.replace("(", "\\(")):
         links_of("x")
+    with pytest.raises(InputError, match=problem.replace("(", "\\(")):
+        new_report("html")  # before anything is searched

@@ -444,9 +444,9 @@ def subject(request: Request, reference: str, number: Number, rank: Number) -> H
 def scores(request: Request, reference: str, number: Number) -> HTMLResponse:
     """The figure of the scores."""
     service, run = service_of(request), PageSearches(request).run(reference)
-    n_passed = service.store.views.subject(run.id, number - 1, 0).n_passed
-    figure = score_figure(*service.store.views.subject_scores(run.id, number - 1), listed_of(run.info, n_passed))
-    return _figure_page(request, reference, number, figure, "This run has no bit scores.")
+    found = service.store.views.subject(run.id, number - 1, 0)
+    figure = score_figure(*service.store.views.subject_scores(run.id, number - 1), listed_of(run.info, found.n_passed))
+    return _figure_page(request, reference, found, figure, "This run has no bit scores.")
 
 
 @router.get(f"{_QUERY}/coverage")
@@ -454,9 +454,9 @@ def coverage(request: Request, reference: str, number: Number) -> HTMLResponse:
     """The figure of the coverage."""
     service, run = service_of(request), PageSearches(request).run(reference)
     starts, ends = service.store.views.query_places(run.id, number - 1)
-    length = service.store.views.subject(run.id, number - 1, 0).length
-    figure = coverage_figure(starts, ends, length) if len(starts) else None
-    return _figure_page(request, reference, number, figure, "There are no alignments.")
+    found = service.store.views.subject(run.id, number - 1, 0)
+    figure = coverage_figure(starts, ends, found.length) if len(starts) else None
+    return _figure_page(request, reference, found, figure, "There are no alignments.")
 
 
 @router.get(f"{_QUERY}/organisms")
@@ -464,7 +464,9 @@ def organism_table(request: Request, reference: str, number: Number) -> HTMLResp
     """The organisms of the subjects: a tree if the database has a taxonomy, otherwise a list."""
     service, run = service_of(request), PageSearches(request).run(reference)
     subjects = service.store.views.subjects(run.id, number - 1)
-    values: dict[str, Any] = {"base": _query_address(reference, number), "is_part": is_part(request)}
+    query_name = service.store.views.subject(run.id, number - 1, 0).header
+    base = _query_address(reference, number)
+    values: dict[str, Any] = {"base": base, "is_part": is_part(request), "query_name": query_name}
     with taxonomy_of_run(service, run) as taxonomy:
         if taxonomy is not None:
             return page("organisms.html", tree=organism_tree(taxonomy, subjects), **values)
@@ -495,9 +497,11 @@ async def sequences(request: Request, reference: str, number: Number) -> Respons
     return await _download(*await run_in_threadpool(made), _FASTA)
 
 
-def _figure_page(request: Request, reference: str, number: int, figure: Any, missing: str) -> HTMLResponse:
-    base = _query_address(reference, number)
-    return page("figure.html", figure=figure, missing=missing, base=base, is_part=is_part(request))
+def _figure_page(request: Request, reference: str, query: QueryResult, figure: Any, missing: str) -> HTMLResponse:
+    return page(
+        "figure.html", figure=figure, missing=missing, base=_query_address(reference, query.number + 1),
+        is_part=is_part(request), query_name=query.header,
+    )  # fmt: skip
 
 
 @router.get("/history")

@@ -20,6 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from swsearch import __version__
 from swsearch.report.formatting import one_line
+from swsearch.sequences.record import split_header
 from swsearch.service.guard import SENDER
 from swsearch.service.proxies import address
 from swsearch.words import counted, duration
@@ -92,6 +93,7 @@ def environment() -> Environment:
     made.filters.update(duration=duration, time=shown_time, one_line=one_line, counted=counted)
     made.filters["iso"] = lambda time: time.astimezone(UTC).isoformat(timespec="seconds")
     made.filters["state_word"] = lambda state: _STATE_WORDS.get(state, state)
+    made.filters["first_word"] = lambda header: one_line(split_header(header)[0]) or "unnamed"
     made.filters["number"] = lambda value: f"{value:,}"
     made.globals.update(static=static_address, version=__version__, sender=SENDER.get, root=partial(address, ""))
     return made

@@ -81,6 +81,37 @@ def test_a_protein_search_from_paste_to_shared_link(page, browser, served):
         assert other.get_by_role("heading", level=1).inner_text().startswith("sp|Q600K7|ENGB_MYCH2")
 
 
+def test_titles_name_the_query_and_buttons_copy(browser, served):
+    """The copied sequence is the download; a sequence that cannot be had is said to be missing."""
+    address = served.search(EXAMPLES[0].fasta)
+    allowed = ["clipboard-read", "clipboard-write"]
+    with Opened(browser, served.url, viewport=DESKTOP, permissions=allowed, expected=["status of 500"]) as page:
+        copied = lambda: page.evaluate("navigator.clipboard.readText()")  # noqa: E731
+        page.goto(address)
+        assert page.title().startswith("sp|Q600K7|ENGB_MYCH2 in proteins.db: ")
+        page.get_by_role("button", name="Copy the address").click()
+        page.locator("#announcer", has_text="Copied.").wait_for()
+        assert copied() == f"{served.url}{address}"
+        page.goto(f"{address}/queries/1/hits/2")
+        assert page.title().endswith(" and sp|Q600K7|ENGB_MYCH2 – swsearch")
+        page.get_by_role("button", name="Copy the sequence").click()
+        page.locator("#announcer", has_text="Copied.").wait_for()
+        fasta = copied()
+        assert (
+            fasta.replace("\r\n", "\n") == served.get(f"{address}/queries/1/sequences.fasta?rank=2&part=aligned").text
+        )
+        page.route("**/sequences.fasta*", lambda route: route.fulfill(status=500, body="no"))
+        page.get_by_role("button", name="Copy the sequence").click()
+        page.locator("#announcer", has_text="could not be copied").wait_for()
+        page.goto(f"{address}/commands")
+        page.get_by_role("button", name="Copy").first.click()
+        page.locator("#announcer", has_text="Copied.").wait_for()
+        assert copied().startswith("curl -s -o search.json ")
+        for name in ("scores", "coverage", "organisms"):
+            page.goto(f"{address}/queries/1/{name}")
+            assert "sp|Q600K7|ENGB_MYCH2" in page.title()
+
+
 def test_a_dna_search_and_a_search_again(page):
     searched(page, "a DNA read", "lambda.db")
     assert "plus" in page.locator("#hits tbody tr:first-child").inner_text()

@@ -67,7 +67,7 @@ def test_values_are_read_as_their_types():
     ("name", "text", "problem"),
     [
         ("top", "many", "Give a whole number."),
-        ("top", "-1", "Choose a number of subjects, 1 to 2,147,483,647, or all"),
+        ("top", "-1", "Choose a number of subjects, 1 to 2,147,483,647, or all (0)"),
         ("top", "1" * 30, "Give a whole number."),
         ("evalue", "small", "Give a number, such as 10 or 1e-5."),
         ("evalue", "nan", "Choose a number above 0"),

@@ -63,6 +63,19 @@ function toggleAlignment(link) {
   }
 }
 
+// What a button copies: the element after "#", the text at an address, or the address of the page.
+async function copy(button) {
+  const what = button.dataset.copy;
+  const element = what.startsWith("#") ? document.querySelector(what) : null;
+  let text = element ? element.value ?? element.textContent : location.href.split("#")[0];
+  if (what && !element) {
+    const answer = await fetch(what);
+    if (!answer.ok) throw new Error(answer.statusText);
+    text = await answer.text();
+  }
+  await navigator.clipboard.writeText(text);
+}
+
 function prepare(root) {
   for (const link of root.querySelectorAll("[data-alignment]")) {
     if (!link.hasAttribute("aria-expanded")) {
@@ -86,8 +99,9 @@ document.addEventListener("click", (event) => {
   } else if (link.dataset.alignment) {
     event.preventDefault();
     toggleAlignment(link);
-  } else if (link.dataset.copy) {
-    navigator.clipboard.writeText(document.getElementById(link.dataset.copy).value).then(() => announce("Copied."));
+  } else if ("copy" in link.dataset) {
+    event.preventDefault();
+    copy(link).then(() => announce("Copied."), () => announce("It could not be copied."));
   } else {
     // A bar opens its hit in the table if the hit is there; otherwise it leads to the hit's page.
     const there = document.querySelector(`#hit-${link.dataset.rank} [data-alignment]`);
