@@ -80,4 +80,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """The public names, including those that are not imported yet."""
-    return sorted({*globals(), *__all__})
+    return sorted(["__version__", *__all__])

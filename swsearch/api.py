@@ -30,11 +30,26 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from swsearch import arguments
-from swsearch.arguments import choice, flag, function, is_path, names, number, of_type, optional, path, paths, text
+from swsearch.arguments import (
+    choice,
+    flag,
+    function,
+    is_path,
+    names,
+    needed_module,
+    number,
+    of_type,
+    optional,
+    path,
+    paths,
+    text,
+)
 from swsearch.database import opening
 from swsearch.database.opening import Databases
 from swsearch.database.reader import PackedDatabase
@@ -106,7 +121,8 @@ def search_database(
     threads: int | None = None,
     devices: Sequence[int] | None = None,
     store: Store | str | os.PathLike[str] | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | bool | None = None,
+    **more: Any,
 ) -> SearchResults:
     r"""Search a database with the sequences of a file, or with sequences in memory.
 
@@ -130,8 +146,10 @@ def search_database(
     store : path or Store, optional
         The store for the run, which is created if there is none; each query is committed before its result is yielded.
         An open store stays open.
-    progress : callable, optional
-        Called with the number of cells completed since the last call.
+    progress : callable or bool, optional
+        Called with the number of cells completed since the last call; True shows a bar of tqdm, which is required.
+    **more
+        Fields of :class:`SearchOptions`, such as ``top=5``, in place of those of ``options``.
 
     Raises
     ------
@@ -165,9 +183,10 @@ def search_database(
     Traceback (most recent call last):
     swsearch.errors.WrongType: queries[1] is an int, not a query; give a SequenceRecord, a SeqRecord, letters, ...
     """
-    function("progress", progress)
     (file,) = paths("queries", queries) if is_path(queries) else (None,)
     with ExitStack() as stack:
+        progress = _progress(progress, stack)
+        options = _with_options(options, more)
         searcher = stack.enter_context(
             open_searcher(database, options, engine=engine, threads=threads, devices=devices)
         )
@@ -195,7 +214,8 @@ def all_pairs(
     threads: int | None = None,
     devices: Sequence[int] | None = None,
     store: Store | str | os.PathLike[str] | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | bool | None = None,
+    **more: Any,
 ) -> SearchResults:
     r"""Compare all sequences of a database with each other, each pair once; ``swsearch allpairs``.
 
@@ -207,7 +227,7 @@ def all_pairs(
     database : path
     options : SearchOptions
         By default, E-values of up to 0.001 and lists that are not cut. ``top`` cuts the list of each query.
-    engine, threads, devices, store, progress
+    engine, threads, devices, store, progress, **more
         As for :func:`search_database`.
 
     Raises
@@ -226,8 +246,9 @@ def all_pairs(
     ...         print(hit.query_id, hit.subject_id, hit.score)
     c a 52
     """
-    function("progress", progress)
     with ExitStack() as stack:
+        progress = _progress(progress, stack)
+        options = _with_options(options, more)
         searcher = stack.enter_context(
             open_searcher(database, options, engine=engine, threads=threads, devices=devices)
         )
@@ -247,6 +268,7 @@ def align_families(
     engine: str = "auto",
     threads: int | None = None,
     devices: Sequence[int] | None = None,
+    **more: Any,
 ) -> SearchResults:
     r"""The hits of each query in several databases, as one deep multiple alignment; ``swsearch msa``.
 
@@ -264,7 +286,7 @@ def align_families(
         By default those of ``swsearch msa``: three rounds, E-values of up to 0.1 and 10,000 subjects of each database.
     rows : RowFilter
         By default, no row is left out because it is similar to another one.
-    engine, threads, devices
+    engine, threads, devices, **more
         As for :func:`search_database`.
 
     Raises
@@ -285,7 +307,7 @@ def align_families(
     >>> [line.split("\t")[0] for line in (folder / "mine.a3m").read_text().splitlines()]
     ['>mine', 'MKVLAAGIVGLQWERTY', '>first', 'MKVLAAGIVGLllaQWERTY', '>other', 'MKVLAAGWVGlLQWERTY']
     """
-    of_type("options", options, SearchOptions, "a SearchOptions")
+    options = _with_options(options, more)
     of_type("rows", rows, RowFilter, "a RowFilter")
     is_single = isinstance(databases, (str, os.PathLike, PackedDatabase))
     if not is_single and (not isinstance(databases, Iterable) or isinstance(databases, (bytes, bytearray))):
@@ -331,6 +353,34 @@ def _started(run: Run, database: PackedDatabase, n_queries: int, opened: ExitSta
     """The results of a run, which has checked its arguments and begun with the first queries; they close ``opened``."""
     opened.enter_context(run)
     return SearchResults(run.info, run.outcome.run_id, iter(run), opened.pop_all(), n_queries, database)
+
+
+def _with_options(options: SearchOptions | None, more: dict[str, Any]) -> SearchOptions:
+    """The options with the fields that are given by name; WrongType names one that does not exist."""
+    chosen = SearchOptions() if options is None else of_type("options", options, SearchOptions, "a SearchOptions")
+    known = [field.name for field in fields(SearchOptions)]
+    unknown = next((name for name in more if name not in known), None)
+    if unknown is not None:
+        similar = get_close_matches(unknown, known, n=1)
+        meant = f"did you mean {similar[0]}?" if similar else "help(swsearch.SearchOptions) lists them"
+        raise WrongType(f"there is no option {unknown!r}; {meant}")
+    return replace(chosen, **more)
+
+
+def _progress(asked: Callable[[int], None] | bool | None, opened: ExitStack) -> Callable[[int], None] | None:
+    """The function that is told of progress: the one that was given, or a bar that ``opened`` closes."""
+    if asked is None or asked is False:
+        return None
+    if asked is not True:
+        function("progress", asked)
+        return asked
+    tqdm = needed_module("tqdm", "progress=True").tqdm
+    bar = opened.enter_context(tqdm(desc="searching", unit=" cells", unit_scale=True))
+
+    def advance(cells: int) -> None:
+        bar.update(cells)
+
+    return advance
 
 
 def _alone(queries: Any) -> Any:

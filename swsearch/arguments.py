@@ -9,12 +9,30 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterable, Sequence
+from importlib import import_module
+from types import ModuleType
 from typing import Any, TypeVar
 
 from swsearch.errors import InputError, WrongType
 from swsearch.words import a_kind, option
 
 Kind = TypeVar("Kind")
+
+
+def needed_module(name: str, needed_by: str) -> ModuleType:
+    """A module of a package that only some calls need.
+
+    Raises
+    ------
+    InputError
+        It is not installed; the message says what needs it, and how to install it.
+    """
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise InputError(f"{needed_by} needs {name}; `pip install {name}` adds it") from error
 
 
 def is_path(value: object) -> bool:

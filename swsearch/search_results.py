@@ -6,10 +6,11 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from copy import copy
+from html import escape
 from itertools import tee
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from swsearch.arguments import names, number
+from swsearch.arguments import names, needed_module, number
 from swsearch.database.opening import open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError
@@ -17,6 +18,7 @@ from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.formats import TaxonomyUse
 from swsearch.report.query_taxa import LcaReport
+from swsearch.report.table import html_table
 from swsearch.report.tabular import TsvReport
 from swsearch.report.taxa import DEFAULT_PERCENT
 from swsearch.report_context import report_context
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     import pyarrow
 
     from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
+
+HEAD: Final = 20
+"""Number of hits that a notebook shows of the results."""
 
 
 class _Search(Iterator[QueryResult]):
@@ -42,7 +47,8 @@ class _Search(Iterator[QueryResult]):
         self.n_queries = n_queries
         self._results = results
         self._opened = opened
-        self._n_read = 0
+        self.n_read = 0
+        """Number of queries that are computed."""
         self._is_computing = False
         self._must_close = False
         self._end: Exception | None = None
@@ -72,7 +78,7 @@ class _Search(Iterator[QueryResult]):
         finally:
             self._is_computing = False
         assert result is not None
-        self._n_read += 1
+        self.n_read += 1
         if self._must_close:
             self.close()
         return result
@@ -92,11 +98,11 @@ class _Search(Iterator[QueryResult]):
 
     def _finish(self, end: Exception) -> None:
         if self._end is None:
-            self._end = StopIteration() if self._n_read == self.n_queries else end
+            self._end = StopIteration() if self.n_read == self.n_queries else end
         self._opened.close()
 
     def _progress(self) -> str:
-        return f"after {self._n_read:,} of {counted(self.n_queries, 'query', 'queries')}"
+        return f"after {self.n_read:,} of {counted(self.n_queries, 'query', 'queries')}"
 
 
 class _Reading(Iterator[QueryResult]):
@@ -161,6 +167,24 @@ class SearchResults(Closeable):
 
     def __len__(self) -> int:
         return self._search.n_queries
+
+    def __repr__(self) -> str:
+        queries = counted(len(self), "query", "queries")
+        return f"<SearchResults of {queries} in {self.run.database.name}, {self._search.n_read:,} computed>"
+
+    def _repr_html_(self) -> str:
+        """The first hits as a table for a notebook, which computes the queries that have them."""
+        shown: list[QueryResult] = []
+        n_hits = 0
+        with self._search.lock:
+            if self._is_streamed or (self._search.is_finished and self._search.n_read < len(self)):
+                return f"<p>{escape(repr(self))}</p>"
+        for result in self:
+            shown.append(result)
+            n_hits += len(result.hits)
+            if n_hits >= HEAD:
+                break
+        return f"<p>{escape(repr(self))}</p>\n{html_table(self.run, shown, HEAD)}"
 
     def __bool__(self) -> bool:
         return True
@@ -252,12 +276,9 @@ class SearchResults(Closeable):
         Raises
         ------
         InputError
-            A field is unknown.
-        ModuleNotFoundError
-            pyarrow is not installed.
+            A field is unknown, or pyarrow is not installed.
         """
-        import pyarrow
-
+        pyarrow = needed_module("pyarrow", "to_arrow")
         number("lca_top", lca_top)
         table = TsvReport(None if fields is None else names("fields", fields), lca_top)
         chosen = table.fields(self.run)
@@ -273,7 +294,13 @@ class SearchResults(Closeable):
 
     def to_pandas(self, fields: Sequence[str] | None = None, lca_top: float = DEFAULT_PERCENT) -> pandas.DataFrame:
         """All hits as a data frame of pandas, which is required; parameters and errors as for :meth:`to_arrow`."""
+        needed_module("pandas", "to_pandas")
         return self.to_arrow(fields, lca_top).to_pandas()
+
+    def to_polars(self, fields: Sequence[str] | None = None, lca_top: float = DEFAULT_PERCENT) -> Any:
+        """All hits as a data frame of Polars, which is required; parameters and errors as for :meth:`to_arrow`."""
+        polars = needed_module("polars", "to_polars")
+        return polars.from_arrow(self.to_arrow(fields, lca_top))
 
     def close(self) -> None:
         """End the search, and close the database and the engine that it opened."""

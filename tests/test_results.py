@@ -1,6 +1,7 @@
 """Results of a search are kept: they can be read again, by several threads, and never end silently too early."""
 
 import gc
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -11,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import swsearch
-from swsearch.errors import DatabaseError, EngineError, InputError
+from swsearch.errors import DatabaseError, EngineError, InputError, WrongType
+from swsearch.options import PAIR_EVALUE
 from swsearch.search_results import SearchResults
 from tests.patience import LIMIT_SECONDS
 
@@ -196,3 +198,88 @@ def test_many_kept_results_are_freed_without_recursion(database):
     assert sum(1 for _ in results) == 200_000
     del results
     gc.collect()
+
+
+def test_results_show_their_first_hits(database):
+    """The representation computes nothing; a notebook's table computes the queries that have the hits it shows."""
+    results = search(database, 20)
+    n_queries = 20 * len(QUERIES)
+    assert repr(results) == f"<SearchResults of {n_queries} queries in s.db, 0 computed>"
+    table = results._repr_html_()
+    rows = [row.split("</td>")[:2] for row in table.split("<tr>")[2:]]
+    first = [(result.header, hit.subject_id) for result in results for hit in results.run.listed(result)][: len(rows)]
+    assert len(rows) == 20
+    assert [(one.removeprefix("<td>"), two.removeprefix("<td>")) for one, two in rows] == first
+    assert f"{n_queries} computed" not in table
+
+
+def test_results_that_are_not_kept_show_no_table(database):
+    streamed, closed = search(database), search(database)
+    next(streamed.stream())
+    closed.close()
+    assert "<table>" not in streamed._repr_html_() + closed._repr_html_()
+
+
+def test_identifiers_are_escaped_in_the_table(tmp_path):
+    (tmp_path / "s.fa").write_text(">a<b>&c\nMKVLAAGIVGLLLAQWERTY\n")
+    table = swsearch.search_database(tmp_path / "s.fa", tmp_path / "s.fa")._repr_html_()
+    assert table.count("<td>a&lt;b&gt;&amp;c</td>") == 2
+
+
+def test_options_are_given_by_name(database):
+    """Source: the hits of the whole list that the options leave."""
+    expected = search(database)
+    for given in (
+        swsearch.search_database(QUERIES, database, evalue=1e-6, top=1),
+        swsearch.search_database(QUERIES, database, swsearch.SearchOptions(top=3, evalue=1e-6), top=1),
+    ):
+        assert [result.hits for result in given] == [
+            tuple(hit for hit in result.hits if hit.rank == 1 and hit.evalue <= 1e-6) for result in expected
+        ]
+    assert swsearch.all_pairs(database, top=1).run.parameters["evalue"] == PAIR_EVALUE
+    with pytest.raises(WrongType, match="no option 'evaleu'; did you mean evalue"):
+        swsearch.search_database(QUERIES, database, evaleu=1)
+
+
+def test_progress_is_shown_by_a_bar_that_ends_with_the_results(database, capsys):
+    results = swsearch.search_database(QUERIES, database, progress=True)
+    assert len(list(results)) == len(QUERIES)
+    assert "searching" in capsys.readouterr().err
+    with pytest.raises(WrongType, match="progress"):
+        swsearch.search_database(QUERIES, database, progress=3)
+
+
+@pytest.mark.parametrize(
+    ("method", "module"), [("to_arrow", "pyarrow"), ("to_pandas", "pandas"), ("to_polars", "polars")]
+)
+def test_missing_packages_are_named(database, method, module, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(InputError, match=f"{method} needs {module}; `pip install {module}`"):
+        getattr(search(database), method)()
+
+
+def test_polars_has_the_values_of_arrow(database):
+    polars = pytest.importorskip("polars")
+    results = search(database)
+    frame = results.to_polars(FIELDS)
+    assert isinstance(frame, polars.DataFrame)
+    assert frame.to_dicts() == results.to_arrow(FIELDS).to_pylist()
+
+
+def test_subjects_are_found_by_name_and_place(database):
+    with swsearch.open_database(database) as subjects:
+        assert len(subjects) == len(SUBJECTS)
+        assert subjects["s2"].letters == subjects[2].letters == subjects[-2].letters == SUBJECTS[2]
+        with pytest.raises(KeyError, match="no sequence 's'"):
+            subjects["s"]
+        with pytest.raises(IndexError):
+            subjects[len(SUBJECTS)]
+
+
+def test_an_alignment_prints_its_rows():
+    shown = str(swsearch.align("ACGTTGCA", "ACGTGCA", "global"))
+    assert shown.endswith("Query  1  ACGTTGCA  8\n          ||| ||||\nSbjct  1  ACG-TGCA  7")
+
+
+def test_the_package_lists_its_public_names_alone():
+    assert dir(swsearch) == sorted(["__version__", *swsearch.__all__])

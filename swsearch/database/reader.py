@@ -30,7 +30,7 @@ from swsearch.database.segment import BLOCK_HEADERS, Segment, headers_of, parts_
 from swsearch.errors import DatabaseError, InputError
 from swsearch.hits.result import DIGEST_JOINT
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet
-from swsearch.sequences.record import SequenceRecord
+from swsearch.sequences.record import SequenceRecord, split_header
 from swsearch.typing import Closeable, Codes, Lengths, Offsets, SubjectIndex
 from swsearch.words import counted
 
@@ -330,6 +330,22 @@ class PackedDatabase(Closeable):
 
     def __len__(self) -> int:
         return self.n_subjects
+
+    def __getitem__(self, name: int | str) -> SequenceRecord:
+        """A subject by its index (negative: from the end), or by its identifier, the first word of its header.
+
+        Raises
+        ------
+        IndexError, KeyError
+            There is none; the message names it.
+        """
+        if not isinstance(name, str):
+            return self.record(range(self.n_subjects)[name])
+        for block, headers in self.header_blocks():
+            for subject_index, header in zip(block.tolist(), headers, strict=True):
+                if split_header(header)[0] == name:
+                    return self.record(subject_index)
+        raise KeyError(f"{self.name} has no sequence {name!r}; an identifier is the whole first word of a header")
 
     def header(self, subject_index: int) -> str:
         """The header of a subject without ``>``; bytes that are not UTF-8 are surrogate escapes."""

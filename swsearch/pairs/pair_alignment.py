@@ -7,6 +7,7 @@ choice among several optimal alignments does not depend on the backend, threads,
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -137,6 +138,14 @@ class PairAlignment:
     query_start: int | None
     subject_start: int | None
     cigar: str | None
+
+    def __str__(self) -> str:
+        """The alignment as ``swsearch align`` prints it."""
+        from swsearch.pairs.pair_report import write
+
+        stream = io.StringIO()
+        write("pairwise", [self], stream)
+        return stream.getvalue().rstrip("\n")
 
     @property
     def counts(self) -> CigarCounts | None:

@@ -10,6 +10,8 @@ descend, as in BLAST; so do positions in a minus frame. Alignments are in the or
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from html import escape
 from typing import Final, TextIO
 
 from swsearch.hits.hit import Hit
@@ -101,6 +103,19 @@ def _table(run: RunInfo, query: QueryResult, width: int) -> list[str]:
         padded = " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
         lines.append(f"{rank:>{rank_width}} {text} {padded}".rstrip())
     return lines
+
+
+def html_table(run: RunInfo, queries: Iterable[QueryResult], n_rows: int) -> str:
+    """The first ``n_rows`` hits of some queries as an HTML table, with the columns of the text and the query's id."""
+    titles = ["query id", "subject id", *number_titles(run)]
+    lines = [
+        [identifier(query.header), identifier(hit.subject_header), *number_cells(run, query, hit)]
+        for query in queries
+        for hit in run.listed(query)
+    ]
+    rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>\n" for line in lines[:n_rows])
+    head = "".join(f"<th>{title}</th>" for title in titles)
+    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>"
 
 
 def _texts(names: list[str], described: list[str], room: int) -> list[str]:
