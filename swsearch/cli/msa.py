@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from swsearch.options import INPUT, OUTPUT
 from swsearch.words import counted
 
 if TYPE_CHECKING:
+    from swsearch.cli.report import CutMessage
     from swsearch.hits.result import QueryResult
     from swsearch.report.base import Report
     from swsearch.report.row_filter import RowFilter
@@ -91,6 +92,7 @@ def msa(
     rows = arguments.rows
     assert rows is not None
     from swsearch.cli.output import ProgressReport, format_by_name, result_stream, say
+    from swsearch.cli.report import CutMessage
     from swsearch.report.formats import ALIGNMENTS
 
     folder = None if out is None or not (out.endswith("/") or Path(out).is_dir()) else Path(out)
@@ -115,14 +117,19 @@ def msa(
         cells = sum(searcher.cells(query) for searcher in searchers for query in queries)
         progress = stack.enter_context(ProgressReport("searching", cells, "GCUPS", 1e9, arguments.quiet))
         names = [searcher.run_info("").database.name for searcher in searchers]
-        finish = _Finish(searchers[0], names, rows, partial(say, quiet=arguments.quiet))
-        found = deep_alignments(queries, searchers, progress.advance)
-        beside = ReportContext(searchers[0].run_info(""))
+        run = searchers[0].run_info("")
+        tell = partial(say, quiet=arguments.quiet)
+        cut = CutMessage(tell, is_search=True)
+        cut.begin(run)
+        finish = _Finish(searchers[0], names, rows, tell)
+        found = _counted(deep_alignments(queries, searchers, progress.advance), cut)
+        beside = ReportContext(run)
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
             for alignment, path in zip(found, files_of_queries, strict=True):
                 with text_file(path, "--out") as stream:
                     report.write_all(beside, [finish(alignment)], stream)
+            cut.end()
             return
         with result_stream(None if out is None else Path(out)) as stream:
             if pair != PAIRINGS[0]:
@@ -131,6 +138,15 @@ def msa(
                 write_complex([one.query for one in chains], unpaired, stream, complete=pair == "complete")
             else:
                 report.write_all(beside, map(finish, found), stream)
+        cut.end()
+
+
+def _counted(alignments: Iterable[DeepAlignment], cut: CutMessage) -> Iterator[DeepAlignment]:
+    """The alignments, whose list of each database is counted."""
+    for alignment in alignments:
+        for result in alignment.of_databases:
+            cut.write(result)
+        yield alignment
 
 
 class _Finish:
@@ -157,8 +173,8 @@ class _Finish:
         from swsearch.report.row_filter import effective_number, mean_kinds
 
         codes, kinds = alignment_codes(kept, self._alphabet), n_kinds(self._alphabet)
-        of_each = zip(self._names, alignment.n_subjects, strict=True)
-        sources = ", ".join(f"{counted(n, 'subject')} in {name}" for name, n in of_each)
+        of_each = zip(self._names, alignment.of_databases, strict=True)
+        sources = ", ".join(f"{counted(one.n_subjects, 'subject')} in {name}" for name, one in of_each)
         neff = effective_number(codes, kinds, self._threads)
         rounds = f"{counted(kept.n_rounds, 'round')}{', converged' if kept.converged else ''}"
         diversity = f"Neff {neff:.2f}, {mean_kinds(codes, kinds):.2f} different residues a column"

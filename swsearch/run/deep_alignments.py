@@ -41,12 +41,12 @@ class DeepAlignment:
     ----------
     query : QueryResult
         That of the first database, with the hits of all, in the order of the databases; ranks are counted through.
-    n_subjects : tuple of int
-        Number of subjects that each database contributes.
+    of_databases : tuple of QueryResult
+        Its result in each database.
     """
 
     query: QueryResult
-    n_subjects: tuple[int, ...]
+    of_databases: tuple[QueryResult, ...]
 
 
 def open_searchers(
@@ -150,4 +150,4 @@ def _joined(results: Sequence[QueryResult]) -> DeepAlignment:
         n_before += result.n_subjects
     n_passed = sum(result.n_passed for result in results)
     query = replace(results[0], hits=tuple(hits), n_passed=n_passed)
-    return DeepAlignment(query, tuple(result.n_subjects for result in results))
+    return DeepAlignment(query, tuple(results))

@@ -120,6 +120,22 @@ def test_one_round_of_one_database_is_the_report_of_a_query(swsearch, queries, d
         assert len(rows_of(block)) == len(kept) + 1
 
 
+@pytest.mark.parametrize("out", ["obg.a3m", "alignments/"])
+def test_lists_that_end_at_top_are_told(swsearch, queries, databases, out):
+    """Expected value: the subjects that pass in each database, counted by a search that lists all."""
+    arguments = ("obg.fasta", *databases, "--iterations", "1", "--evalue", "0.001", "--composition", "none")
+    plain = SearchOptions(evalue=0.001, top=10_000, composition="none")
+    n_passed = []
+    for one in databases:
+        (result,) = package.search_database("obg.fasta", one, plain)
+        n_passed.append(len(result.hits))
+    assert min(n_passed) > 3
+    told = f"2 of 2 lists end at --top 3; {sum(n_passed) - 6} further subjects pass, and --top all lists them"
+    assert told in swsearch("msa", *arguments, "--top", "3", "--out", out).err
+    assert swsearch("msa", *arguments, "--top", "3", "--out", out, "--quiet").err == ""
+    assert "--top" not in swsearch("msa", *arguments, "--top", "all", "--out", out).err
+
+
 def test_a_folder_has_a_file_for_each_query(swsearch, queries, databases):
     """Names that are no file names; two that are equal."""
     (queries / "odd.fasta").write_text(
