@@ -21,7 +21,7 @@ from typing import Any
 
 from provenance import commit
 
-from swsearch.bench.kernels import (
+from swsearch.bench.kernel_rates import (
     KernelRow,
     KernelTable,
     measure_batch,

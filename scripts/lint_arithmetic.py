@@ -58,7 +58,7 @@ COUNTS = "adds whole numbers"
 ALLOWED = {
     ("swsearch/bench/workloads.py", "numpy.exp"): BENCHMARK,
     ("swsearch/bench/workloads.py", "numpy.random"): BENCHMARK,
-    ("swsearch/bench/kernels.py", "numpy.random"): BENCHMARK,
+    ("swsearch/bench/kernel_rates.py", "numpy.random"): BENCHMARK,
     ("swsearch/search/score_check.py", "numpy.exp"): "a curve that is only drawn",
     ("swsearch/search/score_check.py", "sum"): COUNTS + ": residues and rows",
     ("swsearch/search/searcher.py", "sum"): COUNTS + ": residues, rows and subjects",

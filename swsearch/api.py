@@ -337,7 +337,7 @@ def _store(store: Store | str | os.PathLike[str] | None, opened: ExitStack) -> C
     """A function that opens the store of a run, if there is one; a path is closed after what ``opened`` gets later."""
     if store is None:
         return None
-    from swsearch.store.staging import open_store
+    from swsearch.store.staged_store import open_store
     from swsearch.store.store import Store
 
     if isinstance(store, Store):

@@ -137,8 +137,8 @@ SHARED: Final = frozenset(
 )  # fmt: skip
 """Types of file systems, as the kernel names them."""
 STAGING: Final = ("auto", "always", "never")
-"""When a store is written in a folder of this machine and published (:mod:`swsearch.store.staging`): if its file is on
-a shared file system, always, or never."""
+"""When a store is written in a folder of this machine and published (:mod:`swsearch.store.staged_store`): if its file
+is on a shared file system, always, or never."""
 _ESCAPED: Final = re.compile(r"\\([0-7]{3})")
 _MOUNTS: Final = Path("/proc/self/mountinfo")
 

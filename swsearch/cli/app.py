@@ -69,7 +69,7 @@ _COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "completion": ("swsearch.cli.completion:completion", "Print the script that completes commands in a shell."),
     "config": ("swsearch.cli.configuration:config", "Show the options of a command, and where their values come from."),
     "db": ("swsearch.cli.db:app", "Look at a database, check it, export it and change it."),
-    "runs": ("swsearch.cli.runs:app", "List, show, copy, merge, delete and prune stored runs."),
+    "runs": ("swsearch.cli.stored_runs:app", "List, show, copy, merge, delete and prune stored runs."),
     "tokens": ("swsearch.cli.serve:tokens", "Add, list and revoke the tokens of a service."),
     "bench": ("swsearch.cli.bench:app", "Measure how fast this machine searches."),
 }

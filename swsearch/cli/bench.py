@@ -15,7 +15,7 @@ from swsearch.cli.command import CommandGroup, is_on_command_line
 from swsearch.words import counted, quoted
 
 if TYPE_CHECKING:
-    from swsearch.bench.kernels import KernelRow, KernelTable
+    from swsearch.bench.kernel_rates import KernelRow, KernelTable
     from swsearch.bench.workloads import Workload
 
 app = CommandGroup(invoke_without_command=True)
@@ -188,7 +188,7 @@ def kernels(
 
     Example: swsearch bench kernels --residues 2000000 --tasks search
     """
-    from swsearch.bench import kernels as kernel_bench
+    from swsearch.bench import kernel_rates
     from swsearch.bench.workloads import generated_proteins, workload_of_file
     from swsearch.cli.output import result_stream
     from swsearch.errors import InputError
@@ -198,23 +198,23 @@ def kernels(
     format_name = options.table_or_json(arguments.format)
     chosen = [word.strip() for word in tasks.split(",")]
     for task in chosen:
-        if task not in kernel_bench.TASKS:
-            raise InputError(f"--tasks {task!r}: choose {', '.join(kernel_bench.TASKS)}")
+        if task not in kernel_rates.TASKS:
+            raise InputError(f"--tasks {task!r}: choose {', '.join(kernel_rates.TASKS)}")
     _refuse_useless(_given(context), chosen)
     n_threads = threads_to_use(arguments.threads)
-    gpu, missing = kernel_bench.usable_gpu()
-    table = kernel_bench.KernelTable()
+    gpu, missing = kernel_rates.usable_gpu()
+    table = kernel_rates.KernelTable()
     with result_stream(arguments.out) as stream:
         if format_name == "table":
             print(_KERNEL_HEADER, file=stream)
         for task in chosen:
             if task == "search":
                 workload = generated_proteins(residues) if fasta is None else workload_of_file(fasta)
-                rows = kernel_bench.measure_search(workload, query_length, n_threads, gpu, missing)
+                rows = kernel_rates.measure_search(workload, query_length, n_threads, gpu, missing)
             elif task == "pair":
-                rows = kernel_bench.measure_pair(pair_length, n_threads, gpu, missing)
+                rows = kernel_rates.measure_pair(pair_length, n_threads, gpu, missing)
             else:
-                rows = kernel_bench.measure_batch(pairs, batch_length, n_threads, gpu, missing)
+                rows = kernel_rates.measure_batch(pairs, batch_length, n_threads, gpu, missing)
             for row in rows:
                 table.rows.append(row)
                 if format_name == "table":

@@ -317,7 +317,7 @@ def _store_opener(
 
     def open_store() -> Store:
         from swsearch.cli.output import say
-        from swsearch.store.staging import open_store
+        from swsearch.store.staged_store import open_store
 
         notify = partial(say, quiet=arguments.quiet)
         opened.append(open_store(arguments.store, create=True, stage=arguments.stage_store, notify=notify))

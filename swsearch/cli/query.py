@@ -393,7 +393,7 @@ def _sample_check(searcher: PlannedSearch) -> SampleCheck | None:
         check = SampleCheck(searcher, in_background=isinstance(searcher.engine, BackgroundEngine))
         searcher.observe_batch = check.add
         return check
-    from swsearch.cluster.searcher import ClusterSearcher  # only here: most searches have no other processes
+    from swsearch.cluster.cluster_searcher import ClusterSearcher  # only here: most searches have no other processes
 
     assert isinstance(searcher, ClusterSearcher)
     check = SampleCheck(searcher, in_background=searcher.works_in_background)

@@ -333,7 +333,7 @@ def report(
     Example: swsearch report latest --format fasta --flank 50
     """
     from swsearch.cli.output import format_by_name, say, table_width
-    from swsearch.cli.runs import find_run, what_is_missing
+    from swsearch.cli.stored_runs import find_run, what_is_missing
     from swsearch.report.formats import new_report
     from swsearch.report.steps import perform
     from swsearch.report_context import report_context

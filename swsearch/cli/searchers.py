@@ -125,7 +125,7 @@ def _open_separate(
     reports what is wrong.
     """
     from swsearch.cli.output import say
-    from swsearch.cluster.searcher import ClusterSearcher
+    from swsearch.cluster.cluster_searcher import ClusterSearcher
     from swsearch.engine.registry import Machine
     from swsearch.errors import SwSearchError
 

@@ -197,7 +197,7 @@ def _warn_of_network(store: str) -> None:
     """Log a warning if the store is on a network file system; a service's store is never staged."""
     from swsearch.service.logs import log
     from swsearch.store.connections import display_name, store_url
-    from swsearch.store.staging import is_on_network
+    from swsearch.store.staged_store import is_on_network
 
     if is_on_network(store):
         advice = "name one on a disk of this machine, or in PostgreSQL"

@@ -3,7 +3,7 @@
 :class:`PlannedSearch` has what all queries of a run share, whoever scores them: an open database, the search options,
 the scoring scheme and its statistics. It checks queries, counts their cells, and describes the run. Its two kinds are
 :class:`swsearch.search.searcher.Searcher`, which has an engine in this process, and
-:class:`swsearch.cluster.searcher.ClusterSearcher`, whose engines are those of the workers of a cluster.
+:class:`swsearch.cluster.cluster_searcher.ClusterSearcher`, whose engines are those of the workers of a cluster.
 :mod:`swsearch.run` takes either.
 """
 

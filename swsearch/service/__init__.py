@@ -8,7 +8,8 @@ what they tell each other besides only saves time. ``docs/design/service.md`` ha
 ``databases``        the databases by name, and the generation that each has now
 ``submit``           a request as it was sent becomes a search, or is refused with the reason
 ``service``          the searches, results and links of an owner, for the API, the pages and the protocols
-``app``, ``api``     the FastAPI application, and the API with its ``models``
+``asgi``             the FastAPI application
+``json_api``         the API, with its ``api_models``
 ``pages``            pages for browsers
 ``protocols``        interfaces of other services
 ``guard``            who sent a request, and limits; ``proxies`` and ``bodies`` serve it

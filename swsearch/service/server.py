@@ -93,7 +93,7 @@ def serve(settings: Settings, host: str, port: int, announce: Callable[[str], No
         url = f"http://{shown}:{listening.getsockname()[1]}"
         log("server started", url=url, databases=list(settings.databases))
         # Not before, since the framework takes a second to load, and the wrong address or port is told at once.
-        from swsearch.service.app import create_app
+        from swsearch.service.asgi import create_app
 
         _answer(create_app(settings), listening, lambda: announce(url))
         log("server stopped")

@@ -15,6 +15,6 @@ module                  noun
 ``searches``            ``store.searches``: what was submitted; records of it are in ``search_records``
 ``queue``               ``store.queue``: claim, complete, retry; ``scheduling`` says whose turn it is
 ``accounts``            ``store.accounts``: tokens of owners, links to searches
-``staging``             stores on network file systems
+``staged_store``        stores on network file systems
 ======================  ================================================================================
 """

@@ -40,7 +40,7 @@ class Store(Session):
         Longest time to wait for another process that writes to the same file, in seconds.
     only_read : bool
         Whether this object reads only, so that a store on a network file system needs no locks
-        (:mod:`swsearch.store.staging`).
+        (:mod:`swsearch.store.staged_store`).
 
     Attributes
     ----------

@@ -5,7 +5,7 @@ The expected rows and messages are written by hand.
 
 import json
 
-from swsearch.bench import kernels as kernel_bench
+from swsearch.bench import kernel_rates
 
 
 def test_every_length_set_and_thread_count_is_measured(swsearch):
@@ -28,7 +28,7 @@ SMALL = ["--residues", 5000, "--query-length", 30, "--pair-length", 60, "--pairs
 
 def test_every_kernel_is_measured_or_says_why_not(swsearch, monkeypatch):
     """On a machine without a GPU, the GPU's rows are present, each with the reason why it was not measured."""
-    monkeypatch.setattr(kernel_bench, "usable_gpu", lambda: (None, "no GPU in this test"))
+    monkeypatch.setattr(kernel_rates, "usable_gpu", lambda: (None, "no GPU in this test"))
     outcome = swsearch("bench", "kernels", *SMALL)
     assert outcome.code == 0
     lines = outcome.out.splitlines()[1:]

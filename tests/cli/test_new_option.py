@@ -62,7 +62,7 @@ try:
 except SwSearchError as error:
     found["python"] = str(error)
 if sys.argv[2] == "service":
-    from swsearch.service.models import SearchRequest
+    from swsearch.service.api_models import SearchRequest
     from swsearch.service.pages.form import SearchForm, form_fields
     from swsearch.service.settings import ServerLimits
     from swsearch.service.submit import search_options

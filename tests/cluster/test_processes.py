@@ -19,8 +19,8 @@ import pytest
 from swsearch.cli import searchers
 from swsearch.cli.app import main
 from swsearch.cluster import dispatcher, open_cluster_searcher, processes
+from swsearch.cluster.cluster_searcher import ClusterSearcher
 from swsearch.cluster.processes import WorkerProcesses
-from swsearch.cluster.searcher import ClusterSearcher
 from swsearch.database.builder import build_database
 from swsearch.database.opening import open_database
 from swsearch.engine.cuda.runtime import presence

@@ -16,7 +16,7 @@ PATH: Final = Path(__file__).parent / f"{NAME}.json"
 
 def api_description() -> str:
     """The description that a server with tokens gives now; the version of the program is replaced by a word."""
-    from swsearch.service.app import create_app
+    from swsearch.service.asgi import create_app
 
     with tempfile.TemporaryDirectory() as folder:
         app = create_app(Settings({}, str(Path(folder, "hits.sqlite")), tokens_required=True))

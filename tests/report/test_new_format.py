@@ -65,7 +65,7 @@ from swsearch.cli.completion import formats as completed
 
 found["completed"] = completed("len")
 if sys.argv[2] == "service":
-    from swsearch.service.api import router
+    from swsearch.service.json_api import router
     from swsearch.service.reports import offered_formats
     from swsearch.store.store import Store
 

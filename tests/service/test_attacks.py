@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from swsearch.errors import InputError, Refused
-from swsearch.service.app import create_app
+from swsearch.service.asgi import create_app
 from swsearch.service.bodies import SMALL_BYTES, Budget, Readers
 from swsearch.service.sent_text import check_wanted
 from swsearch.service.settings import ServerLimits, Settings

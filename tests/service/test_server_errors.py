@@ -11,7 +11,7 @@ import pytest
 
 from swsearch.errors import InputError, StoreError
 from swsearch.search.options import SearchOptions
-from swsearch.service.app import create_app
+from swsearch.service.asgi import create_app
 from swsearch.service.logs import LogLines
 from swsearch.service.settings import Settings
 from tests.patience import wait_until

@@ -36,10 +36,10 @@ from swsearch.hits.result import QueryResult
 from swsearch.report.formats import FORMATS, new_report
 from swsearch.sequences.fasta_text import MAX_FLANK, without_layout
 from swsearch.service.answers import EarlyAnswer, described, log_error
-from swsearch.service.api import owner_of, service_of
+from swsearch.service.api_models import shown
 from swsearch.service.bodies import CLAIM, readers_of, sent_form
 from swsearch.service.guard import SIGN_IN, SIGN_OUT, Identity, cookie, kept_token, local_address
-from swsearch.service.models import shown
+from swsearch.service.json_api import owner_of, service_of
 from swsearch.service.pages.figures import coverage_figure, score_figure
 from swsearch.service.pages.form import EXAMPLES, FIRST, SearchForm, form_fields
 from swsearch.service.pages.results import (

@@ -23,9 +23,9 @@ from swsearch.database.export import export
 from swsearch.database.opening import open_database
 from swsearch.errors import AlphabetMismatch, DatabaseError, InputError, Refused, SearchNotFound
 from swsearch.search.options import SearchOptions
-from swsearch.service.api import owner_of, service_of
 from swsearch.service.databases import UnreadableSubjects, is_subject_set
 from swsearch.service.hub import Hub
+from swsearch.service.json_api import owner_of, service_of
 from swsearch.service.service import SearchStatus
 from swsearch.service.settings import LOCAL_OWNER
 from swsearch.service.submit import Submission

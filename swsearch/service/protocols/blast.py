@@ -27,9 +27,9 @@ from swsearch.errors import FastaFormatError, InputError, Refused, SearchNotFoun
 from swsearch.search.queries import Requirements
 from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.service.answers import described, log_error
-from swsearch.service.api import held_status, owner_of, service_of, submitted
 from swsearch.service.bodies import sent_fields
 from swsearch.service.databases import OfferedDatabase
+from swsearch.service.json_api import held_status, owner_of, service_of, submitted
 from swsearch.service.protocols.blast_answers import (
     MEDIA_TYPES,
     error_page,

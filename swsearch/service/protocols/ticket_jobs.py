@@ -38,7 +38,7 @@ from swsearch.report.pairing import organism_of, write_pairs
 from swsearch.report.row_filter import RowFilter
 from swsearch.sequences.headers import header_organism
 from swsearch.sequences.record import identifier
-from swsearch.service import models
+from swsearch.service import api_models
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.logs import log
 from swsearch.service.service import Service
@@ -407,7 +407,7 @@ def query_answer(store: Store, searches: Sequence[StoredSearch], number: int, da
         listed = [_hit_answer(query, hit) for hit in query.hits]
         results.append({"db": search.database.name, "alignments": [listed] if listed else [], "taxonomyreports": []})
     return {
-        "queries": [{"header": models.shown(query.header), "sequence": query.letters}],
+        "queries": [{"header": api_models.shown(query.header), "sequence": query.letters}],
         "mode": "all",
         "results": results,
     }
@@ -417,8 +417,8 @@ def _hit_answer(query: QueryResult, hit: Hit) -> dict[str, Any]:
     alignment = hit.alignment
     above, below = gapped(*shown(query, hit))
     answer: dict[str, Any] = {
-        "query": models.shown(identifier(query.header)),
-        "target": models.shown(identifier(hit.subject_header)),
+        "query": api_models.shown(identifier(query.header)),
+        "target": api_models.shown(identifier(hit.subject_header)),
         "seqId": round(percent(alignment.identities, alignment.columns), 3),
         "alnLength": alignment.columns,
         "missmatches": alignment.mismatches,  # as MMseqs2-App spells it
@@ -438,5 +438,5 @@ def _hit_answer(query: QueryResult, hit: Hit) -> dict[str, Any]:
     if organism is not None and organism.isdecimal():
         answer["taxId"] = int(organism)
     if name is not None:
-        answer["taxName"] = models.shown(name)
+        answer["taxName"] = api_models.shown(name)
     return answer

@@ -32,11 +32,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from swsearch.errors import InputError, Refused
 from swsearch.sequences.record import identifier
-from swsearch.service import models
-from swsearch.service.api import owner_of, service_of
+from swsearch.service import api_models
 from swsearch.service.bodies import readers_of, sent_fields
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.hub import Hub
+from swsearch.service.json_api import owner_of, service_of
 from swsearch.service.protocols import ticket_jobs
 from swsearch.service.protocols.ticket_jobs import (
     KEEP_ALIVE_SECONDS,
@@ -192,7 +192,7 @@ def queries(request: Request, ticket_id: Id, limit: Number, number: Number) -> d
     assert run_id is not None
     limit = min(limit, _MAX_LOOKUP)
     found = service_of(request).store.views.summaries(run_id, number * limit, limit + 1)
-    names = [{"id": one.number, "name": models.shown(identifier(one.header)), "set": 0} for one in found[:limit]]
+    names = [{"id": one.number, "name": api_models.shown(identifier(one.header)), "set": 0} for one in found[:limit]]
     return {"lookup": names, "hasNext": len(found) > limit}
 
 

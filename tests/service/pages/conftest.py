@@ -19,7 +19,7 @@ from fastapi import FastAPI
 
 from swsearch.database.builder import build_database
 from swsearch.report.formats import FORMATS
-from swsearch.service.app import create_app
+from swsearch.service.asgi import create_app
 from swsearch.service.databases import Databases, named_databases
 from swsearch.service.searcher_cache import SearcherCache
 from swsearch.service.settings import Settings

@@ -7,7 +7,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 import pytest
 
 from swsearch.errors import InputError
-from swsearch.service.app import create_app
+from swsearch.service.asgi import create_app
 from swsearch.service.client import Client
 from swsearch.service.protocols import PROTOCOLS
 from swsearch.service.proxies import OWN_PATHS, check_root_path

@@ -23,10 +23,10 @@ from swsearch import __version__
 from swsearch.errors import SwSearchError
 from swsearch.report.links import link_table
 from swsearch.service.answers import add_error_answers, error_answer
-from swsearch.service.api import describe_tokens, router
 from swsearch.service.bodies import Readers
 from swsearch.service.guard import Guard, Identity
 from swsearch.service.hub import Hub
+from swsearch.service.json_api import describe_tokens, router
 from swsearch.service.logs import log
 from swsearch.service.metrics import Metrics
 from swsearch.service.pages import routes as pages

@@ -213,7 +213,7 @@ def merge(
     """
     from swsearch.cli.output import say
     from swsearch.merge import Source, choose_runs, plan_merge, shards_named
-    from swsearch.store.staging import open_store
+    from swsearch.store.staged_store import open_store
     from swsearch.store.store import Store
 
     with ExitStack() as stack:
@@ -252,7 +252,7 @@ def export(
     from swsearch.cli.output import say
     from swsearch.file_registry import store_identities
     from swsearch.merge import Source, copy_run
-    from swsearch.store.staging import open_store
+    from swsearch.store.staged_store import open_store
     from swsearch.store.store import Store
 
     if out.strip().lower() in ("", "none"):
@@ -284,7 +284,7 @@ def delete(
     Example: swsearch runs delete 3 5 8
     """
     from swsearch.cli.output import say
-    from swsearch.store.staging import open_store
+    from swsearch.store.staged_store import open_store
 
     with open_store(store, stage=stage_store, notify=say) as opened:
         for run in runs:
@@ -318,7 +318,7 @@ def prune(
     Example: swsearch runs prune --keep 100 --dry-run
     """
     from swsearch.cli.output import say
-    from swsearch.store.staging import open_store
+    from swsearch.store.staged_store import open_store
 
     if not keep and older_than is None:
         raise InputError("say which runs to delete: --older-than 30d, --keep 100, or both")
@@ -354,7 +354,7 @@ def upgrade(store: options.KeptStore = DEFAULT_STORE, stage_store: options.Stage
     """
     from swsearch.cli.output import say
     from swsearch.store.connections import display_name, store_url
-    from swsearch.store.staging import upgrade_store
+    from swsearch.store.staged_store import upgrade_store
 
     upgrade_store(store, stage=stage_store, notify=say)
     print(f"{display_name(store_url(store))} is up to date")

@@ -22,7 +22,7 @@ from swsearch.report.formats import FORMATS, new_report
 from swsearch.report.row_filter import MOST_ROWS, RowFilter
 from swsearch.sequences.fasta_text import MAX_FLANK, SubjectPart
 from swsearch.sequences.record import identifier
-from swsearch.service import models
+from swsearch.service import api_models
 from swsearch.service.bodies import readers_of
 from swsearch.service.hub import Hub
 from swsearch.service.reports import Download
@@ -44,7 +44,7 @@ _phases: Final = itertools.count()
 _IDEMPOTENCY_KEY: Final = re.compile(r"[\x21-\x7e]{1,200}")
 
 _ERRORS: Final[dict[int | str, dict[str, Any]]] = {
-    status: {"model": models.ErrorAnswer, "description": meaning}
+    status: {"model": api_models.ErrorAnswer, "description": meaning}
     for status, meaning in (
         (400, "The request cannot be used."),
         (401, "A token is needed."),
@@ -108,12 +108,12 @@ def describe_tokens(app: FastAPI) -> None:
 
 
 @router.post(
-    "/searches", status_code=201, response_model=models.FoundSearch,
-    responses={200: {"model": models.FoundSearch, "description": "It was submitted before, with the same key."}},
+    "/searches", status_code=201, response_model=api_models.FoundSearch,
+    responses={200: {"model": api_models.FoundSearch, "description": "It was submitted before, with the same key."}},
 )  # fmt: skip
 async def submit(
     request: Request,
-    body: models.SearchRequest,
+    body: api_models.SearchRequest,
     wait: Wait = 0,
     hits: FirstHits = 0,
     idempotency_key: Annotated[
@@ -160,7 +160,7 @@ async def _written(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """The answer with a status, written by the model itself: many clients repeat this request."""
-    content = models.search_answer(status).model_dump_json().encode()
+    content = api_models.search_answer(status).model_dump_json().encode()
     if n_hits:
         content = (
             content[:-1] + b',"hits":' + await run_in_threadpool(_first_hits, service, status.search, n_hits) + b"}"
@@ -171,20 +171,22 @@ async def _written(
 def _first_hits(service: Service, search: StoredSearch, n_hits: int) -> bytes:
     """The best hits of a search as JSON."""
     page = service.first_hits(search, n_hits)
-    return b"null" if page is None else models.hit_page_json(page, 0)
+    return b"null" if page is None else api_models.hit_page_json(page, 0)
 
 
-@router.get("/searches", response_model=list[models.Search])
+@router.get("/searches", response_model=list[api_models.Search])
 def searches(
     request: Request,
     limit: Limit = 50,
     before: Annotated[str | None, Query(max_length=64, description="Only those older than this search.")] = None,
-) -> list[models.Search]:
+) -> list[api_models.Search]:
     """Your searches, the newest first."""
-    return [models.search_answer(status) for status in service_of(request).history(owner_of(request), limit, before)]
+    return [
+        api_models.search_answer(status) for status in service_of(request).history(owner_of(request), limit, before)
+    ]
 
 
-@router.get("/searches/{key}", response_model=models.FoundSearch)
+@router.get("/searches/{key}", response_model=api_models.FoundSearch)
 async def search(request: Request, key: Key, wait: Wait = 0, hits: FirstHits = 0) -> Response:
     """A search and how far it is."""
     service = service_of(request)
@@ -202,24 +204,24 @@ async def events(request: Request, key: Key) -> EventSourceResponse:
     async def changes() -> AsyncIterator[dict[str, str]]:
         try:
             async for status in hub.changes(watched):
-                yield {"event": "status", "data": models.search_answer(status.under(key)).model_dump_json()}
+                yield {"event": "status", "data": api_models.search_answer(status.under(key)).model_dump_json()}
         except SearchNotFound:
             yield {"event": "gone", "data": "{}"}
 
     return EventSourceResponse(changes(), ping=PING_SECONDS + next(_phases) % PING_SPREAD)
 
 
-@router.post("/searches/{key}/cancel", response_model=models.Search)
-def cancel(request: Request, key: Key) -> models.Search:
+@router.post("/searches/{key}/cancel", response_model=api_models.Search)
+def cancel(request: Request, key: Key) -> api_models.Search:
     """Cancel a search; one that is finished stays as it is."""
-    return models.search_answer(service_of(request).cancel(key, owner_of(request)))
+    return api_models.search_answer(service_of(request).cancel(key, owner_of(request)))
 
 
 # --- links ---
 
 
-@router.post("/searches/{key}/links", status_code=201, response_model=models.NewLink)
-def add_link(request: Request, key: Key) -> models.NewLink:
+@router.post("/searches/{key}/links", status_code=201, response_model=api_models.NewLink)
+def add_link(request: Request, key: Key) -> api_models.NewLink:
     """Make a link that shows this search to everybody who has it, until it is withdrawn or the search expires.
 
     The key of the link takes the place of the search's id in all requests that read: state, events, hits and reports.
@@ -227,14 +229,14 @@ def add_link(request: Request, key: Key) -> models.NewLink:
     """
     added, link_key = service_of(request).store.accounts.add_link(key, owner_of(request))
     address = f"{request.scope.get('root_path', '')}/results/{link_key}"
-    return models.NewLink(id=added.id, created=added.created, key=link_key, page=address)
+    return api_models.NewLink(id=added.id, created=added.created, key=link_key, page=address)
 
 
-@router.get("/searches/{key}/links", response_model=list[models.Link])
-def links(request: Request, key: Key) -> list[models.Link]:
+@router.get("/searches/{key}/links", response_model=list[api_models.Link])
+def links(request: Request, key: Key) -> list[api_models.Link]:
     """The links of a search, the oldest first, without their keys."""
     return [
-        models.Link(id=link.id, created=link.created)
+        api_models.Link(id=link.id, created=link.created)
         for link in service_of(request).store.accounts.links(key, owner_of(request))
     ]
 
@@ -256,25 +258,25 @@ def delete_link(
 # --- results ---
 
 
-@router.get("/searches/{key}/queries", response_model=models.QueryPage)
-def queries(request: Request, key: Key, offset: Offset = 0, limit: Limit = 100) -> models.QueryPage:
+@router.get("/searches/{key}/queries", response_model=api_models.QueryPage)
+def queries(request: Request, key: Key, offset: Offset = 0, limit: Limit = 100) -> api_models.QueryPage:
     """The queries of a search that are done, in order; and those that failed."""
     service, owner = service_of(request), owner_of(request)
     listed = service.queries(key, owner, offset, limit)
     failed = service.failures(service.status(key, owner).search)
-    return models.QueryPage(
+    return api_models.QueryPage(
         queries=[
-            models.Query(
+            api_models.Query(
                 number=query.number,
-                id=models.shown(identifier(query.header)),
-                header=models.shown(query.header),
+                id=api_models.shown(identifier(query.header)),
+                header=api_models.shown(query.header),
                 length=query.length,
                 n_hits=query.n_hits,
                 n_passed=query.n_passed,
             )
             for query in listed
         ],
-        failed=[models.FailedQuery(number=number, reason=reason) for number, reason in failed],
+        failed=[api_models.FailedQuery(number=number, reason=reason) for number, reason in failed],
     )
 
 
@@ -289,14 +291,14 @@ def hit_filter(
     return HitFilter(text, None, None, max_evalue, min_bits, min_identity, min_query_coverage)
 
 
-@router.get("/searches/{key}/queries/{number}/hits", response_model=models.HitPage)
+@router.get("/searches/{key}/queries/{number}/hits", response_model=api_models.HitPage)
 def hits(
     request: Request,
     key: Key,
     number: Number,
     offset: Offset = 0,
     limit: Limit = 100,
-    sort: Annotated[str, Query(json_schema_extra=models.one_of(SORTS))] = "rank",
+    sort: Annotated[str, Query(json_schema_extra=api_models.one_of(SORTS))] = "rank",
     order: Literal["asc", "desc"] = "asc",
     *,
     keep: Annotated[HitFilter, Depends(hit_filter)],
@@ -305,7 +307,7 @@ def hits(
     page = service_of(request).hit_page(
         key, owner_of(request), number, HitView(sort, order == "desc", keep=keep, offset=offset, limit=limit)
     )
-    return Response(models.hit_page_json(page, offset), media_type="application/json")
+    return Response(api_models.hit_page_json(page, offset), media_type="application/json")
 
 
 def row_filter(
@@ -336,7 +338,7 @@ def row_filter(
 async def report(
     request: Request,
     key: Key,
-    format: Annotated[str, Query(json_schema_extra=models.one_of(FORMATS))] = "json",
+    format: Annotated[str, Query(json_schema_extra=api_models.one_of(FORMATS))] = "json",
     fields: Annotated[
         str | None, Query(max_length=2000, description="Columns by BLAST's names, separated by blanks or commas.")
     ] = None,
@@ -371,16 +373,16 @@ async def report(
 # --- databases and usage ---
 
 
-@router.get("/databases", response_model=list[models.Database])
-def databases(request: Request) -> list[models.Database]:
+@router.get("/databases", response_model=list[api_models.Database])
+def databases(request: Request) -> list[api_models.Database]:
     """The databases with the generations that they have now."""
-    return [models.database_answer(offered) for offered in service_of(request).databases.offered()]
+    return [api_models.database_answer(offered) for offered in service_of(request).databases.offered()]
 
 
-@router.get("/usage", response_model=list[models.Usage])
-def usage(request: Request) -> list[models.Usage]:
+@router.get("/usage", response_model=list[api_models.Usage])
+def usage(request: Request) -> list[api_models.Usage]:
     """What you submitted on the last days, the newest first."""
     return [
-        models.Usage(day=day.day, searches=day.n_searches, queries=day.n_queries, cells=day.cells)
+        api_models.Usage(day=day.day, searches=day.n_searches, queries=day.n_queries, cells=day.cells)
         for day in service_of(request).store.searches.usage(owner_of(request))
     ]

@@ -22,21 +22,21 @@ from swsearch import folders
 from swsearch.cli.serve import _warn_of_network
 from swsearch.errors import InputError, StoreError
 from swsearch.folders import file_system
-from swsearch.store import staging
+from swsearch.store import staged_store
 from swsearch.store.models import FINISHED
-from swsearch.store.staging import StagedStore, open_store, upgrade_store
+from swsearch.store.staged_store import StagedStore, open_store, upgrade_store
 from swsearch.store.store import Store
 from tests import processes
 from tests.store.conftest import RUN, make_query
 
 ADD_AND_WAIT = """
 import sys
-from swsearch.store import staging
+from swsearch.store import staged_store
 from tests.store.conftest import RUN, make_query
 
-staging.PUBLISH_SECONDS = 1e9
+staged_store.PUBLISH_SECONDS = 1e9
 path, n_published, n_queries = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-store = staging.StagedStore(path, create=True)
+store = staged_store.StagedStore(path, create=True)
 run = store.runs.start(RUN)
 for number in range(n_queries):
     store.results.add(run, make_query(number))
@@ -50,7 +50,7 @@ store.close()
 
 WAIT = """
 import sys
-from swsearch.store.staging import open_store
+from swsearch.store.staged_store import open_store
 from tests.store.conftest import RUN
 
 with open_store(sys.argv[1], create=True, stage="always") as store:
@@ -61,19 +61,19 @@ with open_store(sys.argv[1], create=True, stage="always") as store:
 
 KILLED_AT = """
 import os, signal, sys
-from swsearch.store import staging
+from swsearch.store import staged_store
 from tests.store.conftest import RUN, make_query
 
 def trace(frame, event, _argument):
-    if frame.f_code.co_filename != staging.__file__:
+    if frame.f_code.co_filename != staged_store.__file__:
         return None
     if event == "line" and lines[frame.f_lineno - 1].strip() == {line!r}:
         os.kill(os.getpid(), signal.SIGKILL)
     return trace
 
-lines = open(staging.__file__).read().splitlines()
+lines = open(staged_store.__file__).read().splitlines()
 assert [each.strip() for each in lines].count({line!r}) == 1
-store = staging.StagedStore(sys.argv[1])
+store = staged_store.StagedStore(sys.argv[1])
 with store.whole():
     store.results.add(store.runs.start(RUN), make_query(7))
     sys.settrace(trace)
@@ -92,8 +92,8 @@ def node(tmp_path, monkeypatch):
 @pytest.fixture
 def at_once(monkeypatch):
     """Every commit is due to be published."""
-    monkeypatch.setattr(staging, "PUBLISH_SECONDS", 0.0)
-    monkeypatch.setattr(staging, "MAX_SHARE_OF_TIME", math.inf)
+    monkeypatch.setattr(staged_store, "PUBLISH_SECONDS", 0.0)
+    monkeypatch.setattr(staged_store, "MAX_SHARE_OF_TIME", math.inf)
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_a_change_is_published_if_the_last_publication_is_long_enough_ago(target
             with Store(target) as published:  # while the store is open, and its run is not finished
                 assert numbers(published) == list(range(number + 1))
                 assert published.runs.get(run).state != FINISHED
-        monkeypatch.setattr(staging, "PUBLISH_SECONDS", 1e9)
+        monkeypatch.setattr(staged_store, "PUBLISH_SECONDS", 1e9)
         for number in (3, 4):  # one more publication, whose interval is a long one
             store.results.add(run, make_query(number))
         with Store(target) as published:
@@ -353,7 +353,7 @@ def test_a_full_disk_leaves_the_published_store(start, target, monkeypatch):
     store.runs.resume(1)
     before = target.read_bytes()
     store.results.add(1, make_query(2))
-    monkeypatch.setattr("swsearch.store.staging.os.fsync", full)
+    monkeypatch.setattr("swsearch.store.staged_store.os.fsync", full)
     with pytest.raises(StoreError, match=r"hits.sqlite cannot be copied or published: No space left on de") as refused:
         store.close()
     assert [path.name for path in target.parent.iterdir()] == ["hits.sqlite"]
