@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
 
 from swsearch.errors import InputError
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from swsearch.taxonomy.tree import Taxonomy
 
 
-class QueryTaxaReport(Report):
+class AssigningReport(Report):
     """A report that assigns each query to a taxon.
 
     Parameters
@@ -64,9 +63,8 @@ class QueryTaxaReport(Report):
         return self.ancestors.percent
 
 
-@dataclass
-class QueryTaxa:
-    """How many queries were assigned to which taxa.
+class CountedTaxaReport(AssigningReport):
+    """A report about all queries, which is written when the last one is counted.
 
     Attributes
     ----------
@@ -80,35 +78,23 @@ class QueryTaxa:
         The tree of the taxa; None if there was no query.
     """
 
-    n_queries: int = 0
-    n_unclassified: int = 0
-    n_cut: int = 0
-    direct: Counter[int] = field(default_factory=Counter)
-    tree: Taxonomy | None = None
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        """Write nothing yet."""
+        super().begin(context, stream)
+        self.n_queries = self.n_unclassified = self.n_cut = 0
+        self.direct: Counter[int] = Counter()
+        self.tree: Taxonomy | None = None
 
-    def add(self, context: ReportContext, query: QueryResult, ancestors: CommonAncestors) -> None:
+    def write(self, query: QueryResult) -> None:
         """Count a query; the context must have a taxonomy."""
-        self.tree = context.needed_taxonomy.tree
+        self.tree = self.context.needed_taxonomy.tree
         self.n_queries += 1
-        self.n_cut += ancestors.is_cut(context.run, query)
-        taxon = ancestors.of(context, query).taxon
+        self.n_cut += self.ancestors.is_cut(self.run, query)
+        taxon = self.ancestors.of(self.context, query).taxon
         if taxon is None:
             self.n_unclassified += 1
         else:
             self.direct[taxon] += 1
-
-
-class CountedTaxaReport(QueryTaxaReport):
-    """A report about all queries, which is written when the last one is counted."""
-
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
-        """Write nothing yet."""
-        super().begin(context, stream)
-        self.counts = QueryTaxa()
-
-    def write(self, query: QueryResult) -> None:
-        """Count a query."""
-        self.counts.add(self.context, query, self.ancestors)
 
 
 # --- lca ---
@@ -133,7 +119,7 @@ _COLUMNS: Final[dict[str, ValueOfQuery]] = {
 DEFAULT_FIELDS: Final = ("qseqid", "lca", "evalue")
 
 
-class LcaReport(QueryTaxaReport):
+class LcaReport(AssigningReport):
     """One line for each query, also for those without hits.
 
     Parameters
@@ -210,17 +196,17 @@ class KrakenReport(CountedTaxaReport):
         """Write the lines."""
         from swsearch.taxonomy.subject_taxa import clade_counts
 
-        found, stream = self.counts, self.stream
+        stream = self.stream
 
         def write_line(n_clade: int, n_direct: int, code: str, taxid: int, name: str) -> None:
-            stream.write(f"{100 * n_clade / found.n_queries:6.2f}\t{n_clade}\t{n_direct}\t{code}\t{taxid}\t{name}\n")
+            stream.write(f"{100 * n_clade / self.n_queries:6.2f}\t{n_clade}\t{n_direct}\t{code}\t{taxid}\t{name}\n")
 
-        if found.n_unclassified:
-            write_line(found.n_unclassified, found.n_unclassified, "U", UNCLASSIFIED, "unclassified")
-        if found.tree is None:
+        if self.n_unclassified:
+            write_line(self.n_unclassified, self.n_unclassified, "U", UNCLASSIFIED, "unclassified")
+        if self.tree is None:
             return
-        counts = clade_counts(found.tree, found.direct)
-        for one, code in zip(counts, rank_codes(found.tree, counts), strict=True):
-            taxid = found.tree.taxid(one.taxon)
-            name = one_line(found.tree.name(one.taxon) or f"taxid {taxid}")
+        counts = clade_counts(self.tree, self.direct)
+        for one, code in zip(counts, rank_codes(self.tree, counts), strict=True):
+            taxid = self.tree.taxid(one.taxon)
+            name = one_line(self.tree.name(one.taxon) or f"taxid {taxid}")
             write_line(one.n_clade, one.n_direct, code, taxid, "  " * one.depth + name)

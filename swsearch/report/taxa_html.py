@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from swsearch.report.formatting import one_line
 from swsearch.report.html import ROWS_SHOWN, all_rows_button, closing, no_script, opening, text
-from swsearch.report.query_taxa import CountedTaxaReport, QueryTaxa
+from swsearch.report.query_taxa import CountedTaxaReport
 from swsearch.report.summary import database_line, frames_line, scoring_line
 from swsearch.report.taxa import cut_lists
 from swsearch.words import counted
@@ -164,7 +164,7 @@ class TaxaHtmlReport(CountedTaxaReport):
         """Write the page."""
         from swsearch.taxonomy.subject_taxa import clade_counts, without_repetitions
 
-        run, found, stream = self.run, self.counts, self.stream
+        run, stream = self.run, self.stream
         percent = self.ancestors.percent
         within = f"lowest common ancestor of the hits with bit scores at most {percent:g} % below the best"
         facts = {
@@ -172,8 +172,8 @@ class TaxaHtmlReport(CountedTaxaReport):
             "Scoring": scoring_line(run),
             "Frames": frames_line(run),
             "Taxon of a query": within,
-            "Queries": f"{found.n_queries:,}, of which {found.n_unclassified:,} unclassified",
-            "Cut lists": cut_lists(run, percent, found.n_cut),
+            "Queries": f"{self.n_queries:,}, of which {self.n_unclassified:,} unclassified",
+            "Cut lists": cut_lists(run, percent, self.n_cut),
             "Program": run.program,
         }
         stream.writelines(
@@ -181,19 +181,19 @@ class TaxaHtmlReport(CountedTaxaReport):
         )
         stream.write(no_script("Exploring the graphic needs JavaScript; the table has all numbers."))
         stream.write('</header>\n<p class="status unseen" role="status"></p>\n<main id="taxa">\n')
-        if found.tree is not None and found.direct:
-            counts = clade_counts(found.tree, found.direct)
+        if self.tree is not None and self.direct:
+            counts = clade_counts(self.tree, self.direct)
             shown = without_repetitions(counts)
             stream.write("<figure>\n")
-            stream.writelines(icicle(found.tree, shown, found.n_queries, _NOUN, "icicle", "all-taxa"))
+            stream.writelines(icicle(self.tree, shown, self.n_queries, _NOUN, "icicle", "all-taxa"))
             stream.write(f"<figcaption>{caption(shown, _NOUN)}</figcaption>\n</figure>\n")
-            stream.writelines(_table(found.tree, counts, found))
+            stream.writelines(_table(self.tree, counts, self.n_queries))
         else:
-            stream.write(f"<p>No query has a taxon: {counted(found.n_unclassified, *_NOUN)} unclassified.</p>\n")
+            stream.write(f"<p>No query has a taxon: {counted(self.n_unclassified, *_NOUN)} unclassified.</p>\n")
         stream.write(closing("script.js", "icicle.js"))
 
 
-def _table(tree: Taxonomy, counts: Sequence[TaxonCount], found: QueryTaxa) -> Iterator[str]:
+def _table(tree: Taxonomy, counts: Sequence[TaxonCount], n_queries: int) -> Iterator[str]:
     is_long = len(counts) > ROWS_SHOWN
     yield '<div class="scroll" id="all-taxa" role="region" aria-labelledby="all-taxa-caption" tabindex="0">\n'
     yield '<table id="all-taxa-table" class="short">\n' if is_long else "<table>\n"
@@ -206,7 +206,7 @@ def _table(tree: Taxonomy, counts: Sequence[TaxonCount], found: QueryTaxa) -> It
         indent = f'<span class="level" aria-hidden="true">{"  " * one.depth}</span>'
         yield f'<tr><th scope="row">{indent}{text(shown_name(tree, one.taxon))}</th>'
         yield f'<td>{text(rank) if rank != "no rank" else ""}</td><td class="number">{tree.taxid(one.taxon)}</td>'
-        yield f'<td class="number">{one.n_clade}</td><td class="number">{share(one.n_clade, found.n_queries)}</td>'
+        yield f'<td class="number">{one.n_clade}</td><td class="number">{share(one.n_clade, n_queries)}</td>'
         yield f'<td class="number">{one.n_direct}</td></tr>\n'
     yield "</tbody>\n</table>\n</div>\n"
     if is_long:

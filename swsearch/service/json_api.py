@@ -181,9 +181,8 @@ def searches(
     before: Annotated[str | None, Query(max_length=64, description="Only those older than this search.")] = None,
 ) -> list[api_models.Search]:
     """Your searches, the newest first."""
-    return [
-        api_models.search_answer(status) for status in service_of(request).history(owner_of(request), limit, before)
-    ]
+    statuses = service_of(request).history(owner_of(request), limit, before)
+    return [api_models.search_answer(status) for status in statuses]
 
 
 @router.get("/searches/{key}", response_model=api_models.FoundSearch)
