@@ -114,7 +114,7 @@ def fasta_records(stream: BinaryIO) -> Iterator[tuple[str, str]]:
                 break
             if header is not None:
                 yield header, "".join(letters)
-            header, letters = found[1].strip(), []
+            header, letters = found[1].rstrip(), []
             at = found.end()
     if header is not None:
         yield header, "".join(letters)

@@ -400,7 +400,7 @@ class _SequenceFile:
 
         try:
             for record in FastqReader(stream):
-                yield record.name, record.sequence
+                yield record.name.rstrip(), record.sequence
         except FastqFormatError as error:
             line = None if error.line is None else error.line + 1
             record_number = None if line is None else (line + 3) // 4

@@ -23,7 +23,8 @@ from xopen import zstd
 from swsearch.errors import FastaFormatError
 from swsearch.sequences import checked_text
 from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet
-from swsearch.sequences.fasta import read_chunks, read_sequences
+from swsearch.sequences.fasta import read_chunks, read_each, read_sequences
+from swsearch.sequences.record import SequenceRecord
 
 
 def compress_bz2(data: bytes) -> bytes:
@@ -62,16 +63,20 @@ ACCEPTED = {
     "empty header": (b">\nMK\n", [("", "MK")]),
     "case and rare letters": (b">a\nMkUuOJ*Xx\n", [("a", "MkUuOJ*Xx")]),
     "same identifier twice": (b">a\nMK\n>a\nVL\n", [("a", "MK"), ("a", "VL")]),
+    "blanks within the header line": (b"> a b \t\nMK\n", [(" a b", "MK")]),
+    "FASTQ, a tab behind the header": (b"@a\t\nMK\n+\nII\n", [("a", "MK")]),
     "header signs": (b">a#b ;c\x01d\tf >g\nMK\n", [("a#b ;c\x01d\tf >g", "MK")]),
 }
 
 
 @pytest.mark.parametrize(("text", "expected"), ACCEPTED.values(), ids=ACCEPTED)
 def test_every_usual_layout_is_read(tmp_path: Path, text: bytes, expected: list[tuple[str, str]]) -> None:
-    """Expected values: written by hand from the text."""
+    """Expected values: written by hand from the text, for both ways of reading."""
     path = tmp_path / "some.fa"
     path.write_bytes(text)
     assert letters_of(path) == expected
+    each = read_each(path, next(read_sequences(path)).alphabet)
+    assert [(one.header, one.letters) for one in each if isinstance(one, SequenceRecord)] == expected
 
 
 def test_headers_keep_every_byte(tmp_path: Path) -> None:
