@@ -41,7 +41,7 @@ import numpy as np
 import swsearch
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
-from swsearch.hits.traceback import align_several
+from swsearch.hits.traceback import LocalAligner
 from swsearch.options import option_of
 from swsearch.query.composition_correction import STRENGTH, corrected_profile
 from swsearch.query.masking import mask_record, unknown_where_masked
@@ -51,6 +51,7 @@ from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.published_parameters import find_statistics
 from swsearch.scoring.scheme import default_scheme
 from swsearch.scoring.ungapped import matrix_parameters
+from swsearch.search.frames import Frame
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
@@ -118,10 +119,7 @@ def adjusted(
     """The E-values of subjects, by their rows in the partition, adjusted for the composition of what is aligned."""
     adjustment = PairAdjustment.of(SCHEME.matrix, statistics)
     assert adjustment is not None
-    aligned = align_several(
-        record.codes, profile, PROTEIN, residues=subjects.residues, starts=subjects.starts[rows],
-        lengths=subjects.lengths[rows], scores=score,
-    )  # fmt: skip
+    aligned = LocalAligner(PROTEIN).align(Frame("plus", 0, record.codes, profile), subjects[rows], scores=score)
     found = [of_subject[0][1] for of_subject in aligned]
     letters = record.letters
     parts = [letters[one.query_start : one.query_end] for one in found]

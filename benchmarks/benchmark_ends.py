@@ -21,11 +21,13 @@ from typing import Any
 import numpy as np
 
 from swsearch import __version__, _native
+from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.hits.hit import Hit
 from swsearch.hits.score_block import Ends
-from swsearch.hits.traceback import align_several
+from swsearch.hits.traceback import LocalAligner
 from swsearch.query.profile import sequence_profile
+from swsearch.search.frames import Frame
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import read_queries
 from swsearch.search.searcher import Searcher, open_searcher
@@ -57,8 +59,8 @@ def timed(searcher: Searcher, query: Codes, hits: list[Hit], strand: str, repeat
         _, rows, columns = (np.array(column, dtype=np.int64) for column in zip(*native, strict=True))
 
         align = partial(
-            align_several, along, profile, searcher.database.alphabet,
-            residues=residues, starts=starts, lengths=lengths, scores=scores, strand=strand,
+            LocalAligner(searcher.database.alphabet).align, Frame(strand, 0, along, profile),
+            Partition(residues, starts, lengths, index[places]), scores=scores,
         )  # fmt: skip
         plain, wanted = least_seconds(align, repeats)
         ended, found = least_seconds(partial(align, ends=Ends(rows, columns)), repeats)

@@ -31,7 +31,7 @@ import numpy as np
 import swsearch
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
-from swsearch.hits.traceback import align_several
+from swsearch.hits.traceback import LocalAligner
 from swsearch.query.composition_correction import corrected_profile, corrected_scores
 from swsearch.query.profile import PositionSpecificQuery, QueryProfile, sequence_profile, with_other_letters
 from swsearch.query.profile_adjustment import ProfileAdjustment
@@ -40,6 +40,7 @@ from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.published_parameters import find_statistics
 from swsearch.scoring.scheme import default_scheme
 from swsearch.scoring.ungapped import background, matrix_lambda
+from swsearch.search.frames import Frame
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
@@ -95,15 +96,8 @@ def aligned_parts(profile: PositionSpecificQuery, subjects: list[Codes], scores:
     """The aligned parts of subjects, whose alignments have these scores."""
     partition = Partition.pack(subjects)
     order = partition.subject_index.astype(np.intp)
-    found = align_several(
-        profile.codes,
-        profile.profile(SCHEME.gap),
-        PROTEIN,
-        residues=partition.residues,
-        starts=partition.starts,
-        lengths=partition.lengths,
-        scores=scores[order],
-    )
+    frame = Frame("plus", 0, profile.codes, profile.profile(SCHEME.gap))
+    found = LocalAligner(PROTEIN).align(frame, partition, scores=scores[order])
     letters = [""] * len(subjects)
     for index, ((_, alignment),) in zip(order.tolist(), found, strict=True):
         letters[index] = alignment.subject_letters

@@ -23,13 +23,10 @@ from swsearch.engine.protocol import EndsEngine
 from swsearch.errors import EngineError
 from swsearch.hits.hit import Alignment
 from swsearch.hits.score_block import Ends, ScoreBlock
-from swsearch.hits.traceback import align_several, on_bases
-from swsearch.pulse import beat
+from swsearch.hits.traceback import LocalAligner, on_bases
 from swsearch.query.profile import QueryProfile
-from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.search.frames import Frame
 from swsearch.search.search_subjects import SearchSubjects
-from swsearch.sequences.alphabet import Alphabet
 from swsearch.typing import Codes, Lengths, Offsets, Scores
 
 SPARED_CELLS: Final = 1 << 28
@@ -62,14 +59,12 @@ class SubjectAlignment:
 class SubjectAligner:
     """Computes the alignments of one search.
 
-    ``alphabet`` is that of the aligned sequences, after any translation. ``matrix`` determines which columns are
-    positive; without it, the query's profile does. ``engine`` computed the scores and can report ends.
+    The alphabet of ``aligner`` is that of the aligned sequences, after any translation. ``engine`` computed the scores
+    and can report ends.
     """
 
     search_subjects: SearchSubjects
-    alphabet: Alphabet
-    matrix: SubstitutionMatrix | None
-    threads: int
+    aligner: LocalAligner
     engine: EndsEngine | None = None
 
     def align(
@@ -103,22 +98,14 @@ class SubjectAligner:
             for rows, ends in groups:
                 known = [[one.as_aligned for one in earlier[row]] for row in in_block[rows].tolist()] if earlier else []
                 try:
-                    aligned = align_several(
-                        query_frame.codes,
-                        query_frame.profile,
-                        self.alphabet,
-                        residues=residues,
-                        starts=starts[rows],
-                        lengths=lengths[rows],
+                    aligned = self.aligner.align(
+                        query_frame,
+                        Partition(residues, starts[rows], lengths[rows], block.subject_index[in_block[rows]]),
                         scores=None if earlier else scores[rows],
                         ends=ends,
-                        matrix=self.matrix,
                         most=min(most, MOST_ALIGNMENTS),
                         floor=floors[in_block[rows]],
                         earlier=known,
-                        n_threads=self.threads,
-                        strand="plus" if query_frame.number else query_frame.strand,
-                        progress=beat,
                     )
                 except EngineError as error:  # the arrays contradict each other, or the engine is at fault
                     name = self.search_subjects.database.name

@@ -39,7 +39,7 @@ class Frame:
     number: int
     codes: Codes
     profile: QueryProfile
-    masked_profile: QueryProfile | None
+    masked_profile: QueryProfile | None = None
 
 
 class Preparer:

@@ -24,6 +24,7 @@ from swsearch.errors import InputError
 from swsearch.hits.limits import RankedCandidates
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.hits.score_block import ScoreBlock
+from swsearch.hits.traceback import LocalAligner
 from swsearch.pulse import beat
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.search.alignments import SubjectAligner
@@ -96,7 +97,8 @@ class Searcher(PlannedSearch):
         self._positive_subjects = PositiveSubjects(self.search_subjects.partitions, subjects_of)
         matrix = self.scheme.matrix if self.preparer.changes_scores else None
         ends_engine = engine if isinstance(engine, EndsEngine) else None
-        aligner = SubjectAligner(self.search_subjects, aligned, matrix, self.threads, ends_engine)
+        one_query = LocalAligner(aligned, matrix, self.threads, progress=beat)
+        aligner = SubjectAligner(self.search_subjects, one_query, ends_engine)
         self._selection = HitSelection(database, options, self.significance, aligner)
         self._rescoring: Rescoring | None = None
         if options.sensitive:

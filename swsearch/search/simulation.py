@@ -35,13 +35,14 @@ from swsearch.deterministic import exp, expm1, log
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.file_registry import registry
 from swsearch.folders import user_cache
-from swsearch.hits.traceback import align_several
+from swsearch.hits.traceback import LocalAligner
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.extreme_value import ExtremeValueFit, fit_extreme_value
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.published_parameters import NoStatistics, estimated_statistics
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.scoring.ungapped import Ungapped, background, matrix_parameters
+from swsearch.search.frames import Frame
 from swsearch.typing import Codes, Floats
 
 METHOD: Final = 2
@@ -201,14 +202,8 @@ def _length_per_score(
     aligned_scores: list[int] = []
     for row in range(_N_ALIGNED_QUERIES):
         high = np.flatnonzero(scores[row] > median)
-        aligned = align_several(
-            queries[row],
-            profiles[row],
-            scheme.alphabet,
-            residues=subjects.residues,
-            starts=subjects.starts[high],
-            lengths=subjects.lengths[high],
-        )
+        query = Frame("plus", 0, queries[row], profiles[row])
+        aligned = LocalAligner(scheme.alphabet).align(query, subjects[high])
         best = [of_subject[0][1] for of_subject in aligned]
         twice_lengths += [one.query_end - one.query_start + one.subject_end - one.subject_start for one in best]
         aligned_scores += scores[row, high].tolist()

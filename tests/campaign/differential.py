@@ -24,10 +24,11 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
 from swsearch.engine.reference import local_score
 from swsearch.hits.rescore import rescore
-from swsearch.hits.traceback import align_several
+from swsearch.hits.traceback import LocalAligner
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import PAD_SCORE, SubstitutionMatrix, match_mismatch, matrix_names, named_matrix
 from swsearch.scoring.scheme import MAX_GAP_COST, GapPenalty, ScoringScheme
+from swsearch.search.frames import Frame
 from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, Alphabet
 from swsearch.typing import Codes
 from tests.campaign.parts import Budget, Outcome
@@ -240,10 +241,8 @@ def _check_alignments(trial, where, query, profile, scheme, stored, wanted, ends
         "starts": np.ascontiguousarray(partition.starts),
         "lengths": np.ascontiguousarray(partition.lengths),
     }
-    found = align_several(
-        query, profile, scheme.alphabet, **arguments, scores=None, n_threads=1,
-        memory_bytes=int(rng.choice((0, 1000, 64 << 20))),
-    )  # fmt: skip
+    aligner = LocalAligner(scheme.alphabet, memory_bytes=int(rng.choice((0, 1000, 64 << 20))))
+    found = aligner.align(Frame("plus", 0, query, profile), partition)
     position_scores = profile.table[profile.rows] if kind == "pssm" else None
     for index, of_subject in enumerate(found):
         if wanted[index] == 0 or not of_subject:

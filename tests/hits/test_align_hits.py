@@ -14,14 +14,16 @@ from Bio.Align import substitution_matrices
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from swsearch.database.partition import Partition
 from swsearch.errors import EngineError, InputError
 from swsearch.hits.cigar import count
 from swsearch.hits.rescore import rescore
 from swsearch.hits.score_block import Ends
-from swsearch.hits.traceback import align_several
+from swsearch.hits.traceback import LocalAligner
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
+from swsearch.search.frames import Frame
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 
 
@@ -31,16 +33,9 @@ def hits(query, subjects, scheme, strand="plus", **more):
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.uint64)
     along = reverse_complement(query) if strand == "minus" else query
     profile = sequence_profile(along, scheme)
-    found = align_several(
-        along,
-        profile,
-        scheme.alphabet,
-        residues=np.concatenate(subjects),
-        starts=starts,
-        lengths=lengths,
-        strand=strand,
-        **more,
-    )
+    partition = Partition(np.concatenate(subjects), starts, lengths, np.arange(len(subjects), dtype=np.uint32))
+    aligner = LocalAligner(scheme.alphabet, more.pop("matrix", None), more.pop("n_threads", 1))
+    found = aligner.align(Frame(strand, 0, along, profile), partition, **more)
     return [of_subject[0][1] for of_subject in found if of_subject]
 
 
@@ -135,19 +130,17 @@ def test_ends_of_the_engine_change_nothing_and_wrong_ones_are_errors():
     query = DNA.encode("CCGTAATGTG")
     subject = DNA.encode("GGTTACGGAG")
     along = reverse_complement(query)
-    arguments = {
-        "residues": subject, "starts": np.array([0], np.uint64), "lengths": np.array([10], np.uint32),
-        "scores": np.array([12], np.int32), "strand": "minus",
-    }  # fmt: skip
-    profile = sequence_profile(along, default_scheme(DNA))
+    subjects = Partition.pack([subject])
+    scores = np.array([12], np.int32)
+    frame = Frame("minus", 0, along, sequence_profile(along, default_scheme(DNA)))
 
     def aligned(row, column, **changes):
         ends = Ends(np.array([row]), np.array([column]))
-        return align_several(along, profile, DNA, **(arguments | changes), ends=ends)
+        return LocalAligner(DNA).align(frame, subjects, **({"scores": scores} | changes), ends=ends)
 
     (((score, found),),) = aligned(10, 8)
     assert (score, found.query_start, found.query_end, found.subject_start, found.subject_end) == (12, 0, 6, 2, 8)
-    assert aligned(10, 8) == align_several(along, profile, DNA, **arguments)
+    assert aligned(10, 8) == LocalAligner(DNA).align(frame, subjects, scores=scores)
     with pytest.raises(EngineError, match=r"subject 0: the engine's end is \[10, 9\], its alignment's \[10, 8\]"):
         aligned(10, 9)
     with pytest.raises(EngineError, match="subject 0: the engine's score is 12, its alignment's 10"):
@@ -163,11 +156,9 @@ def test_arguments_of_two_strands_are_refused():
     query = DNA.encode("ACGT")
     with pytest.raises(InputError, match="choose plus or minus"):
         hits(query, [query], default_scheme(DNA), "both")
+    frame = Frame("plus", 0, query[:3], sequence_profile(query, default_scheme(DNA)))
     with pytest.raises(InputError, match="3 residues, its profile 4"):
-        align_several(
-            query[:3], sequence_profile(query, default_scheme(DNA)), DNA, residues=query,
-            starts=np.zeros(1, np.uint64), lengths=np.full(1, 4, np.uint32),
-        )  # fmt: skip
+        LocalAligner(DNA).align(frame, Partition.pack([query]))
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from swsearch import _native
+from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.hits.rescore import rescore
-from swsearch.hits.traceback import align_several
+from swsearch.hits.traceback import LocalAligner
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
+from swsearch.search.frames import Frame
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from tests.full_matrix import NEVER
 from tests.hits.full_matrix_path import full_matrix_alignment
@@ -102,10 +104,8 @@ def test_scores_beyond_16_bits_are_exact(instruction_set):
 def several(query: str, subject: str, most: int, floor: int = 1, strand: str = "plus", alphabet=PROTEIN):
     codes, other = alphabet.encode(query), alphabet.encode(subject)
     profile = sequence_profile(codes, default_scheme(alphabet))
-    (found,) = align_several(
-        codes, profile, alphabet, residues=other, starts=np.zeros(1, np.uint64),
-        lengths=np.array([len(other)], np.uint32), most=most, floor=floor, strand=strand,
-    )  # fmt: skip
+    frame = Frame(strand, 0, codes, profile)
+    (found,) = LocalAligner(alphabet).align(frame, Partition.pack([other]), most=most, floor=floor)
     return found
 
 

@@ -32,12 +32,13 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 WORK = """
 import os
 import numpy as np
-from swsearch.hits.traceback import align_several
+from swsearch.hits.traceback import LocalAligner
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, Sequences
 from swsearch.query.profile import sequence_profile
+from swsearch.search.frames import Frame
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 from tests.support import random_protein
@@ -47,8 +48,7 @@ query = random_protein(rng, 90)
 partition = Partition.pack([random_protein(rng, n) for n in range(40, 400)])
 profile = sequence_profile(query, default_scheme(PROTEIN))
 (block,) = CpuEngine(3).score([profile], partition)
-where = {"residues": partition.residues, "starts": partition.starts, "lengths": partition.lengths}
-found = align_several(query, profile, PROTEIN, **where, n_threads=3)
+found = LocalAligner(PROTEIN, n_threads=3).align(Frame("plus", 0, query, profile), partition)
 long = rng.integers(0, 4, 8000).astype(np.uint16)
 problem = AlignmentProblem(True, FreeEnds.ALL, 5, 2, 2, -3)
 pair = CpuPairs(3).align(Sequences.of([long]), Sequences.of([long[90:]]), problem)

@@ -45,15 +45,6 @@ PROFILES_PER_DEVICE: Final = 8
 work."""
 
 
-@dataclass(frozen=True)
-class _Work:
-    """The work of one device; ``indices`` are the requests' indices in the caller's list."""
-
-    indices: Sequence[int]
-    requests: Sequence[ScoreRequest]
-    partition: Partition
-
-
 @dataclass(frozen=True, eq=False)
 class _Shares:
     """The subjects of a partition, divided among the devices: dealt one by one (:func:`_dealt`), or in ranges."""
@@ -106,14 +97,25 @@ class _Turns:
 
 
 class _DeviceCall(ScoreCall):
-    """The part of a scoring that one device does; its thread puts what has happened into the scoring's queue."""
+    """The part of a scoring that one device does; its thread puts what has happened into the scoring's queue.
 
-    def __init__(self, scoring: DeviceScoring, number: int, work: _Work, turns: _Turns) -> None:
-        super().__init__(work.requests, work.partition)
+    ``indices`` are those of the requests in the caller's list.
+    """
+
+    def __init__(
+        self,
+        scoring: DeviceScoring,
+        number: int,
+        requests: Sequence[ScoreRequest],
+        indices: Sequence[int],
+        partition: Partition,
+        turns: _Turns,
+    ) -> None:
+        super().__init__([requests[index] for index in indices], partition)
         self._turns = turns
         self._scoring = scoring
         self._number = number
-        self._indices = work.indices
+        self._indices = indices
         self.is_prepared = threading.Event()
         self.has_ended = threading.Event()
         self.error: BaseException | None = None
@@ -183,20 +185,27 @@ class _DeviceCalls:
 class DeviceScoring:
     """Scores that the devices' threads deliver as they complete; see :class:`swsearch.engine.protocol.Scoring`.
 
-    Without ``shares`` of the subjects, each profile has a block of one device. Devices that are ``are_idle`` begin in
+    ``work`` has, for each device, the indices of the requests that it scores, and the subjects. Without ``shares`` of
+    the subjects, each profile has a block of one device. Devices that are ``are_idle`` begin in
     turns. ``events`` has what the devices' threads report: a number of computed cells, a block, or None when a device
     ends.
     """
 
     def __init__(
-        self, devices: Sequence[_DeviceCalls], work: Sequence[_Work], shares: _Shares | None, *, are_idle: bool
+        self,
+        devices: Sequence[_DeviceCalls],
+        requests: Sequence[ScoreRequest],
+        work: Sequence[tuple[Sequence[int], Partition]],
+        shares: _Shares | None,
+        *,
+        are_idle: bool,
     ) -> None:
         self._devices = devices
         self._shares = shares
         self.is_cancelled = False
         self.events: queue.SimpleQueue[int | tuple[int, int, ScoreBlock] | None] = queue.SimpleQueue()
         turns = _Turns(len(work))
-        self._calls = [_DeviceCall(self, number, task, turns) for number, task in enumerate(work)]
+        self._calls = [_DeviceCall(self, number, requests, *task, turns) for number, task in enumerate(work)]
         for number in () if are_idle else range(len(work)):
             turns.leave(number)
         for device, call in zip(devices, self._calls, strict=True):
@@ -334,17 +343,16 @@ class CudaDevices(Closeable):
         """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
         if not self.engines:
             raise EngineError("the CUDA engine was closed; make a new one")
+        work: list[tuple[Sequence[int], Partition]]
         if self.shares_subjects(len(requests), partition):
             shares = self._shares_of(partition)
-            work = [_Work(range(len(requests)), requests, share) for share in shares.parts]
+            work = [(range(len(requests)), share) for share in shares.parts]
         else:
             shares = None
-            work = [
-                _Work(indices, [requests[index] for index in indices], partition)
-                for indices in self._queries_by_device([request.profile for request in requests])
-            ]
+            by_device = self._queries_by_device([request.profile for request in requests])
+            work = [(indices, partition) for indices in by_device]
         are_idle = self._latest is None or self._latest.has_ended
-        self._latest = DeviceScoring(self._calls, work, shares, are_idle=are_idle)
+        self._latest = DeviceScoring(self._calls, requests, work, shares, are_idle=are_idle)
         return self._latest
 
     def preload(self, partition: Partition) -> None:
