@@ -218,7 +218,7 @@ class AlignedFastaReport(AnchoredReport):
 
     def write_alignment(self, query: QueryResult, *, is_first: bool) -> None:
         """Write one block."""
-        widths, stream = _widths(query), self.stream
+        widths, stream = insertion_widths(query), self.stream
         stream.write(f"{'' if is_first else SEPARATOR}>{name_of(query.header)}\n")
         stream.write(f"{expanded(query_letters(query), widths, GAP)}\n")
         for hit in query.hits:
@@ -227,8 +227,8 @@ class AlignedFastaReport(AnchoredReport):
 
 
 def _write_stockholm(query: QueryResult, stream: TextIO) -> None:
-    widths = _widths(query)
-    query_name, *hit_names = _row_names(query)
+    widths = insertion_widths(query)
+    query_name, *hit_names = row_names(query)
     stream.write(f"# STOCKHOLM 1.0\n#=GF ID {name_of(query.header)}\n")
     if query_description := one_line(split_header(query.header)[1]):
         stream.write(f"#=GF DE {query_description}\n")
@@ -251,7 +251,7 @@ def _remarks(hit: Hit) -> Iterable[str]:
         yield f"DE {description}"
 
 
-def _row_names(query: QueryResult) -> list[str]:
+def row_names(query: QueryResult) -> list[str]:
     """The names of the rows, each of them once, that of the query first."""
     taken: dict[str, None] = {}
     hits = (f"{name_of(hit.subject_header)}/{hit.sstart}-{hit.send}" for hit in query.hits)
@@ -264,7 +264,7 @@ def _row_names(query: QueryResult) -> list[str]:
     return list(taken)
 
 
-def _widths(query: QueryResult) -> dict[int, int]:
+def insertion_widths(query: QueryResult) -> dict[int, int]:
     """The number of columns before a column of the query, or after its last one, for those that have any."""
     widths: dict[int, int] = {}
     for hit in query.hits:

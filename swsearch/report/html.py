@@ -22,12 +22,14 @@ from importlib import resources
 from itertools import groupby, takewhile
 from typing import Final, TextIO
 
+from swsearch.hits.cigar import GAP, row_midline
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.anchored import aligned_letters, expanded, insertion_widths, query_letters, row_names
 from swsearch.report.base import Report, ReportContext
-from swsearch.report.formatting import blast_bits, blast_evalue, one_line
+from swsearch.report.formatting import blast_bits, blast_evalue, matrix_of, one_line
 from swsearch.report.links import link_table, links_of
-from swsearch.report.pairwise import blocks, value_lines
+from swsearch.report.pairwise import BLOCK, blocks, value_lines
 from swsearch.report.summary import (
     COMPOSITION_NOTE,
     LIKELY_EVALUE,
@@ -223,6 +225,8 @@ UNLIKELY: Final = f"From here on, E-values are above {LIKELY_EVALUE:g}: these si
 """The line in a table between hits that are likely to be related to the query and others."""
 _SAME: Final = "same"
 _SIMILAR: Final = "similar"
+_NAME: Final = 32
+"""Largest number of characters of a name beside a row of a multiple alignment."""
 
 
 def alignment_rows(run: RunInfo, query: QueryResult, hit: Hit) -> str:
@@ -231,6 +235,26 @@ def alignment_rows(run: RunInfo, query: QueryResult, hit: Hit) -> str:
     The row between them says the same, so nobody needs to see the colours.
     """
     return "\n".join(block.text(_marked) for block in blocks(run, query, hit))
+
+
+def anchored_rows(run: RunInfo, query: QueryResult) -> Iterator[str]:
+    """The multiple alignment of a query and its hits as parts of HTML, in blocks of :data:`BLOCK` columns.
+
+    It has the columns of ``afasta``. Each letter of a hit has the class of :func:`alignment_key` that it has beside the
+    letter of the query.
+    """
+    widths = insertion_widths(query)
+    letters = [query_letters(query), *(aligned_letters(query, hit) for hit in query.hits)]
+    rows = [expanded(row, widths, GAP).upper() for row in letters]
+    names = [f"{name[: _NAME - 1]}…" if len(name) > _NAME else name for name in row_names(query)]
+    width, matrix = max(map(len, names)), matrix_of(run)
+    for start in range(0, len(rows[0]), BLOCK):
+        above, *others = (row[start : start + BLOCK] for row in rows)
+        yield f"{escape(names[0]):<{width}}  {above}\n"
+        for name, row in zip(names[1:], others, strict=True):
+            marks = row_midline(above, row, matrix)
+            yield f"{escape(name.ljust(width))}  {_marked(row, marks)}\n"
+        yield "\n"
 
 
 def _marked(letters: str, marks: str) -> str:

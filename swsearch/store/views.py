@@ -60,6 +60,8 @@ class HitFilter:
         Lowest bit score. Hits without bit score do not fulfil it.
     min_identity, min_query_coverage : float or None
         Lowest percentages, 0 to 100, of the alignment.
+    ranks : frozenset of int or None
+        Ranks of subjects; None for all.
     """
 
     text: str = ""
@@ -69,6 +71,7 @@ class HitFilter:
     min_bits: float | None = None
     min_identity: float | None = None
     min_query_coverage: float | None = None
+    ranks: frozenset[int] | None = None
 
     def __bool__(self) -> bool:
         """Whether there is a condition."""
@@ -300,11 +303,11 @@ def _conditions(keep: HitFilter, query: Row[Any]) -> list[ColumnElement[bool]]:
         conditions.append(header.icontains(keep.text, autoescape=True))
     if keep.taxid is not None:
         conditions.append((header + " ").contains(f" OX={keep.taxid} ", autoescape=True))
-    if keep.subjects is not None:
-        # As text, because a statement has a largest number of parameters.
-        chosen = sorted(keep.subjects)
-        listed: BindParameter[int] = bindparam("subjects", chosen, expanding=True, literal_execute=True)
-        conditions.append(HITS.c.subject_index.in_(listed))
+    for column, chosen in ((HITS.c.subject_index, keep.subjects), (HITS.c.rank, keep.ranks)):
+        if chosen is not None:
+            # As text, because a statement has a largest number of parameters.
+            listed: BindParameter[int] = bindparam(None, sorted(chosen), expanding=True, literal_execute=True)
+            conditions.append(column.in_(listed))
     if keep.max_evalue is not None:
         conditions.append(HITS.c.evalue <= keep.max_evalue)
     if keep.min_bits is not None:

@@ -63,6 +63,7 @@ FILTERS = {
     "signs": (HitFilter(text="4% p"), lambda hit: "4% p" in hit.subject_header),
     "taxid": (HitFilter(taxid=9002), lambda hit: hit.rank % 4 == 2),
     "subjects": (HitFilter(subjects=frozenset(range(0, 10**6, 3))), lambda hit: hit.subject_index % 3 == 0),
+    "ranks": (HitFilter(ranks=frozenset((2, 3, 5, 10**6))), lambda hit: hit.rank in (2, 3, 5)),
     "evalue": (HitFilter(max_evalue=1e-4), lambda hit: hit.evalue is not None and hit.evalue <= 1e-4),
     "bits": (HitFilter(min_bits=35.0), lambda hit: hit.bits is not None and hit.bits >= 35),
     "identity": (HitFilter(min_identity=60.0), lambda hit: hit.pident >= 60),

@@ -12,8 +12,10 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
+from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.formats import FORMATS
 from swsearch.report.formatting import blast_bits, blast_evalue, one_line, whole_percent
 from swsearch.report.html import (
     MAX_BARS,
@@ -50,7 +52,7 @@ ROWS: Final = 50
 MAX_ROWS: Final = 500
 """Largest number of hits on a page that an address can ask for."""
 _LARGEST_FIRST: Final = frozenset({"score", "bits", "identity", "query_coverage", "subject_coverage", "columns"})
-_FILTERS: Final = ("text", "taxid", "max_evalue", "min_identity", "min_query_coverage")
+_FILTERS: Final = ("text", "taxid", "rank", "max_evalue", "min_identity", "min_query_coverage")
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ class Heading:
     """``ascending`` or ``descending`` if the table is sorted by the column; otherwise empty."""
 
 
-class RefusedView(ValueError):
+class RefusedView(InputError):
     """Values of a filter that cannot be used; ``errors`` has a message for each, by its name."""
 
     def __init__(self, errors: dict[str, str]) -> None:
@@ -161,8 +163,12 @@ def _read_filter(given: Mapping[str, str]) -> HitFilter:
             numbers[name] = float(text) if text else None
         except ValueError:
             errors[name] = "Give a number, such as 10 or 1e-5."
+    ranks = [rank.strip() for rank in given.get("rank", "").split(",") if rank.strip()]
+    if not all(rank.isascii() and rank.isdigit() and len(rank) < 12 for rank in ranks):
+        errors["rank"] = "Give ranks of hits, whole numbers."
     if errors:
         raise RefusedView(errors)
+    numbers["ranks"] = frozenset(map(int, ranks)) if ranks else None
     return HitFilter(text=given.get("text", "").strip(), taxid=int(taxid) if taxid else None, **numbers)
 
 
@@ -266,6 +272,11 @@ class HitsView:
         if self.run.info.translates:
             return "frames"
         return "strand" if self.run.info.aligned_alphabet == "dna" else ""
+
+    @property
+    def can_align(self) -> bool:
+        """Whether hits can be chosen for a multiple alignment: its rows have the letters of the query."""
+        return FORMATS["afasta"].fits(self.run.info)
 
     @property
     def has_places(self) -> bool:

@@ -6,6 +6,7 @@
 ``/results/REF/queries/N``                   hits of one query; ``N`` counts from 1
 ``/results/REF/queries/N/hits/RANK``         alignments of one subject
 ``/results/REF/queries/N/{scores,coverage,organisms}``
+``/results/REF/queries/N/alignment``         multiple alignment of the hits with ``rank``
 ``/results/REF/queries/N/sequences.fasta``   hit sequences
 ``/results/REF/report/FORMAT``               a report; with ``?query=N`` of one query, with a filter of its hits
 ``/results/REF/{progress,events,cancel,share,share/ID/withdraw,commands,request.json,queries.fasta}``
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Request, Response
@@ -28,12 +30,14 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
+from markupsafe import Markup
 from sse_starlette import EventSourceResponse
 from starlette.datastructures import FormData, UploadFile
 
 from swsearch.errors import InputError, RunNotFound, SearchNotFound, StoreError, SwSearchError
 from swsearch.hits.result import QueryResult
-from swsearch.report.formats import FORMATS, new_report
+from swsearch.report.formats import ALIGNMENTS, FORMATS, new_report
+from swsearch.report.html import MAX_BARS, alignment_key, anchored_rows
 from swsearch.sequences.fasta_text import MAX_FLANK, without_layout
 from swsearch.service.answers import EarlyAnswer, described, log_error
 from swsearch.service.api_models import shown
@@ -69,6 +73,8 @@ MAX_PASTED: Final = 64 << 20
 """Largest number of bytes of pasted sequences."""
 _LISTED: Final = 50
 """Number of queries, searches or organisms on a page."""
+MAX_ALIGNED: Final = 500
+"""Largest number of rows below the query in a multiple alignment on a page."""
 _FASTA: Final = "text/x-fasta; charset=utf-8"
 Number = Annotated[int, Path(ge=1, le=10**12)]
 """A query or a hit in an address, counted from 1."""
@@ -135,7 +141,7 @@ def _search_page(service: Service, form: SearchForm, status: int = 200) -> HTMLR
 
 def _query_page(request: Request, reference: str, number: int) -> HTMLResponse:
     """The page of one query; htmx gets the table alone."""
-    service, given = service_of(request), dict(request.query_params)
+    service, given = service_of(request), _given(request)
     errors: dict[str, str] = {}
     try:
         view = _hits_view(request, reference, number, given)
@@ -157,6 +163,11 @@ def _query_page(request: Request, reference: str, number: int) -> HTMLResponse:
         facts=_facts(service, view.run), figure=overview_figure(first.query, first.n_hits, view.base), is_part=False,
         formats=offered_formats(view.run.info), before=before, after=after,
     )  # fmt: skip
+
+
+def _given(request: Request) -> dict[str, str]:
+    """The parameters of an address; ranks, which may be given several times, are one text."""
+    return {**request.query_params, "rank": ",".join(request.query_params.getlist("rank"))}
 
 
 def _query_address(reference: str, number: int) -> str:
@@ -374,7 +385,7 @@ async def report(request: Request, reference: str, format_name: str) -> Response
     """A report of a run, or with ``query`` of one query and the hits that the filter keeps."""
     if format_name not in FORMATS:
         raise SearchNotFound(reference)
-    given = dict(request.query_params)
+    given = _given(request)
 
     def made() -> tuple[Download, str]:
         service, run = service_of(request), PageSearches(request).run(reference)
@@ -440,6 +451,25 @@ def subject(request: Request, reference: str, number: Number, rank: Number) -> H
     )  # fmt: skip
 
 
+@router.get(f"{_QUERY}/alignment")
+def multiple_alignment(request: Request, reference: str, number: Number) -> HTMLResponse:
+    """The chosen hits, or else the best, aligned to the query."""
+    service, run = service_of(request), PageSearches(request).run(reference)
+    FORMATS["afasta"].check_fits(run.info)
+    given = _given(request)
+    given["rank"] = given["rank"] or ",".join(map(str, range(1, MAX_BARS + 1)))
+    found = service.store.views.subject(run.id, number - 1, 0)
+    hits = service.store.views.hits(run.id, number - 1, read_view(given).keep)
+    found = replace(found, hits=tuple(islice(hits, MAX_ALIGNED)))
+    if not found.hits:
+        raise SearchNotFound(reference)
+    return page(
+        "alignment.html", rows=Markup("".join(anchored_rows(run.info, found))), key=Markup(alignment_key(run.info)),
+        query=found, reference=reference, number=number, base=_query_address(reference, number), most=MAX_ALIGNED,
+        ranks=given["rank"], formats=[(name, FORMATS[name].title) for name in ALIGNMENTS],
+    )  # fmt: skip
+
+
 @router.get(f"{_QUERY}/scores")
 def scores(request: Request, reference: str, number: Number) -> HTMLResponse:
     """The figure of the scores."""
@@ -478,7 +508,7 @@ def organism_table(request: Request, reference: str, number: Number) -> HTMLResp
 @router.get(f"{_QUERY}/sequences.fasta")
 async def sequences(request: Request, reference: str, number: Number) -> Response:
     """Sequences of the hits that the filter keeps, or with ``rank`` of one subject."""
-    given = dict(request.query_params)
+    given = _given(request)
     chosen, flank = given.get("part", "aligned"), given.get("flank", "50")
     if not (flank.isascii() and flank.isdigit() and len(flank) < 8 and int(flank) <= MAX_FLANK):
         raise InputError(f"give a whole number of residues for the flanks, at most {MAX_FLANK:,}")
@@ -488,9 +518,6 @@ async def sequences(request: Request, reference: str, number: Number) -> Respons
         service, run = service_of(request), PageSearches(request).run(reference)
         view = _hits_view(request, reference, number, {})
         queries = _kept_hits(service, run, view, given)
-        if "rank" in given:
-            rank = _number(given["rank"])
-            queries = lambda store: [store.views.subject(run.id, number - 1, rank)]  # noqa: E731
         name = file_name(view.query.header, f".{chosen}.fasta")
         return Download(service, run.id, new_report("fasta", part=part), queries), name
 

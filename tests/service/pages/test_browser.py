@@ -81,6 +81,35 @@ def test_a_protein_search_from_paste_to_shared_link(page, browser, served):
         assert other.get_by_role("heading", level=1).inner_text().startswith("sp|Q600K7|ENGB_MYCH2")
 
 
+def test_chosen_hits_are_aligned_to_the_query(page, served, axe):
+    """They stay chosen in another order; the rows are those of the download, the query first."""
+    address = served.search(EXAMPLES[0].fasta)
+    page.goto(address)
+    page.locator("input[name=rank][value='3']").check()
+    page.get_by_role("link", name="identity").click()
+    page.wait_for_selector("th[aria-sort=descending] [data-sort=identity]")
+    page.locator("input[name=rank][value='1']").press("Space")
+    assert page.locator("input[name=rank]:checked").count() == 2
+    page.get_by_role("button", name="Multiple alignment").click()
+    page.wait_for_selector("#rows")
+    assert page.title().startswith("Alignment of sp|Q600K7|ENGB_MYCH2 with 2 hits")
+    downloaded = page.get_by_role("link", name="aligned FASTA").get_attribute("href")
+    assert "rank=1,3" in downloaded or "rank=3,1" in downloaded
+    rows = [block.split("\n", 1)[1].strip() for block in served.get(downloaded).text.split(">")[1:]]
+    lines = [line.split() for line in page.locator("#rows").inner_text().split("\n") if line]
+    assert ["".join(row for _, row in lines[first::3]) for first in range(3)] == rows
+    assert page.locator("#rows .same").count() > 0 < page.locator("#rows .similar").count()
+    assert violations(page, axe) == []
+    keep(page, "multiple-alignment")
+    page.goto(address)
+    page.get_by_role("button", name="Multiple alignment").click()
+    page.locator("h1", has_text="alignments of hits").wait_for()
+    assert page.locator("#rows").inner_text().split("\n\n")[0].count("\n") > 3
+    refused = served.get(f"{address}/queries/1/alignment?rank=x")
+    assert refused.status == 400
+    assert "whole numbers" in refused.text
+
+
 def test_titles_name_the_query_and_buttons_copy(browser, served):
     """The copied sequence is the download; a sequence that cannot be had is said to be missing."""
     address = served.search(EXAMPLES[0].fasta)

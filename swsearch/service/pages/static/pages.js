@@ -76,7 +76,19 @@ async function copy(button) {
   await navigator.clipboard.writeText(text);
 }
 
+// Hits stay chosen while the table is sorted, filtered and turned over.
+const chosen = new Set();
+document.addEventListener("change", (event) => {
+  if (event.target.name === "rank") chosen[event.target.checked ? "add" : "delete"](event.target.value);
+});
+document.addEventListener("formdata", (event) => {
+  if (event.target.id !== "chosen") return;
+  event.formData.delete("rank");
+  for (const rank of chosen) event.formData.append("rank", rank);
+});
+
 function prepare(root) {
+  for (const box of root.querySelectorAll("input[name=rank]")) box.checked = chosen.has(box.value);
   for (const link of root.querySelectorAll("[data-alignment]")) {
     if (!link.hasAttribute("aria-expanded")) {
       link.setAttribute("aria-expanded", "false");
