@@ -14,7 +14,7 @@ bool usable(const std::string& name) {
     const bool avx512bw = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
     if (name == "avx512vbmi") {
-        return avx512bw && __builtin_cpu_supports("avx512vbmi");
+        return avx512bw && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni");
     }
     if (name == "avx512bw") {
         return avx512bw;

@@ -20,6 +20,8 @@
 //     of 2 last(a)                        the highest lane largest(a)                     the largest lane, of 16 or 32
 //     bits, where all are at least 0 widen(a)                       the low bytes of a, sign-extended to T
 //     load_bytes(from)               one byte per lane, sign-extended to T
+// and, for lanes of 32 bits that each hold a pair of 16 bits:
+//     add_products(sum, a, b)        sum + a0 * b0 + a1 * b1, wrapping
 // and, for bytes:
 //     exclusive_or
 //     codes_of(a)                    the low five bits of each byte of a, as look_up needs them: a class Codes

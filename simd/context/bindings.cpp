@@ -24,9 +24,10 @@ void check_sums(const View<const std::int16_t>& weights, const View<const std::i
     }
 }
 
-context::Network checked_network(const Array& first_array, const Array& first_bias_array, const Array& second_array,
-                                 const Array& second_bias_array, const Array& third_array,
-                                 const Array& third_bias_array, const Array& powers_array) {
+context::PackedNetwork checked_network(const Array& first_array, const Array& first_bias_array,
+                                       const Array& second_array, const Array& second_bias_array,
+                                       const Array& third_array, const Array& third_bias_array,
+                                       const Array& powers_array) {
     const auto first_bias = view_of<const std::int16_t>(first_bias_array, "first_bias");
     const std::size_t n_first = first_bias.length;
     const auto first = view_of<const std::int16_t, 2>(first_array, "first", n_first);
@@ -59,15 +60,16 @@ context::Network checked_network(const Array& first_array, const Array& first_bi
     }
     check_sums(second, second_bias);
     check_sums(third, third_bias);
-    return {width,       n_first,          n_second,   first.data,      first_bias.data,
-            second.data, second_bias.data, third.data, third_bias.data, powers.data};
+    return context::PackedNetwork({width, n_first, n_second, first.data, first_bias.data, second.data, second_bias.data,
+                                   third.data, third_bias.data, powers.data});
 }
 
 void context_columns(const Array& first, const Array& first_bias, const Array& second, const Array& second_bias,
                      const Array& third, const Array& third_bias, const Array& powers, const Array& residues,
                      const Array& starts, const Array& lengths, const OutputArray& columns_array, int n_threads,
                      const std::string& instruction_set) {
-    const context::Network network = checked_network(first, first_bias, second, second_bias, third, third_bias, powers);
+    const context::PackedNetwork network =
+        checked_network(first, first_bias, second, second_bias, third, third_bias, powers);
     const Subjects subjects = checked_subjects(residues, starts, lengths);
     const auto columns = view_of<float, 2>(columns_array, "columns", context::kAminoAcids);
     std::size_t n = 0;
@@ -79,7 +81,7 @@ void context_columns(const Array& first, const Array& first_bias, const Array& s
     const nb::object no_progress = nb::none();
     PythonPoll poll(observer, no_progress);
     const nb::gil_scoped_release no_lock;
-    context::subject_columns(network, subjects, kernels, n_threads, observer, std::ref(poll), columns.data);
+    context::subject_columns(network.network(), subjects, kernels, n_threads, observer, std::ref(poll), columns.data);
 }
 
 void forward_totals(const Array& first, const Array& first_bias, const Array& second, const Array& second_bias,
@@ -87,12 +89,25 @@ void forward_totals(const Array& first, const Array& first_bias, const Array& se
                     const Array& inverse_background_array, float admixture, float open, float extend,
                     const Array& residues, const Array& starts, const Array& lengths, const OutputArray& totals_array,
                     const OutputArray& exponents_array, int n_threads, const std::string& instruction_set) {
-    const context::Network network = checked_network(first, first_bias, second, second_bias, third, third_bias, powers);
+    const context::PackedNetwork network =
+        checked_network(first, first_bias, second, second_bias, third, third_bias, powers);
     const auto query = view_of<const float, 2>(query_array, "query", context::kAminoAcids);
     const auto inverse_background = view_of<const float>(inverse_background_array, "inverse_background");
     check_that(inverse_background.length == context::kAminoAcids, "inverse_background has another length than 20");
     for (const float share : {admixture, open, extend}) {
         check_that(share >= 0.0F && share <= 1.0F, "the admixture and the gap probabilities range from 0 to 1");
+    }
+    for (std::size_t a = 0; a < context::kAminoAcids; ++a) {
+        const bool is_share = inverse_background[a] >= 1.0F && inverse_background[a] < context::kMostOdds;
+        check_that(is_share, "the composition has a share that is not above 1/127, or above 1");
+    }
+    for (std::size_t i = 0; i < query.length; ++i) {
+        float sum = 0.0F;
+        for (std::size_t a = 0; a < context::kAminoAcids; ++a) {
+            check_that(query[i * context::kAminoAcids + a] >= 0.0F, "a column of the query has a negative share");
+            sum += query[i * context::kAminoAcids + a];
+        }
+        check_that(sum < 1.01F, "the sum of a column of the query exceeds 1");
     }
     const Subjects subjects = checked_subjects(residues, starts, lengths);
     const auto totals = view_of<float>(totals_array, "totals");
@@ -105,8 +120,8 @@ void forward_totals(const Array& first, const Array& first_bias, const Array& se
     const nb::object no_progress = nb::none();
     PythonPoll poll(observer, no_progress);
     const nb::gil_scoped_release no_lock;
-    context::forward_totals(network, given, subjects, kernels, n_threads, observer, std::ref(poll), totals.data,
-                            exponents.data);
+    context::forward_totals(network.network(), given, subjects, kernels, n_threads, observer, std::ref(poll),
+                            totals.data, exponents.data);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 // formulas.
 //
 // Every value is the same for every instruction set: columns are computed with integers up to their exponentials, and
-// each sum of floating-point numbers has a fixed order, without fused multiply-add.
+// so are odds; each sum of floating-point numbers has a fixed order, without fused multiply-add.
 
 #pragma once
 
@@ -14,29 +14,34 @@ namespace swsearch::context {
 
 constexpr size_t kAminoAcids = 20;
 constexpr size_t kLetters = 21;      // the amino acids, and one code for all else and for places outside the sequence
-constexpr size_t kRowMultiple = 32;  // n_first and n_second are multiples of it
+constexpr size_t kRowMultiple = 32;  // n_first and n_second are multiples of it; units of a block of weights
+constexpr size_t kResidues = 128;    // for which columns are computed at a time, at most
 constexpr size_t kMostUnits = 1024;  // largest n_first and n_second
 constexpr int16_t kClip = 1023;      // largest activation
 constexpr int kSecondShift = 10;     // units of the second layer's sums by which they exceed those of activations
 constexpr int kLogShift = 18;        // the last sums are logarithms to base 2 times 2^18
 constexpr int kPowerBits = 10;       // of the fraction, for the table of powers
+constexpr int kQueryBits = 15;       // columns of the query are in units of 2^-15, odds of subjects in units of 2^-8
+constexpr int kOddsBits = 8;
 
-// The network that predicts a column from the residues around it.
+// The network that predicts a column from the residues around it. Its weights are in blocks of kRowMultiple = 32 units,
+// so that those of a block of the first layer fit the L1 cache; the third layer has one block.
 struct Network {
     size_t width;              // of the window; odd
     size_t n_first, n_second;  // units of the layers
-    const int16_t* first;      // [width][kLetters][n_first]
+    const int16_t* first;      // [n_first / 32][width][kLetters][32]
     const int16_t* first_bias;
-    const int16_t* second;  // [n_second][n_first]
+    const int16_t* second;  // [n_second / 32][n_first / 2][32][2]
     const int32_t* second_bias;
-    const int16_t* third;  // [kAminoAcids][n_second]
+    const int16_t* third;  // [n_second / 2][32][2], of which the first kAminoAcids units count
     const int32_t* third_bias;
     const float* powers;  // 2^(k / 2^kPowerBits)
 };
 
-// Writes the columns of n residues, [n][kAminoAcids], each of sum 1. `letters` is the code of the first of them, below
-// kLetters; width / 2 further codes are on either side of the n.
-using ColumnsKernel = void (*)(const Network& network, const uint8_t* letters, size_t n, float* columns);
+// Writes the columns of n residues, at most kResidues, [n][kAminoAcids], each of sum 1. `letters` is the code of the
+// first of them, below kLetters; width / 2 further codes are on either side of the n. `work` has kResidues * (n_first +
+// n_second) elements.
+using ColumnsKernel = void (*)(const Network& network, const uint8_t* letters, size_t n, int16_t* work, float* columns);
 
 // Forward of a query and as many subjects as the kernel has lanes, between calls that each compute some columns. With
 // e(i, j) = sum over a of query[i][a] * subjects[j][a],
@@ -45,7 +50,7 @@ using ColumnsKernel = void (*)(const Network& network, const uint8_t* letters, s
 //     Y(i, j) = open * P(i, j-1) + extend * Y(i, j-1)
 // and the total is the sum of all M. All values of a lane share a power of two, so none leaves the range of float.
 struct ForwardState {
-    const float* query;  // [length][kAminoAcids]
+    const int16_t* query;  // [length][kAminoAcids]
     size_t length;
     float open, extend;
     float* p;           // [length][lanes], of the last column; 0 at first, as are y, total and the exponents
@@ -55,8 +60,8 @@ struct ForwardState {
     int32_t* of_total;  // [lanes] the same for total
 };
 
-// Computes n columns of the subjects, [n][kAminoAcids][lanes]; columns past a subject's end are 0.
-using ForwardKernel = void (*)(ForwardState& state, const float* subjects, size_t n);
+// Computes n columns of the subjects, [n][kAminoAcids / 2][lanes][2]; columns past a subject's end are 0.
+using ForwardKernel = void (*)(ForwardState& state, const int16_t* subjects, size_t n);
 
 struct Kernels {
     ColumnsKernel columns;

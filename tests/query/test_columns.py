@@ -65,12 +65,14 @@ def plain_columns(model, codes):
 def plain_forward(model, query, codes):
     """The logarithm of the sum over all local alignments, in float64 with one scale for the whole matrix.
 
-    The sum is that of a pair hidden Markov model. Its constant factor for the last pair of an alignment is left out.
+    The sum is that of a pair hidden Markov model, whose columns are rounded to 2^-15 and odds to 2^-8. Its constant
+    factor for the last pair of an alignment is left out.
     """
     shares = np.where((codes < 20)[:, None], SUBJECT_ADMIXTURE, 1.0) * plain_columns(model, codes).astype(float)
     shares[np.flatnonzero(codes < 20), codes[codes < 20]] += 1 - SUBJECT_ADMIXTURE
     no_gap = 1 - 2 * GAP_OPEN
-    odds = query @ (shares / P).T
+    units = np.floor(no_gap * query * 2**15 + 0.5) / 2**15
+    odds = units @ (np.floor(shares / P * 2**8 + 0.5) / 2**8).T / no_gap
     p, y, total, shift = np.zeros(len(query) + 1), np.zeros(len(query) + 1), 0.0, 0
     for column in odds.T:
         m, x = np.zeros(len(query) + 1), np.zeros(len(query) + 1)

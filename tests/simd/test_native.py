@@ -31,7 +31,7 @@ KERNELS = {
         "sse41": ("sse41", ["-msse4.1"]),
         "avx2": ("avx2", ["-mavx2"]),
         "avx512bw": ("avx512", AVX512),
-        "avx512vbmi": ("avx512", [*AVX512, "-mavx512vbmi"]),
+        "avx512vbmi": ("avx512", [*AVX512, "-mavx512vbmi", "-mavx512vnni"]),
     },
     "aarch64": {"scalar": ("scalar", []), "neon": ("neon", [])},
 }

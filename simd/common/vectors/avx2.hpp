@@ -99,6 +99,7 @@ struct Vectors {
                 _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))))
     }
 
+    static V add_products(V sum, V a, V b) { return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)); }
     static V exclusive_or(V a, V b) { return _mm256_xor_si256(a, b); }
     static V shuffle(V table, V index) { return _mm256_shuffle_epi8(table, index); }
     static V first_of_parts(V first, V others) {

@@ -1,5 +1,5 @@
 // Vectors of AVX-512 (F, BW, VL, DQ): 64 bytes. vectors.hpp describes each function. With VBMI, scores are looked up by
-// a single byte permutation.
+// a single byte permutation; with VNNI, products are added by a single instruction.
 
 #pragma once
 
@@ -124,6 +124,13 @@ struct Vectors {
         BY_LANE(load(from), _mm512_cvtepi8_epi16(load_half(from)), _mm512_cvtepi8_epi32(load_part(from)))
     }
 
+    static V add_products(V sum, V a, V b) {
+#if defined(__AVX512VNNI__)
+        return _mm512_dpwssd_epi32(sum, a, b);
+#else
+        return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b));
+#endif
+    }
     static V exclusive_or(V a, V b) { return _mm512_xor_si512(a, b); }
     static V shuffle(V table, V index) { return _mm512_shuffle_epi8(table, index); }
     static V first_of_parts(V first, V others) { return _mm512_mask_blend_epi8(0x0001'0001'0001'0001u, others, first); }

@@ -97,6 +97,10 @@ struct Vectors {
         return four;
     }
 
+    static V add_products(V sum, V a, V b) {
+        const int32x4_t low = vmull_s16(vget_low_s16(words(a)), vget_low_s16(words(b)));
+        return bytes(vaddq_s32(ints(sum), vpaddq_s32(low, vmull_high_s16(words(a), words(b)))));
+    }
     static V exclusive_or(V a, V b) { return veorq_s8(a, b); }
     static V shuffle(V table, V index) { return vqtbl1q_s8(table, vreinterpretq_u8_s8(index)); }
     static V first_of_parts(V first, V others) { return vcopyq_laneq_s8(others, 0, first, 0); }

@@ -124,6 +124,12 @@ struct Vectors {
         return as<int8_t>(__builtin_convertvector(few, Of<T>));
     }
 
+    static V add_products(V sum, V a, V b) {
+        const auto low = [](V x) { return as<int32_t>(as<uint32_t>(x) << 16) >> 16; };
+        const auto high = [](V x) { return as<int32_t>(x) >> 16; };
+        const Of<int32_t> products = low(a) * low(b) + high(a) * high(b);
+        return add<int32_t>(sum, as<int8_t>(products));
+    }
     static V exclusive_or(V a, V b) { return a ^ b; }
     static V shuffle(V table, V index) {
         int8_t values[kBytes];

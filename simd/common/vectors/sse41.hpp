@@ -87,6 +87,7 @@ struct Vectors {
         BY_LANE(load(from), widen<T>(_mm_loadl_epi64(reinterpret_cast<const V*>(from))), widen<T>(_mm_loadu_si32(from)))
     }
 
+    static V add_products(V sum, V a, V b) { return _mm_add_epi32(sum, _mm_madd_epi16(a, b)); }
     static V exclusive_or(V a, V b) { return _mm_xor_si128(a, b); }
     static V shuffle(V table, V index) { return _mm_shuffle_epi8(table, index); }
     static V first_of_parts(V first, V others) { return select<int8_t>(_mm_cvtsi32_si128(0xFF), first, others); }
