@@ -39,7 +39,7 @@ from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.run.search import Run
 from swsearch.search.options import SearchOptions
-from swsearch.search.queries import QueryRecords
+from swsearch.search.queries import QueriesInMemory
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
@@ -179,7 +179,7 @@ def main() -> None:
             for old in Path(folder).glob("hits.sqlite*"):
                 old.unlink()
             with Store(path, create=True) as opened:
-                Run(QueryRecords(records), searcher, store=opened).execute()
+                Run(QueriesInMemory(records), searcher, store=opened).execute()
 
         def answer() -> None:
             unpacked(packed(found))

@@ -69,7 +69,7 @@ from swsearch.report_context import DatabaseUse, database_use, report_context
 from swsearch.run import Run, survey
 from swsearch.run.deep_alignments import deep_alignments, distinct, open_searchers
 from swsearch.search.options import SearchOptions
-from swsearch.search.queries import Queries, Query, QueryFiles, QueryRecords, SubjectQueries, query_records
+from swsearch.search.queries import Queries, QueriesInMemory, Query, QueryFiles, SubjectQueries, query_records
 from swsearch.search.searcher import open_searcher
 from swsearch.search_results import SearchResults
 from swsearch.sequences.alphabet import detect_alphabet
@@ -199,7 +199,7 @@ def search_database(
             records = query_records(_alone(queries), searcher.requirements)
             for record in records:
                 searcher.check(record)
-            chosen, n_queries = QueryRecords(records), len(records)
+            chosen, n_queries = QueriesInMemory(records), len(records)
         kept = _store(store, stack)
         run = Run(chosen, searcher, store=kept, skip_refused=False, progress=progress)
         return _started(run, searcher.database, n_queries, stack)

@@ -5,7 +5,7 @@ is an ``Iteration``, a subject is a ``Hit`` with one ``Hsp`` per alignment.
 
 ``xml2`` is ``BlastXML2`` (``NCBI_BlastOutput2.xsd``, the format of ``-outfmt 16``), ``json2`` the same content as JSON
 (``-outfmt 15``). Both have one ``BlastOutput2`` per query, and each of these repeats the program and its parameters.
-:class:`OneQueryXml2` and :class:`OneQueryJson2` write the document of a single query (``-outfmt 14`` and ``13``).
+:func:`xml2_of_query` and :func:`json2_of_query` are the document of a single query (``-outfmt 14`` and ``13``).
 
 Coordinates are 1-based and inclusive; a hit of the minus strand of a DNA query shows the query forward and the subject
 reversed. Coordinates in a translated sequence ascend in all frames, because the frame has its own element. A number
@@ -253,16 +253,11 @@ class Xml2Report(Report):
         self.stream.write("</BlastXML2>\n")
 
 
-class OneQueryXml2(Report):
+def xml2_of_query(context: ReportContext, query: QueryResult) -> Iterator[str]:
     """One query as a document of its own, to which :func:`xml2_index` refers."""
-
-    name = "xml2"
-
-    def write(self, query: QueryResult) -> None:
-        """Write the document of the only query."""
-        self.stream.write(f'<?xml version="1.0"?>\n<BlastOutput2\n{_SCHEMA}>\n')
-        self.stream.writelines(_xml(2, "report", _report(self.context, query)))
-        self.stream.write("</BlastOutput2>\n")
+    yield f'<?xml version="1.0"?>\n<BlastOutput2\n{_SCHEMA}>\n'
+    yield from _xml(2, "report", _report(context, query))
+    yield "</BlastOutput2>\n"
 
 
 class Json2Report(Report):
@@ -287,15 +282,10 @@ class Json2Report(Report):
         self.stream.write("\n]}\n")
 
 
-class OneQueryJson2(Report):
+def json2_of_query(context: ReportContext, query: QueryResult) -> Iterator[str]:
     """One query as a document of its own, to which :func:`json2_index` refers."""
-
-    name = "json2"
-
-    def write(self, query: QueryResult) -> None:
-        """Write the document of the only query."""
-        self.stream.writelines(_json({"BlastOutput2": {"report": _report(self.context, query)}}))
-        self.stream.write("\n")
+    yield from _json({"BlastOutput2": {"report": _report(context, query)}})
+    yield "\n"
 
 
 def xml2_index(names: Iterable[str]) -> str:

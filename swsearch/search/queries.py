@@ -3,9 +3,9 @@
 :class:`Requirements` has the alphabet that a search requires of its queries, which the database and ``--translate``
 determine, and the messages that refuse other queries with advice.
 
-:func:`read_queries` reads one file of sequences. :class:`QueryFiles` and :class:`QueryRecords` contain all queries of a
-run as records, and the parameters that the run stores about them. :func:`query_records` accepts the queries of a Python
-program: letters, records of this package, or objects of Biopython.
+:func:`read_queries` reads one file of sequences. :class:`QueryFiles` and :class:`QueriesInMemory` contain all queries
+of a run as records, and the parameters that the run stores about them. :func:`query_records` accepts the queries of a
+Python program: letters, records of this package, or objects of Biopython.
 :class:`SubjectQueries` are those of a search of all against all: the subjects themselves, each compared with those
 before it. :class:`DatabaseQueries` are those of a search of another database.
 """
@@ -338,7 +338,7 @@ class QueriesByFile(Queries, Protocol):
 
 
 @dataclass(frozen=True)
-class QueryRecords:
+class QueriesInMemory:
     """Queries in memory."""
 
     held: Sequence[SequenceRecord]

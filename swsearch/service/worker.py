@@ -45,7 +45,7 @@ from swsearch.service.submit import content, fingerprint, most_hits
 from swsearch.service.worker_processes import ALIVE, CHANGED, READY
 from swsearch.store.queue import MAX_LOSSES, Queue
 from swsearch.store.scheduling import Query
-from swsearch.store.search_records import Batch, ClaimedQuery, Completed, Parameters, SearchedDatabase, StoredSearch
+from swsearch.store.search_records import Batch, Completed, Lease, Parameters, SearchedDatabase, StoredSearch
 from swsearch.threads import SWITCH_SECONDS
 
 BATCH_SECONDS: Final = 2.0
@@ -82,7 +82,7 @@ class _RunningBatch:
     searcher: Searcher
     runs: dict[int, int]
     """The run of each search, by the ``id`` of the search."""
-    queries: list[ClaimedQuery]
+    queries: list[Lease]
     """Those that can be searched."""
     records: list[SequenceRecord]
     results: Generator[QueryResult, None, None] | None = None
@@ -424,7 +424,7 @@ class SearchWorker:
 
     # --- beside the search ---
 
-    def _on_stored(self, queries: Sequence[ClaimedQuery]) -> None:
+    def _on_stored(self, queries: Sequence[Lease]) -> None:
         """Say which searches have changed; called by the thread that stores results."""
         beat()  # the search may be waiting for this
         keys = {}
@@ -500,7 +500,7 @@ class ResultWriter:
     def __init__(
         self,
         store: Callable[[Sequence[Completed]], object],
-        on_stored: Callable[[Sequence[ClaimedQuery]], None],
+        on_stored: Callable[[Sequence[Lease]], None],
     ) -> None:
         self._store = store
         self._on_stored = on_stored
@@ -513,7 +513,7 @@ class ResultWriter:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def put(self, query: ClaimedQuery, run_id: int, result: QueryResult, *, more_soon: bool = False) -> None:
+    def put(self, query: Lease, run_id: int, result: QueryResult, *, more_soon: bool = False) -> None:
         """Let a result be stored; ``more_soon`` says that others of its batch will follow.
 
         Raises

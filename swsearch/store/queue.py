@@ -42,8 +42,8 @@ from swsearch.store.scheduling import Query, candidates, charge, choose, claimed
 from swsearch.store.scheduling import lease as lease_queries
 from swsearch.store.search_records import (
     Batch,
-    ClaimedQuery,
     Completed,
+    Lease,
     Parameters,
     SearchedDatabase,
     StoredSearch,
@@ -235,7 +235,7 @@ class Queue:
             )
         return [query in held for query in these]
 
-    def fail(self, worker: str, query: ClaimedQuery, reason: str, keep: timedelta | None) -> bool:
+    def fail(self, worker: str, query: Lease, reason: str, keep: timedelta | None) -> bool:
         """Store that a query cannot be searched; returns whether the lease was still held."""
         this = (query.search_id, query.number)
         with self._session.writing() as connection:
@@ -382,7 +382,7 @@ def _locked(connection: Connection, search_ids: Iterable[int]) -> dict[int, Any]
 def _fail(
     connection: Connection,
     rows: Mapping[int, Any],
-    queries: Sequence[ClaimedQuery],
+    queries: Sequence[Lease],
     reason: str,
     keep: timedelta | None,
 ) -> None:
@@ -399,7 +399,7 @@ def _fail(
 def _count(
     connection: Connection,
     rows: Mapping[int, Any],
-    queries: Sequence[ClaimedQuery],
+    queries: Sequence[Lease],
     state: str,
     keep: timedelta | None,
     n_hits: Iterable[int],
@@ -459,7 +459,7 @@ def _end_unsearched(connection: Connection, row: Any, reason: str, keep: timedel
         connection.execute(_CHANGE_RUN, {"of": row.run_id, "state": INTERRUPTED})
 
 
-def _held(connection: Connection, which: Any) -> list[ClaimedQuery]:
+def _held(connection: Connection, which: Any) -> list[Lease]:
     """The leased queries of a condition; their searches are locked, in order."""
     leased = and_(SEARCH_QUERIES.c.state == LEASED, which)
     ids = connection.execute(select(SEARCH_QUERIES.c.search_id).where(leased).distinct()).scalars()
@@ -476,14 +476,14 @@ def _returned(connection: Connection, which: Any) -> int:
     return len(queries)
 
 
-def _requeue(connection: Connection, queries: Sequence[ClaimedQuery], *, lost: bool = False) -> None:
+def _requeue(connection: Connection, queries: Sequence[Lease], *, lost: bool = False) -> None:
     for query in queries:
         values = {"state": QUEUED, "lease_owner": None, "lease_until": None, "losses": query.losses + lost}
         of_query = and_(SEARCH_QUERIES.c.search_id == query.search_id, SEARCH_QUERIES.c.number == query.number)
         connection.execute(update(SEARCH_QUERIES).where(of_query).values(**values))
 
 
-def _owners(connection: Connection, queries: Sequence[ClaimedQuery]) -> dict[int, str]:
+def _owners(connection: Connection, queries: Sequence[Lease]) -> dict[int, str]:
     ids = {query.search_id for query in queries}
     rows = connection.execute(select(SEARCHES.c.id, SEARCHES.c.owner).where(SEARCHES.c.id.in_(ids)))
     return {row.id: row.owner for row in rows}

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, and_, bindparam, exists, select, tuple_, upda
 
 from swsearch.store.connections import upsert
 from swsearch.store.models import LEASED, OWNERS, QUEUED, SEARCH_QUERIES, SEARCHES, UNFINISHED
-from swsearch.store.search_records import MEGACELL, ClaimedQuery
+from swsearch.store.search_records import MEGACELL, Lease
 
 MAX_QUERIES: Final = 4096
 """Largest number of queries of a batch."""
@@ -207,13 +207,13 @@ def _pages(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
         yield page
 
 
-def lease(connection: Connection, worker: str, chosen: Sequence[Query], until: datetime) -> list[ClaimedQuery]:
+def lease(connection: Connection, worker: str, chosen: Sequence[Query], until: datetime) -> list[Lease]:
     """Give a worker the leases of these queries, in this order; those that another has just taken are left out."""
     alive: set[int] = set()
     # Searches are locked in the order of their ids, by all transactions, and before their queries.
     for ids in _pages(sorted({search_id for search_id, _ in chosen})):
         alive.update(connection.execute(_LOCK, {"of": ids}).scalars())
-    leased: dict[Query, ClaimedQuery] = {}
+    leased: dict[Query, Lease] = {}
     for these in _pages([query for query in chosen if query[0] in alive]):
         found = [claimed(row) for row in connection.execute(_FREE, {"these": these})]
         taken = {(query.search_id, query.number): query for query in found}
@@ -223,17 +223,17 @@ def lease(connection: Connection, worker: str, chosen: Sequence[Query], until: d
     return [leased[query] for query in chosen if query in leased]
 
 
-def claimed(row: Any) -> ClaimedQuery:
+def claimed(row: Any) -> Lease:
     """The query of a row of ``search_queries``."""
-    return ClaimedQuery(row.search_id, row.number, row.header, row.letters, row.cells, row.losses)
+    return Lease(row.search_id, row.number, row.header, row.letters, row.cells, row.losses)
 
 
-def charge(connection: Connection, queries: Sequence[ClaimedQuery], owners: Mapping[int, str], sign: int) -> None:
+def charge(connection: Connection, queries: Sequence[Lease], owners: Mapping[int, str], sign: int) -> None:
     """Add the cells of queries to the counters of their searches and owners; with the sign -1, take them off.
 
     Parameters
     ----------
-    queries : sequence of ClaimedQuery
+    queries : sequence of Lease
     owners : mapping of int to str
         The owners of their searches, by the ``id`` of the search.
     sign : int

@@ -130,7 +130,7 @@ class StoredSearch:
 
 
 @dataclass(frozen=True)
-class ClaimedQuery:
+class Lease:
     """A query under a lease, with what is needed to search it.
 
     Attributes
@@ -157,14 +157,14 @@ class Completed:
 
     Attributes
     ----------
-    query : ClaimedQuery
+    query : Lease
     run_id : int
         The run of its search.
     result : QueryResult
         ``number`` is the query's number in the search.
     """
 
-    query: ClaimedQuery
+    query: Lease
     run_id: int
     result: QueryResult
 
@@ -178,7 +178,7 @@ class Batch:
     fingerprint : str
     database : SearchedDatabase
     options : mapping
-    queries : tuple of ClaimedQuery
+    queries : tuple of Lease
     keys : mapping of int to str
         The keys of their searches, by the ``id`` of the search.
     """
@@ -186,7 +186,7 @@ class Batch:
     fingerprint: str
     database: SearchedDatabase
     options: Parameters
-    queries: tuple[ClaimedQuery, ...]
+    queries: tuple[Lease, ...]
     keys: Mapping[int, str]
 
 

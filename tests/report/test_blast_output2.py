@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from Bio import Blast
 
-from swsearch.report.blast_documents import OneQueryJson2, OneQueryXml2, json2_index, xml2_index
+from swsearch.report.blast_documents import json2_index, json2_of_query, xml2_index, xml2_of_query
 from tests.report.conftest import DNA_QUERIES, DNA_RUN, PROTEIN_QUERIES, PROTEIN_RUN, SELF, context_of, make_run
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -87,12 +87,9 @@ def test_one_query_is_a_document_that_the_index_names(written):
     """Source: ``-outfmt 13`` and ``14`` of BLAST+ 2.12: the content of the single documents, and their roots."""
     whole = json.loads(written("json2"))["BlastOutput2"]
     for number, query in enumerate(PROTEIN_QUERIES):
-        stream = io.StringIO()
-        OneQueryJson2().write_all(context_of(PROTEIN_RUN), [query], stream)
-        assert json.loads(stream.getvalue()) == {"BlastOutput2": whole[number]}
-        stream = io.StringIO()
-        OneQueryXml2().write_all(context_of(PROTEIN_RUN), [query], stream)
-        document = ElementTree.fromstring(stream.getvalue())
+        document = "".join(json2_of_query(context_of(PROTEIN_RUN), query))
+        assert json.loads(document) == {"BlastOutput2": whole[number]}
+        document = ElementTree.fromstring("".join(xml2_of_query(context_of(PROTEIN_RUN), query)))
         assert document.tag == f"{SPACE}BlastOutput2"
         assert document.find(f".//{SPACE}query-title").text == query.header
     assert json.loads(json2_index(["a_1.json"])) == {"BlastJSON": [{"File": "a_1.json"}]}

@@ -31,7 +31,7 @@ from swsearch.query.profile import PositionSpecificQuery, with_other_letters
 from swsearch.run import Run
 from swsearch.scoring.matrix import named_matrix
 from swsearch.search.options import SearchOptions
-from swsearch.search.queries import QueryFiles, QueryRecords
+from swsearch.search.queries import QueriesInMemory, QueryFiles
 from swsearch.search.ranking import adjusted_evalues, adjustment_of
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN
@@ -250,7 +250,7 @@ def test_a_resumed_run_has_the_same_results(folder, tmp_path):
     """Interrupted after two queries; the others are searched later, and the stored ones are read again."""
     options = SearchOptions(top=30, iterations=3)
     expected = search(folder, top=30, iterations=3)
-    queries = QueryRecords(records(folder))
+    queries = QueriesInMemory(records(folder))
     with (
         Store(tmp_path / "hits.sqlite", create=True) as store,
         open_database(folder / "s.db") as database,

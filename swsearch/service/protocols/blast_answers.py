@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse
 
 from swsearch.hits.result import QueryResult
 from swsearch.report.base import Report, ReportContext
-from swsearch.report.blast_documents import OneQueryJson2, OneQueryXml2, json2_index, xml2_index
+from swsearch.report.blast_documents import json2_index, json2_of_query, xml2_index, xml2_of_query
 from swsearch.report.formats import TaxonomyUse, new_report
 
 MEDIA_TYPES: Final = {
@@ -72,9 +72,9 @@ def report_of(format_type: str, rid: str, n_subjects: int | None) -> Report:
     """The report that is an answer of this FORMAT_TYPE; with ``n_subjects``, of the first subjects of each query."""
     made: dict[str, Callable[[], Report]] = {
         "XML": lambda: _Escaped(new_report("xml"), "Status&#61;"),
-        "XML2": lambda: _Zipped(OneQueryXml2(), rid, "xml", xml2_index),
+        "XML2": lambda: _Zipped(xml2_of_query, rid, "xml", xml2_index),
         "XML2_S": lambda: _Escaped(new_report("xml2"), "Status&#61;"),
-        "JSON2": lambda: _Zipped(OneQueryJson2(), rid, "json", json2_index),
+        "JSON2": lambda: _Zipped(json2_of_query, rid, "json", json2_index),
         "JSON2_S": lambda: _Escaped(new_report("json2"), "Status\\u003d"),
         "TEXT": lambda: _Framed(new_report("pairwise")),
         "TABULAR": lambda: _Framed(new_report("blast7")),
@@ -177,11 +177,15 @@ class _Lines:
         self._stream.write(self._change("".join(self._begun)))
 
 
-class _Zipped(_Wrapped):
+_Document = Callable[[ReportContext, QueryResult], Iterable[str]]
+
+
+class _Zipped(Report):
     """An archive with a document for each query, and one that names them."""
 
-    def __init__(self, one: Report, rid: str, suffix: str, index: Callable[[Iterable[str]], str]) -> None:
-        super().__init__(one)
+    def __init__(self, document: _Document, rid: str, suffix: str, index: Callable[[Iterable[str]], str]) -> None:
+        self.name = f"{suffix}2"
+        self._document = document
         self._rid = rid
         self._suffix = suffix
         self._index = index
@@ -189,6 +193,10 @@ class _Zipped(_Wrapped):
     @property
     def binary(self) -> bool:
         return True
+
+    @property
+    def taxonomy_use(self) -> TaxonomyUse:
+        return TaxonomyUse.NONE
 
     def begin(self, context: ReportContext, stream: TextIO) -> None:
         self.context = context
@@ -202,7 +210,7 @@ class _Zipped(_Wrapped):
             self._archive.open(self._info(name), "w", force_zip64=True) as member,
             io.TextIOWrapper(member, encoding="utf-8", newline="\n") as text,
         ):
-            self.inner.write_all(self.context, [query], text)
+            text.writelines(self._document(self.context, query))
         self._names.append(name)
 
     def end(self) -> None:
