@@ -85,6 +85,30 @@ def test_a_refused_release_changes_no_file(copies, version, damage, message):
     assert before == {path: path.read_bytes() for path in copies.rglob("*") if path.is_file()}
 
 
+# --- installation ---
+
+
+def test_no_page_installs_from_pypi_before_a_release():
+    """Expected: a version with a date in the changelog, or commands that install what is in the checkout."""
+    if re.search(r"^## \[\d", (ROOT / "CHANGELOG.md").read_text(), re.M):
+        return
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    commands = re.compile(r"^    .*pip install (?:--\S+ )*'?swsearch.*", re.M)
+    assert [(page.name, line) for page in pages for line in commands.findall(page.read_text())] == []
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake, which pip fetches for a build")
+def test_a_build_without_a_compiler_says_what_is_needed(tmp_path):
+    """The folder of programs has cmake and a generator alone."""
+    for name in ("cmake", "ninja", "make"):
+        if (path := shutil.which(name)) is not None:
+            (tmp_path / name).symlink_to(path)
+    build = ("cmake", "-S", ROOT, "-B", tmp_path / "build")
+    done = subprocess.run(build, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    assert done.returncode
+    assert "C++17 compiler, and there is none: install one" in " ".join(done.stderr.split())
+
+
 # --- citation, hooks, extras ---
 
 
