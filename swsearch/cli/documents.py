@@ -7,7 +7,7 @@ the keys. Unknown values are null, times are UTC in ISO 8601, and sizes are in b
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 if TYPE_CHECKING:
@@ -115,8 +115,8 @@ def describe_databases(names: Sequence[str], databases: Sequence[PackedDatabase]
     return {"databases": each, "together": together, "reason": reason}
 
 
-def describe_engines(infos: Iterable[EngineInfo]) -> dict[str, Any]:
-    """The engines in the order in which ``auto`` tries them, and the one that it takes."""
+def describe_engines(infos: Iterable[EngineInfo], gcups: Mapping[str, float]) -> dict[str, Any]:
+    """The engines in the order in which ``auto`` tries them with their measured speeds, and the one that it takes."""
     engines = [
         {
             "name": info.name,
@@ -124,6 +124,7 @@ def describe_engines(infos: Iterable[EngineInfo]) -> dict[str, Any]:
             "usable": info.usable,
             "detail": info.detail or None,
             "reason": info.reason or None,
+            "gcups": gcups.get(info.name),
         }
         for info in infos
     ]

@@ -15,7 +15,6 @@ from markupsafe import Markup
 from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.formats import FORMATS
 from swsearch.report.formatting import blast_bits, blast_evalue, one_line, whole_percent
 from swsearch.report.html import (
     MAX_BARS,
@@ -272,11 +271,6 @@ class HitsView:
         if self.run.info.translates:
             return "frames"
         return "strand" if self.run.info.aligned_alphabet == "dna" else ""
-
-    @property
-    def can_align(self) -> bool:
-        """Whether hits can be chosen for a multiple alignment: its rows have the letters of the query."""
-        return FORMATS["afasta"].fits(self.run.info)
 
     @property
     def has_places(self) -> bool:

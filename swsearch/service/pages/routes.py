@@ -30,7 +30,6 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
-from markupsafe import Markup
 from sse_starlette import EventSourceResponse
 from starlette.datastructures import FormData, UploadFile
 
@@ -150,8 +149,9 @@ def _query_page(request: Request, reference: str, number: int) -> HTMLResponse:
         view = _hits_view(request, reference, number, {**given, **dict.fromkeys(errors, "")})
         view = replace(view, given=given)
     status = 422 if errors else 200
+    can_align = FORMATS["afasta"].fits(view.run.info)
     if is_part(request):
-        return page("hits_table.html", 200, view=view, errors=errors, is_part=True)
+        return page("hits_table.html", 200, view=view, errors=errors, is_part=True, can_align=can_align)
     first = view.page
     whole = HitView(limit=view.view.limit, orders_alignments=view.view.orders_alignments)
     if view.view != whole:
@@ -161,7 +161,7 @@ def _query_page(request: Request, reference: str, number: int) -> HTMLResponse:
     return page(
         "query.html", status, view=view, errors=errors, reference=reference, search=search, number=number,
         facts=_facts(service, view.run), figure=overview_figure(first.query, first.n_hits, view.base), is_part=False,
-        formats=offered_formats(view.run.info), before=before, after=after,
+        formats=offered_formats(view.run.info), before=before, after=after, can_align=can_align,
     )  # fmt: skip
 
 
@@ -464,7 +464,7 @@ def multiple_alignment(request: Request, reference: str, number: Number) -> HTML
     if not found.hits:
         raise SearchNotFound(reference)
     return page(
-        "alignment.html", rows=Markup("".join(anchored_rows(run.info, found))), key=Markup(alignment_key(run.info)),
+        "alignment.html", rows="".join(anchored_rows(run.info, found)), key=alignment_key(run.info),
         query=found, reference=reference, number=number, base=_query_address(reference, number), most=MAX_ALIGNED,
         ranks=given["rank"], formats=[(name, FORMATS[name].title) for name in ALIGNMENTS],
     )  # fmt: skip
