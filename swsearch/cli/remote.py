@@ -88,9 +88,12 @@ def execute_on_server(url: str, files: list[str], arguments: options.Arguments) 
             with result_stream(arguments.out, binary=report.binary) as stream:
                 stream.flush()
                 shutil.copyfileobj(file, stream.buffer)
-    failed = client.queries(done["id"], limit=1)["failed"] if done["queries"]["failed"] else []
+    found = client.queries(done["id"], limit=1)
+    failed = found["failed"]
     for query in failed:
         say(f"failed: query {query['number'] + 1}: {query['reason']}")
+    if found["list_ends"] is not None:
+        say(found["list_ends"], quiet=arguments.quiet)
     say(f"stored as search {done['id']} at {client.url}", quiet=arguments.quiet)
     if failed:
         raise typer.Exit(1)

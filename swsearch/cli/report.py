@@ -154,7 +154,7 @@ class CutMessage(Step):
 
     def end(self) -> None:
         """Say the message."""
-        message = self._lists.message(is_search=self._is_search)
+        message = self._lists.message("--top all" if self._is_search else "a search with --top all")
         if message is not None:
             self._say(message)
 

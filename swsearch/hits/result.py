@@ -161,13 +161,18 @@ class QueryResult:
 
         ``top`` is the parameter of the run; None for a list that is not cut.
         """
-        is_full = isinstance(top, int) and self.n_subjects >= top
-        return max(0, self.n_passed - self.n_subjects) if is_full else 0
+        return n_left_out(top, self.n_subjects, self.n_passed)
 
     def alignments(self, rank: int) -> tuple[Hit, ...]:
         """The alignments of the subject with this rank, best first."""
         first = bisect_left(self.hits, rank, key=lambda hit: hit.rank)
         return self.hits[first : bisect_right(self.hits, rank, lo=first, key=lambda hit: hit.rank)]
+
+
+def n_left_out(top: object, n_subjects: int, n_passed: int) -> int:
+    """The same as :meth:`QueryResult.n_left_out`, from the numbers of subjects that are listed and that passed."""
+    is_full = isinstance(top, int) and n_subjects >= top
+    return max(0, n_passed - n_subjects) if is_full else 0
 
 
 FILES_READ: Final = "files_read"

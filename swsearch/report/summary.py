@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Final
 
-from swsearch.hits.result import ALL_AGAINST_ALL, QueryResult, RunInfo
+from swsearch.hits.result import ALL_AGAINST_ALL, QueryResult, RunInfo, n_left_out
 from swsearch.report.formatting import cut, one_line
 from swsearch.sequences.record import split_header
 from swsearch.words import counted
@@ -157,13 +157,17 @@ class ListEnds:
 
     def add(self, query: QueryResult) -> None:
         """Count the list of a query."""
-        n_left_out = query.n_left_out(self._run.parameters.get("top"))
-        self._n_queries += 1
-        self._n_lists += n_left_out > 0
-        self._n_subjects += n_left_out
+        self.count(query.n_subjects, query.n_passed)
 
-    def message(self, *, is_search: bool) -> str | None:
-        """What is left out, and how to see it; None if nothing is. ``is_search``: the run is that of the command."""
+    def count(self, n_subjects: int, n_passed: int) -> None:
+        """Count a list of ``n_subjects`` of the ``n_passed`` subjects that passed."""
+        n_further = n_left_out(self._run.parameters.get("top"), n_subjects, n_passed)
+        self._n_queries += 1
+        self._n_lists += n_further > 0
+        self._n_subjects += n_further
+
+    def message(self, how: str) -> str | None:
+        """What is left out, and ``how`` to see it; None if nothing is."""
         if not self._n_lists:
             return None
         lists = "the list ends" if self._n_queries == 1 else f"{self._n_lists:,} of {self._n_queries:,} lists end"
@@ -174,7 +178,6 @@ class ListEnds:
         most = "up to " if may_fail and self._n_subjects > 1 else ""
         passes = "passes" if self._n_subjects == 1 else "pass"
         further = f"{most}{counted(self._n_subjects, 'further subject')} {passes}"
-        how = "--top all" if is_search else "a search with --top all"
         them = "it" if self._n_subjects == 1 else "them"
         return f"{lists} at --top {self._run.parameters['top']}; {further}, and {how} lists {them}"
 

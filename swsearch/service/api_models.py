@@ -166,6 +166,10 @@ class QueryPage(BaseModel):
 
     queries: list[Query]
     failed: list[FailedQuery]
+    list_ends: str | None = Field(
+        description="What the lists that end at `top` leave out; null if nothing, while the search is not finished, "
+        "and on further pages."
+    )
 
 
 class HitPage(BaseModel):

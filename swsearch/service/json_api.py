@@ -262,7 +262,8 @@ def queries(request: Request, key: Key, offset: Offset = 0, limit: Limit = 100) 
     """The queries of a search that are done, in order; and those that failed."""
     service, owner = service_of(request), owner_of(request)
     listed = service.queries(key, owner, offset, limit)
-    failed = service.failures(service.status(key, owner).search)
+    search = service.status(key, owner).search
+    failed = service.failures(search)
     return api_models.QueryPage(
         queries=[
             api_models.Query(
@@ -276,6 +277,7 @@ def queries(request: Request, key: Key, offset: Offset = 0, limit: Limit = 100) 
             for query in listed
         ],
         failed=[api_models.FailedQuery(number=number, reason=reason) for number, reason in failed],
+        list_ends=None if offset else service.list_ends(search),
     )
 
 

@@ -26,6 +26,7 @@ from swsearch.errors import DatabaseError, InputError, Refused
 from swsearch.filters.subject_filters import refused_taxids
 from swsearch.hits.result import DatabaseInfo
 from swsearch.options import EVERY_SUBJECT
+from swsearch.report.summary import ListEnds
 from swsearch.service.databases import Databases, OfferedDatabase, SubjectSets
 from swsearch.service.estimates import SearchEstimate, search_estimates
 from swsearch.service.settings import Settings
@@ -310,6 +311,15 @@ class Service(Closeable):
         """The queries of a search that are done, without their hits."""
         _, run_id = self.run_of(key, owner)
         return self.store.views.summaries(run_id, offset, limit)
+
+    def list_ends(self, search: StoredSearch) -> str | None:
+        """Which lists of a finished search end at ``top``, and what they leave out; None if nothing is."""
+        if search.run_id is None or not search.is_finished:
+            return None
+        ends = ListEnds(self.store.runs.get(search.run_id).info)
+        for n_subjects, n_passed in self.store.views.list_lengths(search.run_id):
+            ends.count(n_subjects, n_passed)
+        return ends.message("a larger --top")
 
     def failures(self, search: StoredSearch) -> list[tuple[int, str]]:
         """Numbers of the queries of a search that could not be searched, each with the reason."""

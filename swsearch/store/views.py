@@ -209,6 +209,14 @@ class ResultViews:
             rows = connection.execute(found.order_by(QUERIES.c.number).offset(offset).limit(limit))
             return [QuerySummary(*row) for row in rows]
 
+    def list_lengths(self, run_id: int) -> list[tuple[int, int]]:
+        """The numbers of subjects that are listed and that passed, of each query of a run."""
+        found = select(func.coalesce(func.max(HITS.c.rank), 0), QUERIES.c.n_passed)
+        found = found.select_from(QUERIES.outerjoin(HITS, HITS.c.query_id == QUERIES.c.id))
+        found = found.where(QUERIES.c.run_id == run_id).group_by(QUERIES.c.id, QUERIES.c.n_passed)
+        with self._session.reading() as connection:
+            return [(n_subjects, n_passed) for n_subjects, n_passed in connection.execute(found)]
+
     def neighbours(self, run_id: int, number: int) -> tuple[int | None, int | None]:
         """The numbers of the committed queries before and after a query; None where there is none."""
         number_of = QUERIES.c.number

@@ -360,6 +360,18 @@ def test_a_query_on_a_server_prints_what_a_query_prints(server, databases, capfd
     assert "has no database 'none.db'; choose few.db" in capfd.readouterr().err
 
 
+def test_a_query_on_a_server_tells_which_lists_end_at_top(server, databases, capfd):
+    """Expected value: what the search on this machine says; a server has a limit in place of ``--top all``."""
+    told = []
+    for top in "2", "1500":
+        for where, database in (["--server", server.url], "proteins.db"), ([], str(databases / "proteins.db")):
+            assert main(["query", str(DATA / "queries.fasta"), database, "--top", top, *where]) == 0
+            told.append([line for line in capfd.readouterr().err.splitlines() if "at --top" in line])
+    assert len(told[0]) == 1
+    assert told[0] == [line.replace("--top all", "a larger --top") for line in told[1]]
+    assert told[2] == told[3] == []
+
+
 def test_a_server_that_is_not_there_is_named():
     with pytest.raises(ServerError, match=r"http://127\.0\.0\.1:1 does not answer: Connection refused"):
         Client("http://127.0.0.1:1", patience=0).databases()
