@@ -301,8 +301,8 @@ def _store_opener(
 ) -> Callable[[], Store] | None:
     """A function that opens the store and adds it to ``opened``; None if nothing is stored.
 
-    The store is opened late because the import of SQLAlchemy takes a fifth of a second, during which a GPU can work.
-    ``stack`` closes it; an error is then passed to ``on_failure``, if that is a function.
+    The store is opened late because the import of SQLAlchemy takes a fifth of a second, during which a GPU starts or
+    works. ``stack`` closes it; an error is then passed to ``on_failure``, if that is a function.
     """
     if arguments.store == "none":
         return None

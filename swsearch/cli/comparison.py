@@ -18,7 +18,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.options import Arguments
-from swsearch.cli.searchers import gpu_processes, open_searcher, warm_up
+from swsearch.cli.searchers import gpus_started, open_searcher
 from swsearch.errors import InputError
 from swsearch.options import OUTPUT
 from swsearch.words import counted
@@ -357,8 +357,7 @@ def compared(
     """
     arguments = asked.arguments
     with ExitStack() as stack:
-        processes = stack.enter_context(gpu_processes(arguments, subjects.n_residues, query_residues, lambda _: True))
-        warm_up(arguments, subjects, query_residues, processes)
+        processes = stack.enter_context(gpus_started(arguments, subjects.n_residues, query_residues, lambda _: True))
 
         from swsearch.cli.command_run import command_run
         from swsearch.run import survey

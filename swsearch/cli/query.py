@@ -24,7 +24,7 @@ import typer
 from swsearch.cli import options, stores
 from swsearch.cli.command import is_on_command_line
 from swsearch.cli.command_run import asked_report, command_run, must_store, named_by_share, named_store
-from swsearch.cli.searchers import gpu_processes, open_searcher, warm_up
+from swsearch.cli.searchers import gpus_started, open_searcher
 from swsearch.command_log import append
 from swsearch.errors import DatabaseError, InputError, UsageError
 from swsearch.options import MACHINE
@@ -194,14 +194,13 @@ def execute(
         _ = arguments.asked
     are_many = partial(_are_many, paths, arguments.query_format)
     with (
-        gpu_processes(arguments, about_subjects(databases), query_residues, are_many) as processes,
+        gpus_started(arguments, about_subjects(databases), query_residues, are_many) as processes,
         open_databases(databases, threads=arguments.threads, quiet=arguments.quiet) as subjects,
     ):
         from swsearch.search.queries import QueryFiles
 
         queries = QueryFiles.of(paths, arguments.query_format)
         arguments = translating(arguments, queries, subjects.name, subjects.alphabet)
-        warm_up(arguments, subjects, query_residues, processes)
 
         from swsearch.cli.output import say
         from swsearch.cli.report import CutMessage, SavedProfiles, query_fastas, refuse_run_without_checkpoints
@@ -292,14 +291,17 @@ def _about_residues(paths: list[str]) -> int:
 
 
 def about_subjects(databases: list[str]) -> int:
-    """The number of residues of packed databases, from their catalogues; 0 for others.
+    """About the number of residues of databases, from catalogues and the sizes of sequence files; 0 for others.
 
-    A database need not be open for it, so that GPUs can start before. Other files may vanish while it is changed.
+    A database need not be open for it, so that GPUs can start before.
     """
     from swsearch.database.opening import load_catalogue
 
     try:
-        return sum(load_catalogue(Path(database)).n_residues for database in databases)
+        return sum(
+            _about_residues([database]) if os.path.isfile(database) else load_catalogue(Path(database)).n_residues
+            for database in databases
+        )
     except DatabaseError:  # which the opening reports, if it is one
         return 0
 

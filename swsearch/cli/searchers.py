@@ -25,13 +25,16 @@ SEPARATE_CELLS: Final = 10**13
 
 
 @contextlib.contextmanager
-def gpu_processes(
+def gpus_started(
     arguments: Arguments, n_residues: int, query_residues: int, are_many: Callable[[int], bool]
 ) -> Iterator[WorkerProcesses | None]:
-    """Start a process for each GPU of a search, if that is worthwhile; they end with the context.
+    """Start the GPUs of a search, if it uses any, while the program opens its databases and imports its modules.
 
-    The processor time of the results of many queries is more than one process has. With fewer queries, the GPUs divide
-    the subjects of each query, which needs one process.
+    Each GPU has a process of its own, which ends with the context, if that is worthwhile: the processor time of the
+    results of many queries is more than one process has. With fewer queries, the GPUs divide the subjects of each
+    query, which needs one process: this one.
+
+    No error of an option is raised, because :func:`open_searcher` raises it again.
 
     Parameters
     ----------
@@ -43,6 +46,8 @@ def gpu_processes(
     """
     gpus = _separate_gpus(arguments, n_residues, query_residues, are_many)
     if not gpus:
+        if arguments.cluster is None:
+            _warm_up(arguments, n_residues * query_residues)
         yield None
         return
     from swsearch.cluster.processes import WorkerProcesses
@@ -50,6 +55,18 @@ def gpu_processes(
     threads = None if arguments.threads is None else max(1, arguments.threads // len(gpus))
     with WorkerProcesses(len(gpus), threads, gpus) as processes:
         yield processes
+
+
+def _warm_up(arguments: Arguments, cells: int) -> None:
+    """Start the GPUs of this process in the background, and import the store meanwhile; both take equally long."""
+    from swsearch.errors import SwSearchError
+    from swsearch.threads import SWITCH_SECONDS
+
+    with contextlib.suppress(SwSearchError):
+        if arguments.machine.warm_up_gpus(cells):
+            sys.setswitchinterval(SWITCH_SECONDS)
+            if arguments.store != "none":
+                import swsearch.store.staged_store  # noqa: F401
 
 
 def _separate_gpus(
@@ -69,24 +86,6 @@ def _separate_gpus(
 
     gpus = look_for_gpus()
     return devices if gpus.plugged_in and gpus.pycuda and are_many(SEPARATE_QUERIES * len(devices)) else []
-
-
-def warm_up(
-    arguments: Arguments, database: PackedDatabase, query_residues: int, processes: WorkerProcesses | None
-) -> None:
-    """Start the GPUs of this process, if it uses any, while the program imports its other modules.
-
-    It never raises an error of an option, because :func:`open_searcher` raises it again. ``query_residues`` is about
-    the number of residues of all queries.
-    """
-    if arguments.cluster is not None or processes is not None:
-        return
-    from swsearch.errors import SwSearchError
-    from swsearch.threads import SWITCH_SECONDS
-
-    with contextlib.suppress(SwSearchError):
-        if arguments.machine.warm_up_gpus(database.n_residues * query_residues):
-            sys.setswitchinterval(SWITCH_SECONDS)
 
 
 def open_searcher(

@@ -8,9 +8,11 @@ import subprocess
 
 import pytest
 
+from swsearch.cli import databases
 from swsearch.cli.app import main
 from swsearch.cli.query import about_subjects
 from swsearch.database.builder import build_database
+from swsearch.engine.registry import Machine
 from swsearch.errors import SwSearchError
 from tests.cli.conftest import DATA
 
@@ -37,6 +39,22 @@ def test_the_size_of_a_database_is_asked_of_its_catalogue_alone(tmp_path):
     (tmp_path / "db" / "segment-000001").rename(tmp_path / "gone")
     assert about_subjects([str(tmp_path / "db")]) == 8
     assert about_subjects([str(tmp_path / "db"), str(tmp_path / "gone")]) == 0
+    n_bytes = (tmp_path / "two.fa").stat().st_size
+    assert about_subjects([str(tmp_path / "db"), str(tmp_path / "two.fa")]) == 8 + n_bytes
+
+
+def test_gpus_start_before_databases_are_opened(swsearch, some_proteins_db, tmp_path, monkeypatch):
+    """The driver takes a third of a second, which passes while the program opens its databases."""
+    order: list[str] = []
+    opened = databases.open_database
+    n_residues = about_subjects([str(some_proteins_db)])
+    query = tmp_path / "q.fa"
+    query.write_text(">q\nMKVLLAAGWYR\n")
+    cells = n_residues * query.stat().st_size
+    monkeypatch.setattr(Machine, "warm_up_gpus", lambda _, about: order.append(f"{about == cells}"))
+    monkeypatch.setattr(databases, "open_database", lambda *args, **kw: order.append("opened") or opened(*args, **kw))
+    assert swsearch("query", query, some_proteins_db).code == 0
+    assert order == ["True", "opened"]
 
 
 @pytest.fixture(scope="module")
