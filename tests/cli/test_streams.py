@@ -154,7 +154,7 @@ def test_the_largest_number_is_as_good_as_none_and_a_larger_one_is_refused(swsea
     assert (largest.code, largest.out) == (0, large.out), largest.err
     assert (beyond.code, beyond.out) == (1, "")
     assert beyond.error.startswith(f"swsearch: error: {option} {10**22}: choose a number of ")
-    assert beyond.error.removesuffix(", or all").endswith("1 to 2,147,483,647")
+    assert beyond.error.removesuffix(", or all (0)").endswith("1 to 2,147,483,647")
 
 
 def test_a_part_of_a_database_may_be_larger_than_any_database(swsearch, folder):
