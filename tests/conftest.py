@@ -5,6 +5,7 @@ import itertools
 import os
 import random
 import signal
+import subprocess
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -109,3 +110,15 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     # Most objects of a test are freed with their last reference, so the collector finds little among some hundreds.
     gc.set_threshold(20_000, 10, 10)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 kB, if this process may mount one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small disk needs rights that this process does not have")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)

@@ -38,8 +38,9 @@ _TYPER_TYPE: Final = re.compile(r"is not a valid (int|float)(?: range)?\b")
 FILE_VARIABLE: Final = "SWSEARCH_CONFIG"
 """Environment variable that names the configuration file; if it is empty, none is read."""
 OTHER_VARIABLES: Final = (
-    FILE_VARIABLE, "SWSEARCH_CACHE", "SWSEARCH_CACHE_LIMIT", "SWSEARCH_DATABASES", "SWSEARCH_KERNEL_CACHE",
-    "SWSEARCH_KERNELS", "SWSEARCH_LINKS", "SWSEARCH_TAXONOMY", "SWSEARCH_TEST_CACHE", "SWSEARCH_TOKEN",
+    FILE_VARIABLE, "SWSEARCH_CACHE", "SWSEARCH_CACHE_LIMIT", "SWSEARCH_DATABASES", "SWSEARCH_DOWNLOADS",
+    "SWSEARCH_KERNEL_CACHE", "SWSEARCH_KERNELS", "SWSEARCH_LINKS", "SWSEARCH_TAXONOMY",
+    "SWSEARCH_TEST_CACHE", "SWSEARCH_TOKEN",
 )  # fmt: skip
 """Environment variables that are no default of an option."""
 _SEARCHES: Final = ("query", "batch", "allpairs", "msa")

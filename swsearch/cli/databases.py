@@ -15,6 +15,8 @@ from swsearch.words import counted
 
 if TYPE_CHECKING:
     from swsearch.database.builder import BuildReport
+    from swsearch.database.download import HttpFile
+    from swsearch.database.public_databases import Fetching
     from swsearch.database.reader import PackedDatabase
     from swsearch.database.segment_writer import Progress
 
@@ -58,6 +60,23 @@ class _ShownCaching(CachingReport):
         repeated = repetitions(built)
         more = f"; {repeated}" if repeated else ""
         say(f"{name}: {contents(built, is_asked=False)}, packed into {cache}{more}", quiet=self._quiet)
+
+
+def fetching(quiet: bool) -> Fetching:
+    """Shows the downloads of public databases, unless ``quiet``."""
+
+    @contextmanager
+    def shown(download: HttpFile) -> Iterator[Callable[[int], None]]:
+        from swsearch.cli.output import ProgressReport, say
+
+        first = download.n_here
+        size = "" if download.n_bytes is None else f", {counted(download.n_bytes, 'byte')}"
+        here = f", of which {first:,} are here" if first else ""
+        say(f"fetching {download.given}{size}{here}, by way of {download.path}", quiet=quiet)
+        with ProgressReport("fetching", (download.n_bytes or first) - first, "MB/s", 1e6, quiet) as progress:
+            yield lambda n_here: progress.reach(n_here - first)
+
+    return shown
 
 
 def contents(built: BuildReport, *, is_asked: bool) -> str:

@@ -1,4 +1,4 @@
-"""``swsearch db``: inspection, verification, export and changes of a database."""
+"""``swsearch db``: public databases by name; inspection, verification, export and changes of a database."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from swsearch.database.format import Catalogue
     from swsearch.database.reader import PackedDatabase
 
-app = CommandGroup(help="Look at a database, check it, export it and change it.", no_args_is_help=True)
+app = CommandGroup(help="Get a public database; look at one, check it, export it and change it.", no_args_is_help=True)
 
 AnyDatabase = Annotated[
     str,
@@ -44,6 +44,73 @@ AnyDatabases = Annotated[
 Database = Annotated[
     Path, typer.Argument(metavar="DB", click_type=options.INPUT_PATH, help="A database made by `swsearch index`.")
 ]
+
+
+@app.command()
+def get(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A name of the list.")] = None,
+    out: Annotated[
+        Path | None,
+        options.declared(
+            "out", "index", help="Database to build, or file to write. [NAME.db, or the name of the file]"
+        ),
+    ] = None,
+    taxonomy: Annotated[
+        str | None,
+        options.declared("taxonomy", "index", help="NCBI's taxdump, or none. [SWSEARCH_TAXONOMY, or else fetched]"),
+    ] = None,
+    force: Annotated[bool, options.declared("force", help="Replace an existing database or file.")] = False,
+    threads: options.Threads = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Fetch a public database by its name, or list all; it is checked, and packed while it arrives.
+
+    A download that ends early continues when the command is repeated. With UniProt and UniRef, NCBI's taxdump is
+    fetched and stored, for filters and reports. pfam is no database but a file of profiles, which are queries.
+
+    SWSEARCH_DOWNLOADS names a file that adds names.
+
+    Example: swsearch db get
+
+    Example: swsearch db get swissprot
+
+    Example: swsearch db get pfam && swsearch query Pfam-A.hmm.gz swissprot.db
+    """
+    from swsearch.cli.databases import fetching
+    from swsearch.cli.index import LeftOut, built_lines
+    from swsearch.cli.output import say
+    from swsearch.database.public_databases import get_database, get_file, public_database, public_databases
+    from swsearch.file_registry import registry
+
+    rows = public_databases()
+    if name is None:
+        columns = [("name", "size", "title", "source", "licence")]
+        columns += [(row.name, row.size, row.title, row.source, row.licence) for row in rows.values()]
+        widths = [max(map(len, column)) for column in zip(*columns, strict=True)]
+        for values in columns:
+            print("  ".join(map(str.ljust, values, widths)).rstrip())
+        return
+    row = public_database(name, rows)
+    target = out or row.usual_target
+    registry().write_database("--out", str(target))
+    if row.is_file:
+        get_file(row, target, fetching(quiet), overwrite=force)
+        say(f"{target}: {row.title}", quiet=quiet)
+        return
+    with ExitStack() as stack:
+        left_out = LeftOut(None, stack)
+        built = get_database(
+            row,
+            target,
+            fetching(quiet),
+            taxdump=rows.get(row.taxonomy),
+            taxonomy=taxonomy,
+            overwrite=force,
+            threads=threads,
+            skip=left_out.add,
+        )
+    for line in [*built_lines(target, built, is_asked=True), *left_out.lines(None)]:
+        say(line, quiet=quiet)
 
 
 @app.command()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shlex
 from contextlib import ExitStack, suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TextIO
 
@@ -20,6 +19,9 @@ from swsearch.errors import InputError, OutputClosed
 from swsearch.words import as_options, counted, one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from swsearch.database.builder import BuildReport
     from swsearch.database.format import TaxonomyEntry
     from swsearch.sequences.alphabet import Alphabet
     from swsearch.sequences.record import InvalidRecord
@@ -156,7 +158,6 @@ def index(fasta: Fasta = None, *, context: typer.Context) -> None:
 
     Example: swsearch index uniprot.fasta.gz -o uniprot.db --taxonomy taxdump.tar.gz
     """
-    from swsearch.cli.databases import contents, repetitions
     from swsearch.cli.output import ProgressReport, say
     from swsearch.database.builder import build_database
     from swsearch.database.opening import refuse_url
@@ -189,18 +190,22 @@ def index(fasta: Fasta = None, *, context: typer.Context) -> None:
             progress=lambda _, residues: progress.reach(residues),
             skip=left_out.add if given.skip_bad else None,
         )
-    tell = partial(say, quiet=quiet)
+    for line in [*built_lines(out, built, is_asked=given.alphabet is not None), *left_out.lines(given.skipped)]:
+        say(line, quiet=quiet)
+
+
+def built_lines(out: Path, built: BuildReport, *, is_asked: bool) -> Iterator[str]:
+    """What is reported about a new database; ``is_asked`` is whether its alphabet was asked for."""
+    from swsearch.cli.databases import contents, repetitions
+
     catalogue = built.catalogue
     sliced = f", {counted(catalogue.n_slices, 'slice')}" if catalogue.n_slices else ""
-    tell(f"{out}: {contents(built, is_asked=given.alphabet is not None)}{sliced}")
+    yield f"{out}: {contents(built, is_asked=is_asked)}{sliced}"
     if catalogue.taxonomy is not None:
-        tell(f"{out}: {taxonomy_line(catalogue.taxonomy)}")
-        for note in built.notes:
-            tell(note)
+        yield f"{out}: {taxonomy_line(catalogue.taxonomy)}"
+        yield from built.notes
     if repeated := repetitions(built):
-        tell(f"warning: {repeated}")
-    for line in left_out.lines(given.skipped):
-        tell(line)
+        yield f"warning: {repeated}"
 
 
 def _usual_name(sources: list[Path]) -> Path:

@@ -9,6 +9,7 @@ except for the catalogue's ``created``.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -66,6 +67,7 @@ def build_database(
     skip: Skip | None = None,
     taxonomy: str | os.PathLike[str] | None = None,
     taxid_map: str | os.PathLike[str] | None = None,
+    headers: re.Pattern[bytes] | None = None,
 ) -> BuildReport:
     r"""Pack FASTA or FASTQ files into a new database.
 
@@ -93,6 +95,8 @@ def build_database(
     taxid_map : path, optional
         The taxonomy ids of the sequences, for ``taxonomy``; by default, those that headers state
         (:mod:`swsearch.taxonomy.assignment`).
+    headers : pattern of bytes, optional
+        Records in whose headers it is not found are left out.
 
     Raises
     ------
@@ -126,7 +130,9 @@ def build_database(
     check_slices(slices)
     source = taxonomy_source(taxonomy, taxid_map)
     with staged_folder(target, overwrite=overwrite) as folder:
-        built = write_database(folder, paths, alphabet, slices=slices, threads=threads, progress=progress, skip=skip)
+        built = write_database(
+            folder, paths, alphabet, slices=slices, threads=threads, progress=progress, skip=skip, headers=headers
+        )
         if source is not None:
             built = _with_taxonomy(built, source)
     return replace(built, path=target)
@@ -141,13 +147,14 @@ def write_database(
     threads: int | None = None,
     progress: Progress | None = None,
     skip: Skip | None = None,
+    headers: re.Pattern[bytes] | None = None,
 ) -> BuildReport:
     """Pack FASTA or FASTQ files into an empty folder, which the caller publishes, or removes after an exception.
 
     Parameters and errors are those of :func:`build_database`.
     """
     with Threads(threads) as used:
-        chunks = sequence_chunks(paths, alphabet, used, skip)
+        chunks = sequence_chunks(paths, alphabet, used, skip, headers)
         written = write_segment(
             folder / segment_name(1),
             chunks,

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -97,10 +98,12 @@ def sequence_chunks(
     alphabet: Alphabet | None,
     threads: Threads | None = None,
     skip: Skip | None = None,
+    headers: re.Pattern[bytes] | None = None,
 ) -> Iterator[tuple[str, SequenceChunk]]:
     """The records of sequence files in chunks, each with the name of its file for messages.
 
-    Parameters are those of :func:`swsearch.sequences.fasta.read_chunks`.
+    The other parameters are those of :func:`swsearch.sequences.fasta.read_chunks`; with ``headers``, records in whose
+    headers the pattern is not found are left out.
 
     Raises
     ------
@@ -117,11 +120,16 @@ def sequence_chunks(
         source = seekable(path)
         for chunk in read_chunks(source, alphabet, threads=threads, skip=skip):
             alphabet = chunk.alphabet
-            is_empty = False
-            yield shown_name(path), chunk
+            wanted = chunk if headers is None else chunk.having(headers)
+            if len(wanted):
+                is_empty = False
+                yield shown_name(path), wanted
         if isinstance(source, Spooled) and source.is_cut:
             problem = "the last line has no end, so the program that writes the pipe may have failed"
             raise FastaFormatError(f"{problem}; write its output to a file, or end the last line", shown_name(path))
+    if is_empty and headers is not None:
+        problem = f"no header has {headers.pattern.decode()!r}"
+        raise FastaFormatError(problem, ", ".join(map(shown_name, several)))
     if is_empty:
         problem = (
             "no record is a sequence of the alphabet; "

@@ -103,7 +103,7 @@ def staged_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
     registry().write_database("", target)
     target = Path(os.path.realpath(target))
     _refuse_foreign_files(target)
-    _check_target(target, overwrite=overwrite)
+    check_target(target, overwrite=overwrite)
     _remove_leftovers(target)
     folder: Path | None = None
     lock = -1
@@ -125,7 +125,13 @@ def staged_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
             os.close(lock)
 
 
-def _check_target(target: Path, *, overwrite: bool) -> None:
+def check_target(target: Path, *, overwrite: bool) -> None:
+    """Refuse a target that exists and may not be replaced, or has no parent; a link must have been followed.
+
+    Raises
+    ------
+    DatabaseError
+    """
     if not target.parent.is_dir():
         raise DatabaseError(
             f"{target} cannot be written: there is no folder {target.parent}; make it, or choose another"
@@ -224,7 +230,7 @@ def publish(folder: Path, target: Path, *, overwrite: bool) -> None:
         return
     failure = _native.rename_without_replacing(os.fsencode(folder), os.fsencode(target))
     if failure in (errno.EINVAL, errno.ENOSYS):
-        _check_target(target, overwrite=False)
+        check_target(target, overwrite=False)
         os.rename(folder, target)
     elif failure == errno.EEXIST:
         raise DatabaseError(f"{target} came into being during the build; choose another name or remove it")

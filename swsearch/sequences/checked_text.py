@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Final, cast
 
-from swsearch.errors import FastaFormatError
+from swsearch.errors import FastaFormatError, SwSearchError
 from swsearch.sequences.alphabet import INVALID, Alphabet
 from swsearch.sequences.archives import Readable
 from swsearch.sequences.record import NO_RESIDUES, wrong_letter
@@ -66,6 +66,8 @@ class CheckedStream(io.RawIOBase):
             block = self._file.read(len(view))
             if self._at_start and block.startswith(_UTF8_MARK):
                 block = block[len(_UTF8_MARK) :] or self._file.read(len(view))
+        except SwSearchError:  # of a file that is still arriving
+            raise
         except Exception as error:  # each decompressor has its own exceptions
             problem = f"cannot be read to its end, it may be damaged or cut short: {error}"
             raise FastaFormatError(problem, self._name) from error

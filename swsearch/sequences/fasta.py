@@ -52,7 +52,7 @@ from swsearch.sequences.record import (
     invalid_records,
     split_header,
 )
-from swsearch.sequences.source import BEFORE_TEXT, Spooled, seekable, shown_name
+from swsearch.sequences.source import BEFORE_TEXT, Spooled, opened, seekable, shown_name
 from swsearch.threads import Threads, read_ahead
 from swsearch.typing import Codes
 from swsearch.words import shortened
@@ -189,7 +189,7 @@ class _SequenceFile:
         self.is_fastq = False
         try:
             self._source = _with_header(seekable(path))  # a copy exists as long as this object
-            self._raw: BinaryIO = open(self._source, "rb")  # noqa: SIM115 - the context closes it
+            self._raw: BinaryIO = opened(self._source)
             start = self._raw.read(MAGIC_BYTES)
         except InputError:
             raise

@@ -8,6 +8,7 @@ arrays, because there may be as many as records (:func:`invalid_records`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -152,6 +153,13 @@ class SequenceChunk:
         """The headers as single objects."""
         raw = self.header_bytes.tobytes()
         return [raw[start:end] for start, end in pairwise([0, *self.header_ends.tolist()])]
+
+    def having(self, pattern: re.Pattern[bytes]) -> SequenceChunk:
+        """The records in whose headers the pattern is found."""
+        found = np.fromiter((pattern.search(header) is not None for header in self.headers), np.bool_, len(self))
+        headers = [header for header, is_kept in zip(self.headers, found.tolist(), strict=True) if is_kept]
+        codes = self.codes[np.repeat(found, self.lengths)]
+        return SequenceChunk.of_headers(self.alphabet, codes, self.lengths[found], headers)
 
 
 NO_RESIDUES: Final = "has no residues"

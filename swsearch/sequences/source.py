@@ -47,6 +47,15 @@ class HeldFile(os.PathLike[str]):
     def __fspath__(self) -> str:
         return f"/dev/fd/{self.descriptor}"
 
+    @property
+    def label(self) -> str:
+        """What the catalogue of a database calls the file."""
+        return os.path.basename(self.given)
+
+    def opened(self) -> BinaryIO:
+        """A stream of the file from its beginning."""
+        return open(self, "rb")
+
 
 class Spooled(HeldFile):
     """The copy of a pipe or of standard input; if that was a file, it is not :attr:`is_pipe`."""
@@ -135,6 +144,11 @@ def held(path: str | os.PathLike[str]) -> HeldFile:
         ) from error
 
 
+def opened(source: str | os.PathLike[str]) -> BinaryIO:
+    """A stream of a source from its beginning, which the caller closes."""
+    return source.opened() if isinstance(source, HeldFile) else open(source, "rb")
+
+
 def standard_input() -> BinaryIO:
     """Standard input as bytes.
 
@@ -181,7 +195,9 @@ def source_name(path: str | os.PathLike[str]) -> str:
     name = given_name(path)
     if name in (STDIN, "/dev/stdin"):
         return "<stdin>"
-    return "<pipe>" if name.startswith(("/dev/fd/", "/proc/self/fd/")) else os.path.basename(name)
+    if name.startswith(("/dev/fd/", "/proc/self/fd/")):
+        return "<pipe>"
+    return path.label if isinstance(path, HeldFile) else os.path.basename(name)
 
 
 def refuse_repeated_pipes(paths: Sequence[str | os.PathLike[str]]) -> None:

@@ -14,7 +14,7 @@ COMMANDS = [
     ["report"], ["matrices"], ["engines"],
     ["completion"], ["config"],
     ["bench"], ["bench", "kernels"],
-    ["db", "info"], ["db", "verify"], ["db", "export"], ["db", "fetch"], ["db", "add"], ["db", "remove"],
+    ["db", "get"], ["db", "info"], ["db", "verify"], ["db", "export"], ["db", "fetch"], ["db", "add"], ["db", "remove"],
     ["db", "compact"], ["db", "taxonomy"],
     ["runs", "list"], ["runs", "show"], ["runs", "merge"], ["runs", "export"], ["runs", "delete"], ["runs", "prune"],
     ["runs", "upgrade"],

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-import os
 import random
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -83,15 +81,3 @@ def database_path(tmp_path: Path, fasta: Path) -> Path:
     path = tmp_path / "some.swdb"
     build_database(fasta, path)
     return path
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 64 kB, if this process may mount one."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)]
-    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("mounting a small disk needs rights that this process does not have")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
