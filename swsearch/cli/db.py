@@ -15,7 +15,7 @@ from swsearch.cli import options
 from swsearch.cli.command import CommandGroup
 from swsearch.cli.index import Blastdb, Fasta, LeftOut, SkipBad, Skipped, refuse_unused_list, sources_of
 from swsearch.errors import UsageError
-from swsearch.words import counted
+from swsearch.words import counted, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -79,18 +79,24 @@ def get(
     from swsearch.cli.databases import fetching
     from swsearch.cli.index import LeftOut, built_lines
     from swsearch.cli.output import say
-    from swsearch.database.public_databases import get_database, get_file, public_database, public_databases
+    from swsearch.database.public_databases import TABLE_VARIABLE, get_database, get_file, public_databases
     from swsearch.file_registry import registry
 
     rows = public_databases()
     if name is None:
+        if out is not None:
+            raise UsageError(f"name what --out is to be: {', '.join(rows)}")
         columns = [("name", "size", "title", "source", "licence")]
         columns += [(row.name, row.size, row.title, row.source, row.licence) for row in rows.values()]
         widths = [max(map(len, column)) for column in zip(*columns, strict=True)]
         for values in columns:
             print("  ".join(map(str.ljust, values, widths)).rstrip())
         return
-    row = public_database(name, rows)
+    if name not in rows:
+        raise UsageError(
+            f"{quoted(name)} is no public database: choose {', '.join(rows)}, or add it to {TABLE_VARIABLE}"
+        )
+    row = rows[name]
     target = out or row.usual_target
     registry().write_database("--out", str(target))
     if row.is_file:

@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -21,10 +21,10 @@ from swsearch.database.builder import BuildReport, build_database
 from swsearch.database.download import HttpFile, file_name, published
 from swsearch.database.staging import check_target
 from swsearch.errors import FastaFormatError, InputError
+from swsearch.file_registry import registry
 from swsearch.output_files import binary_file
 from swsearch.sequences.fasta import Skip
 from swsearch.taxonomy.subject_taxa import TAXONOMY_VARIABLE
-from swsearch.words import quoted
 
 TABLE_VARIABLE: Final = "SWSEARCH_DOWNLOADS"
 """Environment variable that names a file with further names."""
@@ -75,6 +75,7 @@ def public_databases() -> dict[str, PublicDatabase]:
     given = os.environ.get(TABLE_VARIABLE)
     rows = _rows(_TABLE, "")
     if given:
+        registry().read(given, is_source=False)
         rows |= _rows(Path(given), f"{TABLE_VARIABLE}={given}: ")
     for row in rows.values():
         if row.taxonomy and not (row.taxonomy in rows and rows[row.taxonomy].is_file):
@@ -111,21 +112,6 @@ def _row(name: str, table: Any, place: str) -> PublicDatabase:
     if row.holds not in _KINDS:
         raise InputError(f"{place}: holds = {row.holds!r}: choose {', '.join(_KINDS)}")
     return row
-
-
-def public_database(name: str, rows: Mapping[str, PublicDatabase]) -> PublicDatabase:
-    """The row of a name.
-
-    Raises
-    ------
-    InputError
-        The table has no such name.
-    """
-    if name not in rows:
-        raise InputError(
-            f"{quoted(name)} is no public database: choose {', '.join(rows)}, or add it to {TABLE_VARIABLE}"
-        )
-    return rows[name]
 
 
 def get_file(row: PublicDatabase, target: Path, fetching: Fetching, *, overwrite: bool = False) -> None:

@@ -156,6 +156,8 @@ def test_no_output_is_a_file_that_a_command_opens(swsearch, monkeypatch, tmp_pat
     shutil.copy(made / "hits.sqlite", tmp_path)
     monkeypatch.setenv("SWSEARCH_STORE", str(tmp_path / "hits.sqlite"))
     monkeypatch.setenv("SWSEARCH_CACHE", str(tmp_path / "home"))
+    (tmp_path / "downloads.toml").touch()
+    monkeypatch.setenv("SWSEARCH_DOWNLOADS", str(tmp_path / "downloads.toml"))
     elsewhere = [
         word
         for one in outputs(command)

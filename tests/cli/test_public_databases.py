@@ -17,7 +17,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from swsearch.database.opening import load_catalogue
-from swsearch.database.public_databases import public_databases
 from tests.cli.conftest import DATA
 from tests.patience import wait_until
 from tests.processes import run_with_file_limit
@@ -63,6 +62,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         server = self.server
+        if self.path.startswith("/moved/"):
+            self.send_response(302)
+            self.send_header("Location", self.path.removeprefix("/moved"))
+            self.end_headers()
+            return
         content = server.files.get(self.path)
         if content is None:
             self.send_error(404)
@@ -176,9 +180,9 @@ def test_a_database_is_fetched_by_its_name(swsearch, offer, fasta, cache, tmp_pa
 def test_a_cut_connection_is_taken_up_where_it_ended(
     swsearch, server, offer, fasta, tmp_path, expected_digest, has_tags
 ):
-    """By the entity tag, or by the time of the last change."""
+    """By the entity tag, or by the time of the last change; also where the address leads to another."""
     server.has_tags = has_tags
-    offer(fasta)
+    offer(fasta, address=f"{server.address}/moved/mine.fasta.gz")
     server.cuts = [100_000, 200_000]
     assert swsearch("db", "get", "mine").code == 0
     assert server.ranges == [None, "bytes=100000-", "bytes=200000-"]
@@ -470,6 +474,7 @@ def test_without_a_name_all_are_listed(swsearch, offer, fasta):
     assert names == ["swissprot", "uniref50", "uniref90", "pdb", "pfam", "taxdump", "mine"]
     assert re.split("  +", listed[-1]) == ["mine", "1 MB", "proteins of ours", "the laboratory", "CC0"]
     assert "'nosuch' is no public database: choose swissprot, " in swsearch("db", "get", "nosuch").error
+    assert "name what --out is to be: swissprot, " in swsearch("db", "get", "-o", "x.db").error
 
 
 ROW = {
@@ -505,10 +510,3 @@ def test_a_table_of_a_site_that_cannot_be_used_is_one_line(swsearch, tmp_path, m
     error = swsearch("db", "get").error
     assert error.startswith(f"swsearch: error: SWSEARCH_DOWNLOADS={path}: ")
     assert re.search(expected, error)
-
-
-def test_the_names_of_the_package_are_those_that_are_promised():
-    """All by https; each kind has what its use needs."""
-    rows = public_databases()
-    assert {"swissprot", "uniref50", "uniref90", "pdb", "pfam"} <= set(rows)
-    assert all(row.address.startswith("https://") for row in rows.values())
