@@ -172,8 +172,7 @@ class HttpFile(HeldFile):
         self._published = published
         self._response: HTTPResponse | None = None
         self._is_whole = self._is_read = self._has_ended = False
-        self._hash: Any = None if published is None else hashlib.new(published.algorithm, usedforsecurity=False)
-        self._n_hashed = 0
+        self._begin_hash()
         try:
             self._connect()
         except (OSError, HTTPException) as error:
@@ -256,6 +255,7 @@ class HttpFile(HeldFile):
             self.n_bytes = int(length) if length.isdecimal() else None
             self._version, self._changed = _version_of(response), _date_of(response)
             self.n_here = 0
+            self._begin_hash()
             with self._writing():
                 os.ftruncate(self.descriptor, 0)
                 self._version_file.write_text(f"{self._version}\n{self._changed}", "utf-8")
@@ -318,6 +318,11 @@ class HttpFile(HeldFile):
                 self.n_here += n_written
         self._hash_arrived()
         self.reach(self.n_here)
+
+    def _begin_hash(self) -> None:
+        published = self._published
+        self._hash: Any = None if published is None else hashlib.new(published.algorithm, usedforsecurity=False)
+        self._n_hashed = 0
 
     def _hash_arrived(self) -> None:
         while self._hash is not None and (block := os.pread(self.descriptor, _BLOCK_BYTES, self._n_hashed)):

@@ -243,21 +243,33 @@ def test_parts_of_two_versions_are_never_joined(
     assert load_catalogue(tmp_path / "mine.db").digest == expected_digest
 
 
-def test_a_file_that_changes_during_a_download_ends_it(swsearch, server, offer, fasta, tmp_path, cache):
+@pytest.fixture
+def replace_while_waiting(server):
+    """Replace a file of the server as soon as an answer with it has stopped at a cut, which then ends."""
+    threads = []
+
+    def replace(path, content):
+        def work():
+            server.is_waiting.wait()
+            server.files[path] = content
+            server.may_go_on.set()
+
+        server.may_go_on.clear()
+        threads.append(threading.Thread(target=work))
+        threads[-1].start()
+
+    yield replace
+    server.is_waiting.set()
+    for thread in threads:
+        thread.join()
+
+
+def test_a_file_that_changes_during_a_download_ends_it(swsearch, server, offer, fasta, tmp_path, replace_while_waiting):
     """No database is left, and the next command begins anew."""
     offer(fasta, checksums=None)
-    server.may_go_on.clear()
     server.cuts = [150_000]
-
-    def replace():
-        server.is_waiting.wait()
-        server.files["/mine.fasta.gz"] = gzip.compress(b">new\nMKVLW\n")
-        server.may_go_on.set()
-
-    replacing = threading.Thread(target=replace)
-    replacing.start()
+    replace_while_waiting("/mine.fasta.gz", gzip.compress(b">new\nMKVLW\n"))
     failed = swsearch("db", "get", "mine")
-    replacing.join()
     assert failed.code == 1
     assert "the server has another version now" in failed.error
     assert {path.name for path in tmp_path.iterdir()} == {"cache", "site.toml"}
@@ -435,6 +447,17 @@ def test_the_taxonomy_is_fetched_with_headers_that_have_ids(swsearch, offer, ser
     assert swsearch("db", "get", "mine", "-o", "own.db").code == 0
     assert swsearch("db", "info", "own.db").out.splitlines()[-3] == found.splitlines()[-3]
     assert server.ranges == [None, None]
+
+
+def test_a_file_of_which_nothing_was_read_begins_anew(swsearch, offer, server, replace_while_waiting):
+    """A taxdump that changes during its download: the checksum is that of the second answer alone."""
+    content = taxdump()
+    server.files["/list.md5"] = f"{hashlib.md5(content).hexdigest()}  taxdump.tar.gz\n".encode()
+    offer(OF_UNIPROT, taxonomy="more", checksums=None)
+    offer(content[::-1], name="taxdump.tar.gz", holds="file", checksums=f"{server.address}/list.md5")
+    server.cuts = [1000]
+    replace_while_waiting("/taxdump.tar.gz", content)
+    assert "1 of 2 sequences with a taxonomy id" in swsearch("db", "get", "mine").err
 
 
 def test_headers_choose_the_sequences(swsearch, offer, tmp_path):
