@@ -1,6 +1,7 @@
 """What ``--sensitive`` finds on SCOPe40 beside the plain search, and its false hits among reversed proteins.
 
     python benchmarks/benchmark_sensitivity.py scop40.fasta.gz proteins.fasta.gz --work build/sensitivity
+    python benchmarks/benchmark_sensitivity.py scop40.fasta.gz swissprot.fasta --work build/sensitivity --cost
 
 1. A random sample of the domains is searched against all, once with ``--sensitive`` and once without. A hit is true if
    the superfamily is the same, false if the fold differs, and ignored otherwise; the domain itself is ignored. *Clean*
@@ -10,6 +11,10 @@
    ``errors`` the false hits a query with an E-value up to a limit. ``gain`` is the ratio of both searches, with its
    95 % interval by a paired bootstrap over the queries.
 2. Natural proteins of 30 to 2,000 residues are searched against others that are reversed, so that all hits are false.
+
+``--cost`` measures what a search costs instead, and adds it to the results: of random proteins of 340 to 360 residues,
+each against all proteins with the usual lists, the processor time with one thread, the elapsed time with two, and the
+number of candidates whose Forward scores are computed; and this number for the domains.
 
 FASTA headers of the domains are ``>domain sccs …``.
 """
@@ -27,6 +32,8 @@ from benchmark_iterations import records
 from provenance import commit, processor
 
 import swsearch
+from swsearch.query.columns import column_model
+from swsearch.search.threshold import RESCORED_EVALUE
 
 LIMITS = (0.001, 0.01, 0.1, 1.0, 10.0)
 RATES = (1, 10)
@@ -39,10 +46,12 @@ Rows = dict[str, np.ndarray]
 """Of the hits of all queries by E-value: number of the query, E-value, and whether each is true, false, and clean."""
 
 
-def hits(queries: Path, database: Path, name: str, evalue: float, threads: int) -> tuple[list[Any], float]:
+def hits(
+    queries: Path, database: Path, name: str, threads: int, evalue: float = 10.0, top: int = 100
+) -> tuple[list[Any], float]:
     """The results of a search of a file of queries, and its processor time in seconds."""
     began = time.process_time()
-    options = SEARCHES[name](top=100_000, evalue=evalue)
+    options = SEARCHES[name](top=top, evalue=evalue)
     return list(swsearch.search_database(queries, database, options, engine="cpu", threads=threads)), (
         time.process_time() - began
     )
@@ -126,6 +135,53 @@ def compared(found: dict[str, Rows], partners: np.ndarray) -> dict[str, Any]:
     return summary
 
 
+def spread(values: list[float]) -> dict[str, float]:
+    """The smallest, the median and the largest of some values."""
+    return {"least": min(values), "median": float(np.median(values)), "most": max(values)}
+
+
+def n_candidates(queries: list[tuple[str, str]], database: Path) -> dict[str, float]:
+    """The number of subjects of each query whose Forward scores are computed."""
+    plain = swsearch.SearchOptions(evalue=RESCORED_EVALUE, composition="none", top=1)
+    with swsearch.open_searcher(database, plain, engine="cpu") as searcher:
+        records = [swsearch.sequence(letters, "protein", header=name) for name, letters in queries]
+        profiles = [column_model().query(one.header, one.codes, searcher.scheme.matrix) for one in records]
+        return spread([result.n_passed for result in searcher.search(profiles)])
+
+
+def cost(proteins: list[tuple[str, str]], domains: list[tuple[str, str]], work: Path, n: int) -> dict[str, Any]:
+    """What searches of ``n`` proteins cost, one by one."""
+    database = database_of(proteins, work / "proteins.db")
+    usual = [one for one in proteins if 340 <= len(one[1]) <= 360]
+    rng = np.random.default_rng(SEED)
+    chosen = [usual[index] for index in rng.choice(len(usual), n, replace=False).tolist()]
+    processor_time: dict[str, list[float]] = {name: [] for name in SEARCHES}
+    elapsed: dict[str, list[float]] = {name: [] for name in SEARCHES}
+    for name, letters in chosen:
+        query = work / "query.fasta"
+        query.write_text(f">{name}\n{letters}\n")
+        for search in SEARCHES:
+            processor_time[search].append(hits(query, database, search, 1)[1])
+            began = time.perf_counter()
+            hits(query, database, search, 2)
+            elapsed[search].append(time.perf_counter() - began)
+    more = {
+        name: spread(np.round(np.subtract(of["sensitive"], of["plain"]), 2).tolist())
+        for name, of in (("processor seconds", processor_time), ("seconds with two threads", elapsed))
+    }
+    return {
+        "commit": commit(),
+        "processor": processor(),
+        "queries": n,
+        "proteins": len(proteins),
+        "plain, processor seconds": spread(np.round(processor_time["plain"], 2).tolist()),
+        "plain, seconds with two threads": spread(np.round(elapsed["plain"], 2).tolist()),
+        **{f"sensitive, {name} more": values for name, values in more.items()},
+        "candidates": n_candidates(chosen, database),
+        "candidates of domains": n_candidates(domains, work / "domains.db"),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("domains", type=Path, help="FASTA of SCOPe domains, with headers `>domain sccs`")
@@ -134,6 +190,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=512, help="number of domains")
     parser.add_argument("--natural", type=int, default=100, help="number of natural proteins")
     parser.add_argument("--reversed", type=int, default=3000, help="number of reversed proteins")
+    parser.add_argument("--cost", action="store_true", help="measure the cost with all proteins, and nothing else")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "sensitivity.json")
     options = parser.parse_args()
@@ -144,15 +201,23 @@ def main() -> None:
     letters_of = {name: letters for name, _, letters in domains}
     database = database_of(list(letters_of.items()), options.work / "domains.db")
     chosen = [domains[index][0] for index in rng.permutation(len(domains))[: options.queries].tolist()]
+    result: dict[str, Any]
+    if options.cost:
+        proteins = [(header.split()[0], letters.upper()) for header, letters in records(options.proteins)]
+        known = [(name, letters_of[name]) for name in chosen]
+        result = json.loads(options.out.read_text()) | {"cost": cost(proteins, known, options.work, n=20)}
+        options.out.write_text(json.dumps(result, indent=2) + "\n")
+        print(json.dumps(result["cost"], indent=2))
+        return
     queries = options.work / "queries.fasta"
     queries.write_text("".join(f">{name}\n{letters_of[name]}\n" for name in chosen))
     superfamilies = [label.rsplit(".", 1)[0] for label in sccs.values()]
     partners = np.array([superfamilies.count(sccs[name].rsplit(".", 1)[0]) - 1 for name in chosen])
-    result: dict[str, Any] = {"commit": commit(), "processor": processor(), "domains": len(chosen)}
+    result = {"commit": commit(), "processor": processor(), "domains": len(chosen)}
     result["seconds a query on SCOPe40"] = {}
     found = {}
     for name in SEARCHES:
-        results, seconds = hits(queries, database, name, 100.0, options.threads)
+        results, seconds = hits(queries, database, name, options.threads, 100.0, 100_000)
         found[name] = judged(results, sccs)
         result["seconds a query on SCOPe40"][name] = round(seconds / len(chosen), 3)
     result |= compared(found, partners)
@@ -166,9 +231,10 @@ def main() -> None:
     )
     result["reversed"] = {"queries": options.natural, "subjects": options.reversed, "errors": {}}
     for name in SEARCHES:
-        results, _ = hits(queries, database, name, LIMITS[-1], options.threads)
+        results, _ = hits(queries, database, name, options.threads, LIMITS[-1], 100_000)
         evalues = np.array([hit.evalue for one in results for hit in one.hits])
         result["reversed"]["errors"][name] = {str(x): float((evalues <= x).sum() / options.natural) for x in LIMITS}
+    result["cost"] = json.loads(options.out.read_text()).get("cost") if options.out.exists() else None
     options.out.write_text(json.dumps(result, indent=2) + "\n")
     print(json.dumps(result, indent=2))
 
