@@ -6,6 +6,7 @@ for it, so that a new parameter without a check fails here.
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
@@ -123,6 +124,13 @@ def test_options_take_what_a_person_means(tmp_path):
     assert options(matrix=tmp_path / "scores").matrix == str(tmp_path / "scores")
     assert options(include=tmp_path / "ids", taxonomy=tmp_path).include == str(tmp_path / "ids")
     assert type(options(top=np.int64(3)).top) is int
+
+
+def test_a_pattern_of_headers_has_bytes(place):
+    for headers in (r"^s\b", re.compile(r"^s\b")):
+        with pytest.raises(TypeError, match="headers is .*; a compiled pattern of bytes is needed"):
+            swsearch.build_database(place / "s.fa", place / "text.db", headers=headers)
+    assert not (place / "text.db").exists()
 
 
 def test_an_unknown_matrix_is_refused_where_it_is_given():

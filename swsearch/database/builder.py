@@ -127,6 +127,9 @@ def build_database(
     for name, file in (("taxonomy", taxonomy), ("taxid_map", taxid_map)):
         if file is not None:
             arguments.path(name, file)
+    if headers is not None:
+        searched = arguments.of_type("headers", headers, re.Pattern, "a compiled pattern of bytes").pattern
+        arguments.of_type("headers", searched, bytes, "a compiled pattern of bytes")
     check_slices(slices)
     source = taxonomy_source(taxonomy, taxid_map)
     with staged_folder(target, overwrite=overwrite) as folder:
