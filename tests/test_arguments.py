@@ -128,7 +128,7 @@ def test_options_take_what_a_person_means(tmp_path):
 
 def test_a_pattern_of_headers_has_bytes(place):
     for headers in (r"^s\b", re.compile(r"^s\b")):
-        with pytest.raises(TypeError, match="headers is .*; a compiled pattern of bytes is needed"):
+        with pytest.raises(TypeError, match=r"headers is .*; a compiled pattern of bytes is needed"):
             swsearch.build_database(place / "s.fa", place / "text.db", headers=headers)
     assert not (place / "text.db").exists()
 
