@@ -1,9 +1,10 @@
 """``html``: one self-contained page for reading, sorting and printing.
 
-Each query has an overview graphic whose bars lead to the alignments, a table that can be sorted by any column, and its
-alignments; each query is written as soon as its result is available. The page loads no other files; its content
-security policy forbids it. If scripts are disabled, only sorting is unavailable. The style sheet begins with the
-components that the pages of the search service have too.
+Each query has an overview graphic whose bars lead to the alignments, a table that can be sorted by any column, the
+organisms of its subjects as a graphic if a taxonomy is known, and its alignments; each query is written as soon as its
+result is available. The page loads no other files; its content security policy forbids it. If scripts are disabled,
+only sorting and the exploration of organisms are unavailable. The style sheet begins with the components that the pages
+of the search service have too.
 
 The overview shows the positions on the query at which its best hits align, as a list of links with bars of SVG. The
 horizontal axis is the query; each hit is a row with its name and a bar from ``qstart`` to ``qend``, coloured by bit
@@ -29,6 +30,7 @@ from swsearch.report.anchored import aligned_letters, expanded, insertion_widths
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.formatting import blast_bits, blast_evalue, matrix_of, one_line
 from swsearch.report.links import link_table, links_of
+from swsearch.report.page.icicle import organism_tree
 from swsearch.report.pairwise import BLOCK, blocks, value_lines
 from swsearch.report.summary import (
     COMPOSITION_NOTE,
@@ -44,6 +46,7 @@ from swsearch.report.summary import (
 from swsearch.report.table import number_cells, number_titles
 from swsearch.report.taxa import organisms
 from swsearch.sequences.record import identifier, split_header
+from swsearch.words import counted
 
 # --- the page, which is one file and loads no other ---
 
@@ -320,7 +323,7 @@ class HtmlReport(Report):
     def begin(self, context: ReportContext, stream: TextIO) -> None:
         """Write the page up to the first query."""
         super().begin(context, stream)
-        stream.writelines(_opening(context.run))
+        stream.writelines(_opening(context))
 
     def write(self, query: QueryResult) -> None:
         """Write the section of a query."""
@@ -328,10 +331,11 @@ class HtmlReport(Report):
 
     def end(self) -> None:
         """Write the end of the page."""
-        self.stream.write(closing("script.js"))
+        self.stream.write(closing("script.js", *([] if self.context.taxonomy is None else ["icicle.js"])))
 
 
-def _opening(run: RunInfo) -> Iterator[str]:
+def _opening(context: ReportContext) -> Iterator[str]:
+    run = context.run
     facts = {
         "Database": database_line(run),
         "Scoring": scoring_line(run),
@@ -339,7 +343,8 @@ def _opening(run: RunInfo) -> Iterator[str]:
         "Program": run.program,
     }
     yield from opening(f"Hits in {run.database.name}", "Smith-Waterman search", ("hits", "Skip to the hits"), facts)
-    yield no_script("Sorting the tables needs JavaScript; all else works without.")
+    uses = "Sorting the tables needs" if context.taxonomy is None else "Sorting the tables and enlarging taxa need"
+    yield no_script(f"{uses} JavaScript; all else works without.")
     yield "</header>\n"
     yield '<nav aria-label="Queries" hidden><details><summary></summary></details></nav>\n'
     yield '<p class="status unseen" role="status"></p>\n<main id="hits">\n'
@@ -360,6 +365,7 @@ def _section(context: ReportContext, query: QueryResult) -> Iterator[str]:
         yield '<div class="results">\n'
         yield from _figure(query, name)
         yield from _table(context, query, name)
+        yield from _organisms(context, query, name)
         yield f"<h3>Alignments</h3>\n{alignment_key(run)}"
         yield from _alignments(run, query, name)
         yield "</div>\n"
@@ -411,6 +417,38 @@ def _table(context: ReportContext, query: QueryResult, name: str) -> Iterator[st
         yield all_rows_button(f"{name}-table", len(query.hits))
 
 
+def _organisms(context: ReportContext, query: QueryResult, name: str) -> Iterator[str]:
+    """The graphic of the organisms of the subjects, and its numbers as a table, where a taxonomy is known."""
+    if context.taxonomy is None:
+        return
+    best: dict[int, tuple[int, Hit]] = {}
+    for place, hit in enumerate(query.hits, 1):
+        best.setdefault(hit.rank, (place, hit))
+    subjects = list(best.values())
+    tree = organism_tree(
+        context.taxonomy, [(hit.subject_index, hit.subject_header) for _, hit in subjects], f"{name}-taxa"
+    )
+    unknown = f"; {counted(tree.unknown, 'subject')} without one" if tree.unknown else ""
+    words = f"{counted(tree.n_subjects, 'subject')} with a taxon{unknown}"
+    yield "<h3>Organisms</h3>\n"
+    if not tree.rows:
+        yield f"<p>{words}.</p>\n"
+        return
+    yield f'<figure>\n{tree.figure}</figure>\n<details id="{name}-taxa-table"><summary>{words}: table</summary>\n'
+    yield f'<div class="scroll" role="region" aria-labelledby="{name}-taxa-caption" tabindex="0">\n'
+    yield f'<table>\n<caption id="{name}-taxa-caption">Taxa of the hits of {text(identifier(query.header))}</caption>\n'
+    yield '<thead>\n<tr><th scope="col">taxon</th><th scope="col">rank</th><th scope="col" class="number">taxonomy id'
+    yield '</th><th scope="col" class="number">subjects</th><th scope="col">best hit</th></tr>\n</thead>\n<tbody>\n'
+    for one in tree.rows:
+        place, hit = subjects[one.best_rank - 1]
+        indent = f'<span class="level" aria-hidden="true">{"  " * one.level}</span>'
+        link = f"{place if context.run.orders_alignments else hit.rank}. {text(identifier(hit.subject_header))}"
+        yield f'<tr><th scope="row">{indent}{text(one.name)}</th><td>{text(one.rank)}</td>'
+        yield f'<td class="number">{one.taxid}</td><td class="number">{one.n_subjects}</td>'
+        yield f'<td><a href="#{_anchor(name, hit)}">{link}</a></td></tr>\n'
+    yield "</tbody>\n</table>\n</div>\n</details>\n"
+
+
 def _anchor(name: str, hit: Hit) -> str:
     """The anchor of an alignment in the page."""
     return f"{name}h{hit.rank}" if hit.hsp == 1 else f"{name}h{hit.rank}-{hit.hsp}"
@@ -426,7 +464,8 @@ def _alignments(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:
         yield f'<h4 id="{anchor}t">{place if run.orders_alignments else hit.rank}. {title}{several}</h4>\n<div>\n'
         worth = "<br>\n".join(map(text, [f"Length = {hit.subject_length}", *value_lines(run, hit)]))
         worth += f"<br>\n{links}" if links else ""
-        yield f"<p>{worth}</p>\n<pre>\n{alignment_rows(run, query, hit)}</pre>\n"
+        label = f'tabindex="0" role="group" aria-labelledby="{anchor}t"'  # the keyboard scrolls what is too wide
+        yield f"<p>{worth}</p>\n<pre {label}>\n{alignment_rows(run, query, hit)}</pre>\n"
         yield f'<p class="back"><a href="#{name}">Back to the query</a>'
         if place > 1:
             yield f' <a href="#{_anchor(name, query.hits[place - 2])}">Previous hit</a>'

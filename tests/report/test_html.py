@@ -15,8 +15,12 @@ import pytest
 from swsearch.errors import InputError
 from swsearch.report.html import MAX_BARS, ROWS_SHOWN, alignment_rows, first_unlikely, overview
 from swsearch.report.pairwise import blocks
+from swsearch.taxonomy.dump import read_dump
+from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 from tests.patience import LIMIT_SECONDS
-from tests.report.conftest import DNA_QUERIES, DNA_RUN, GAPPED, MINUS, PROTEIN_QUERIES, PROTEIN_RUN, SELF
+from tests.report.conftest import DNA_QUERIES, DNA_RUN, GAPPED, MINUS, PROTEIN_QUERIES, PROTEIN_RUN, SELF, make_run
+from tests.service.pages.browsers import Opened, keep, violations, wide
+from tests.taxonomy.dumps import EXCERPT
 
 VOID = {"meta", "link", "br"}
 EVIL = replace(
@@ -401,3 +405,127 @@ def test_several_queries_are_listed_when_asked(show):
         "new Promise(done => setTimeout(() => done(Array.from(document.querySelectorAll('nav a'), a => a.hash)), 50))"
     )
     assert listed == ["#q1", "#q2"]
+
+
+# --- organisms, where a taxonomy is known ---
+
+TAXIDS = [9606, 9606, 9598, 10090, 562, 562, 562, 10497, 314146, 0]
+"""The organism of each subject by rank; 0 is none."""
+TAXON = re.compile(r'<svg class="taxon t\d" x="([\d.]+)%" y="([\d.]+)%"[^>]* height="([\d.]+)%"[^>]*><title>([^<]*)')
+TAXON_ROW = re.compile(
+    r'<span class="level" aria-hidden="true"> *</span>([^<]*)</th><td>([^<]*)</td><td class="number">(\d+)</td>'
+    r'<td class="number">(\d+)</td>\s*<td><a href="#(\w+)">([^<]*)</a>'
+)
+
+
+@pytest.fixture(scope="module")
+def of_taxa():
+    """Arguments of a report of two queries, the first of which has ten subjects and two alignments of the first one."""
+    hits = [replace(SELF, rank=n, subject_index=taxid, subject_header=f"s{n}") for n, taxid in enumerate(TAXIDS, 1)]
+    hits.insert(1, replace(hits[0], hsp=2))
+    queries = (
+        replace(PROTEIN_QUERIES[0], hits=tuple(hits), n_passed=10),
+        replace(PROTEIN_QUERIES[0], number=1, header="second", hits=(hits[-1],), n_passed=1),
+    )
+    run = make_run("protein", parameters={**PROTEIN_RUN.parameters, "max_hsps": 2})
+    taxonomy = TaxonomyOfSubjects(read_dump(EXCERPT), lambda taxid: (taxid,) if taxid else ())
+    return {"run": run, "queries": queries, "taxonomy": taxonomy}
+
+
+def test_organisms_of_subjects_are_drawn_and_listed_where_a_taxonomy_is_known(written, of_taxa):
+    """By hand: 9 of 10 subjects have a taxon, 5 of Euarchontoglires and 3 of these of Homininae.
+
+    The best of Homo sapiens is the first, whose two alignments are of one subject.
+    """
+    report = written("html", **of_taxa)
+    cells = {words.split(":")[0]: tuple(map(float, numbers)) for *numbers, words in TAXON.findall(report)}
+    share = 100 / 9
+    expected = {
+        "root": (0, 0, 100),
+        "cellular organisms, cellular root": (20, 0, 8 * share),
+        "Euarchontoglires, superorder": (40, 0, 5 * share),
+        "Homininae, subfamily": (60, 0, 3 * share),
+        "Homo sapiens, species": (80, 0, 2 * share),
+        "Pan troglodytes, species": (80, 2 * share, share),
+        "Mus musculus, species": (60, 3 * share, share),
+        "Escherichia coli, species": (40, 5 * share, 3 * share),
+        "African swine fever virus, species": (20, 8 * share, share),
+    }
+    assert cells.keys() == expected.keys()
+    for name, numbers in cells.items():
+        assert numbers == pytest.approx(expected[name], abs=0.001), name
+    assert "Homininae, subfamily: 3 subjects, 30.0 %; 0 at the taxon itself" in report
+    rows = {name: row for name, *row in TAXON_ROW.findall(report)}
+    assert rows.keys() == {name.split(",")[0] for name in expected}
+    assert rows["Homo sapiens"] == ["species", "9606", "2", "q1h1", "1. s1"]
+    assert rows["Escherichia coli"] == ["species", "562", "3", "q1h5", "5. s5"]
+    assert "9 subjects with a taxon; 1 subject without one: table" in report
+    assert "<p>0 subjects with a taxon; 1 subject without one.</p>" in report.split("<section ")[2]
+    page = Page(report)
+    assert page.tags.count("script") == 2
+    assert len(page.ids) == len(set(page.ids))
+    assert set(page.references) <= set(page.ids)
+    assert {address[1:] for address in page.addresses if address.startswith("#")} <= set(page.ids)
+    without = written("html", of_taxa["run"], of_taxa["queries"])
+    assert "Organisms" not in without
+    assert Page(without).tags.count("script") == 1
+
+
+@pytest.fixture
+def report_of_taxa(written, of_taxa, tmp_path):
+    """The address of this report."""
+    path = tmp_path / "hits.html"
+    path.write_text(written("html", **of_taxa))
+    return path.as_uri()
+
+
+class TestOrganisms:
+    @pytest.mark.parametrize("scheme", ["light", "dark"])
+    @pytest.mark.parametrize("size", [(1280, 900), (390, 844)], ids=["desktop", "phone"])
+    def test_the_graphic_is_accessible_and_fits(self, browser, report_of_taxa, axe, scheme, size):
+        viewport = {"width": size[0], "height": size[1]}
+        with Opened(browser, report_of_taxa, color_scheme=scheme, viewport=viewport) as page:
+            page.goto(report_of_taxa)
+            page.locator("[id=q1-taxa-table] summary").click()
+            page.locator(".taxon", has_text="Homininae").click()
+            assert page.locator(".shown").first.inner_text().startswith("Homininae, subfamily: 3 subjects, 30.0 %")
+            page.keyboard.press("Escape")
+            assert page.locator(".taxon.gone").count() == 0
+            page.mouse.move(0, 0)
+            assert violations(page, axe) == []
+            assert wide(page) <= 0
+            keep(page, f"html-taxa-{scheme}-{size[0]}")
+
+    def test_a_screen_reader_and_the_keyboard_find_it(self, browser, report_of_taxa):
+        with Opened(browser, report_of_taxa) as page:
+            page.goto(report_of_taxa)
+            tree = page.get_by_role("tree", name="Taxa by their shares of the subjects")
+            assert tree.get_by_role("treeitem").count() == 9
+            page.locator(".icicle .skip").focus()
+            page.keyboard.press("Enter")
+            page.keyboard.press("Tab")
+            page.keyboard.press("Enter")
+            assert page.get_by_role("table", name="Taxa of the hits of q1").is_visible()
+            page.get_by_role("link", name="5. s5", exact=True).click()
+            assert page.url.endswith("#q1h5")
+
+    def test_without_scripts_it_is_a_picture_with_a_table(self, browser, report_of_taxa):
+        with Opened(browser, report_of_taxa, java_script_enabled=False) as page:
+            page.goto(report_of_taxa)
+            assert page.locator(".taxa").get_attribute("role") == "img"
+            assert "enlarging taxa need JavaScript" in page.locator("header").inner_text()
+            page.locator("[id=q1-taxa-table] summary").click()
+            assert page.locator("[id=q1-taxa-table] tbody tr:visible").count() == 9
+
+    def test_it_is_printed(self, browser, report_of_taxa):
+        paper = {"width": 718, "height": 1000}  # A4 with margins
+        with Opened(browser, report_of_taxa, color_scheme="dark", viewport=paper) as page:
+            page.goto(report_of_taxa)
+            page.emulate_media(media="print")
+            box = page.locator(".taxa").bounding_box()
+            assert box["x"] + box["width"] <= paper["width"]
+            assert page.locator(".taxon text:visible").count() == 9
+            assert (
+                page.evaluate("getComputedStyle(document.querySelector('.taxon.t0 rect')).fill") == "rgb(227, 230, 234)"
+            )
+            assert page.locator("[id=q1-taxa-table] tbody tr").first.bounding_box()["height"] > 0

@@ -5,8 +5,8 @@ from html import unescape
 
 import pytest
 
-from swsearch.report import taxa_html
 from swsearch.report.html import ROWS_SHOWN
+from swsearch.report.page import icicle
 from swsearch.taxonomy.dump import read_dump
 from tests.report.conftest import PROTEIN_RUN, make_run
 from tests.report.test_html import Page
@@ -100,7 +100,7 @@ def test_cut_lists_are_told(written, tree):
 
 
 def test_the_largest_taxa_are_drawn(written, tree, monkeypatch):
-    monkeypatch.setattr(taxa_html, "MAX_TAXA", 4)
+    monkeypatch.setattr(icicle, "MAX_TAXA", 4)
     page = written("taxa-html", **queries_of(tree, TAXIDS))
     drawn = [unescape(words).split(",")[0].split(":")[0] for *_, words in CELL.findall(page)]
     assert drawn == ["root", "cellular organisms", "Euarchontoglires", "Homininae"]

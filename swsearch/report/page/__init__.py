@@ -1,1 +1,1 @@
-"""The style sheet and the script that every ``html`` report carries within it."""
+"""What pages consist of: the style sheets and scripts that an ``html`` report carries within it, and a graphic."""

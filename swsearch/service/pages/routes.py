@@ -37,6 +37,7 @@ from swsearch.errors import InputError, RunNotFound, SearchNotFound, StoreError,
 from swsearch.hits.result import QueryResult
 from swsearch.report.formats import ALIGNMENTS, FORMATS, new_report
 from swsearch.report.html import MAX_BARS, alignment_key, anchored_rows
+from swsearch.report.page.icicle import organism_tree
 from swsearch.sequences.fasta_text import MAX_FLANK, without_layout
 from swsearch.service.answers import EarlyAnswer, described, log_error
 from swsearch.service.api_models import shown
@@ -58,7 +59,7 @@ from swsearch.service.pages.results import (
     read_view,
 )
 from swsearch.service.pages.searches import PageSearches, curl_lines, field_of, python_lines, query_line, request_body
-from swsearch.service.pages.taxonomy import organism_tree, organisms, taxonomy_of_run, with_taxa
+from swsearch.service.pages.taxonomy import organisms, taxonomy_of_run, with_taxa
 from swsearch.service.pages.templating import page, rendered, static_response
 from swsearch.service.proxies import address, server_url
 from swsearch.service.reports import Download, file_name, offered_formats, subject_part
@@ -499,7 +500,7 @@ def organism_table(request: Request, reference: str, number: Number) -> HTMLResp
     values: dict[str, Any] = {"base": base, "is_part": is_part(request), "query_name": query_name}
     with taxonomy_of_run(service, run) as taxonomy:
         if taxonomy is not None:
-            return page("organisms.html", tree=organism_tree(taxonomy, subjects), **values)
+            return page("organisms.html", tree=organism_tree(taxonomy, subjects, "taxa"), **values)
     found, unknown = organisms(header for _, header in subjects)
     values |= {"largest": found[0].n_subjects if found else 1, "n_organisms": len(found), "unknown": unknown}
     return page("organisms.html", tree=None, organisms=found[:_LISTED], **values)

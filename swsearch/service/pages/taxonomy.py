@@ -5,24 +5,17 @@ Headers name an organism by ``OX=`` and ``OS=`` of UniProt.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import Final
-
-from markupsafe import Markup
 
 from swsearch.database.stored_taxonomy import taxonomy_of_subjects
 from swsearch.hits.result import TAXONOMY_DIGEST
-from swsearch.report.taxa_html import caption, icicle, shown_name
 from swsearch.sequences.headers import header_organism, header_taxid
 from swsearch.service.service import Service
 from swsearch.store.runs import StoredRun
 from swsearch.store.views import HitView
-from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects, clade_counts, without_repetitions
-
-_NOUN: Final = ("subject", "subjects")
+from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 
 
 @dataclass
@@ -65,81 +58,6 @@ def organisms(headers: Iterable[str]) -> tuple[list[Organism], int]:
         else:
             found[key] = Organism(name or f"taxonomy id {taxid}", taxid, 1, rank)
     return sorted(found.values(), key=lambda one: (-one.n_subjects, one.best_rank)), unknown
-
-
-@dataclass(frozen=True)
-class TaxonRow:
-    """A taxon with the subjects at and below it.
-
-    Attributes
-    ----------
-    name, rank : str
-        ``rank`` is empty for a taxon without one.
-    level : int
-        Number of taxa above it in the list.
-    taxid, n_subjects : int
-    best_rank : int
-        The rank of its best subject.
-    """
-
-    name: str
-    rank: str
-    level: int
-    taxid: int
-    n_subjects: int
-    best_rank: int
-
-
-@dataclass(frozen=True)
-class OrganismTree:
-    """The taxa of the subjects of a query.
-
-    Attributes
-    ----------
-    figure : Markup
-        The graphic with its caption.
-    rows : list of TaxonRow
-        Those of the graphic, each followed by the taxa below it.
-    n_subjects : int
-        Number of subjects with a taxon.
-    unknown : int
-        Number of other subjects.
-    """
-
-    figure: Markup
-    rows: list[TaxonRow]
-    n_subjects: int
-    unknown: int
-
-
-def organism_tree(taxonomy: TaxonomyOfSubjects, subjects: Sequence[tuple[int, str]]) -> OrganismTree:
-    """The taxa of subjects, which are given by rank as indices and headers.
-
-    A subject of several organisms is counted at their lowest common ancestor.
-    """
-    tree = taxonomy.tree
-    direct: Counter[int] = Counter()
-    best: dict[int, int] = {}
-    for rank, (index, header) in enumerate(subjects, 1):
-        taxon = tree.lca(taxonomy.of(index, header).taxa)
-        if taxon is not None:
-            direct[taxon] += 1
-            for above in tree.lineage(taxon):
-                best.setdefault(above, rank)
-    counts = without_repetitions(clade_counts(tree, direct))
-    figure = ""
-    if counts:
-        figure = "".join(icicle(tree, counts, len(subjects), _NOUN, "taxa", "taxa-table"))
-        figure = f"{figure}<figcaption>{caption(counts, _NOUN)}</figcaption>"
-    rows = [
-        TaxonRow(
-            shown_name(tree, one.taxon), "" if tree.rank(one.taxon) == "no rank" else tree.rank(one.taxon), one.depth,
-            tree.taxid(one.taxon), one.n_clade, best[one.taxon],
-        )
-        for one in counts
-    ]  # fmt: skip
-    n_subjects = sum(direct.values())
-    return OrganismTree(Markup(figure), rows, n_subjects, len(subjects) - n_subjects)
 
 
 @contextmanager
