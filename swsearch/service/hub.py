@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field
-from typing import Final
-
-from starlette.concurrency import run_in_threadpool
+from functools import partial
+from typing import Final, ParamSpec, TypeVar
 
 from swsearch.errors import SearchNotFound, SwSearchError
 from swsearch.service.service import SearchStatus, Service
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 LOOK_SECONDS: Final = 0.5
 """Time between two looks at all searches."""
@@ -57,6 +61,7 @@ class Hub:
         self._is_released = False
         self._task: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._short_calls = ThreadPoolExecutor(1)
 
     def start(self) -> None:
         """Begin to look."""
@@ -69,6 +74,16 @@ class Hub:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
+        self._short_calls.shutdown()
+
+    async def short_call(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """The result of a function that uses the store for a moment; one thread makes all these calls.
+
+        Threads hand Python's lock to each other whenever one of them calls the store's driver. With four threads for
+        these calls, an answer to one of 64 clients took 8.2 ms of processor time on 32 cores; with one, 5.7 ms.
+        """
+        call = partial(copy_context().run, function, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._short_calls, call)
 
     def release(self) -> None:
         """Let nobody wait any more, because the server stops: streams end, and held requests are answered."""
@@ -165,7 +180,7 @@ class Hub:
             ends = [key for key in keys if all(watcher.until_end for watcher in self._watched[key])]
             others = list(set(keys).difference(ends))
             try:
-                found = await run_in_threadpool(self._service.statuses, others, ends)
+                found = await self.short_call(self._service.statuses, others, ends)
             except SwSearchError:
                 await asyncio.sleep(LOOK_SECONDS)
                 self._looks_at_all = 0.0

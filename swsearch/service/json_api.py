@@ -34,8 +34,6 @@ from swsearch.store.views import SORTS, HitFilter, HitView
 MAX_WAIT: Final = 50.0
 """Longest time for which a request is held, in seconds; proxies end requests after 60."""
 MAX_PAGE: Final = 1000
-SHORT: Final = 4096
-"""Letters of a text that is read without a thread of its own, whose start would take as long as the text."""
 PING_SECONDS: Final = 11
 PING_SPREAD: Final = 9
 """Seconds between two signs of life in a stream, and by how much they differ from stream to stream: hundreds of streams
@@ -85,6 +83,12 @@ def service_of(request: Request) -> Service:
     return service
 
 
+def hub_of(request: Request) -> Hub:
+    """Who waits for a change, in this application."""
+    hub: Hub = request.app.state.hub
+    return hub
+
+
 def owner_of(request: Request) -> str:
     """Who sent a request."""
     owner: str = request.state.owner
@@ -127,33 +131,34 @@ async def submit(
     stored, is_new = await submitted(request, submission)
     status = await held_status(request, stored, wait)
     headers = {"Location": f"/api/v1/searches/{stored.key}"}
-    return await _written(service_of(request), status, hits, 201 if is_new else 200, headers)
+    return await _written(request, status, hits, 201 if is_new else 200, headers)
 
 
 async def submitted(request: Request, submission: Submission) -> tuple[StoredSearch, bool]:
     """Submit a search of the sender; returns it, and whether it is new. Errors are those of :meth:`Service.submit`."""
-    begin = partial(service_of(request).begin_to_submit, submission, owner_of(request))
-    is_short = len(submission.queries) + len(submission.subjects or "") <= SHORT
+    service, hub = service_of(request), hub_of(request)
+    begin = partial(service.begin_to_submit, submission, owner_of(request))
+    is_quick = service.is_quick(submission)
     return await asyncio.wrap_future(
-        await (run_in_threadpool(begin) if is_short else readers_of(request).read(request, begin))
+        await (hub.short_call(begin) if is_quick else readers_of(request).read(request, begin))
     )
 
 
 async def held_status(request: Request, search: StoredSearch, seconds: float) -> SearchStatus:
     """The status of a search as soon as it is finished, or as it is after this time."""
-    service, hub = service_of(request), request.app.state.hub
+    service, hub = service_of(request), hub_of(request)
     if seconds and not search.is_finished:
-        status: SearchStatus | None = await hub.finished(search.key, seconds)
+        status = await hub.finished(search.key, seconds)
         if status is not None:
             return status
-        search = await run_in_threadpool(service.found, search.key, search.owner)
+        search = await hub.short_call(service.found, search.key, search.owner)
     if search.is_finished:  # most are, and a thread would take longer than the rest of the answer
         return service.status_of(search)
-    return await run_in_threadpool(service.status_of, search)
+    return await hub.short_call(service.status_of, search)
 
 
 async def _written(
-    service: Service,
+    request: Request,
     status: SearchStatus,
     n_hits: int,
     code: int = 200,
@@ -162,9 +167,8 @@ async def _written(
     """The answer with a status, written by the model itself: many clients repeat this request."""
     content = api_models.search_answer(status).model_dump_json().encode()
     if n_hits:
-        content = (
-            content[:-1] + b',"hits":' + await run_in_threadpool(_first_hits, service, status.search, n_hits) + b"}"
-        )
+        found = await hub_of(request).short_call(_first_hits, service_of(request), status.search, n_hits)
+        content = content[:-1] + b',"hits":' + found + b"}"
     return Response(content, code, headers, media_type="application/json")
 
 
@@ -188,17 +192,16 @@ def searches(
 @router.get("/searches/{key}", response_model=api_models.FoundSearch)
 async def search(request: Request, key: Key, wait: Wait = 0, hits: FirstHits = 0) -> Response:
     """A search and how far it is."""
-    service = service_of(request)
-    found = await run_in_threadpool(service.found, key, owner_of(request))
+    found = await hub_of(request).short_call(service_of(request).found, key, owner_of(request))
     status = await held_status(request, found, wait)
-    return await _written(service, status.under(key), hits)
+    return await _written(request, status.under(key), hits)
 
 
 @router.get("/searches/{key}/events", response_class=EventSourceResponse)
 async def events(request: Request, key: Key) -> EventSourceResponse:
     """Server-sent events: ``status`` with the search now and after changes; the stream ends with the search."""
-    watched = (await run_in_threadpool(service_of(request).found, key, owner_of(request))).key
-    hub: Hub = request.app.state.hub
+    hub = hub_of(request)
+    watched = (await hub.short_call(service_of(request).found, key, owner_of(request))).key
 
     async def changes() -> AsyncIterator[dict[str, str]]:
         try:

@@ -42,10 +42,18 @@ from swsearch.typing import Closeable
 SEEN_WITHIN: Final = timedelta(seconds=30)
 """Time after its last progress during which a worker counts as alive."""
 _ESTIMATE_SECONDS: Final = 0.25
+_PAUSE: Final = 2.0
+_LONGEST_PAUSE: Final = 0.02
+"""Time between two transactions with submissions, in units of the time that the first one took, and at most in seconds:
+searches that come meanwhile are stored together."""
 _TOKEN_SECONDS: Final = 2.0
 """Time for which a token's owner is remembered; a revoked token works for this long."""
 _MOST_TOKENS: Final = 1000
 """Number of tokens that are remembered."""
+_SHORT: Final = 4096
+"""Length of queries, or of a description of options, that are read in a moment."""
+_MOST_ACCEPTED: Final = 1000
+"""Number of databases with options that are remembered."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +106,8 @@ class Service(Closeable):
         self._estimates: tuple[float, list[Waiting], float, dict[str, SearchEstimate]] = (-1.0, [], 0.0, {})
         """When the estimates were made, of what, with which speed, and the estimates."""
         self._owners: dict[str, tuple[float, str]] = {}
+        self._accepted: set[str] = set()
+        """Databases and options of searches that were accepted, as far as such searches are checked in a moment."""
 
     def close(self) -> None:
         """Store what was submitted, and close the connections to the store."""
@@ -148,7 +158,16 @@ class Service(Closeable):
         database = self.databases.current(self._database_name(submission, owner))
         new = new_search(submission, owner, database, self.settings.limits)
         self._check_organisms(new)
+        kind = _kind(submission)
+        if len(kind) <= _SHORT and submission.subjects is None and "taxid" not in submission.options:
+            if len(self._accepted) >= _MOST_ACCEPTED:
+                self._accepted.clear()
+            self._accepted.add(kind)
         return self._submissions.store(new)
+
+    def is_quick(self, submission: Submission) -> bool:
+        """Whether :meth:`begin_to_submit` takes about a millisecond: nothing must be simulated, packed or opened."""
+        return len(submission.queries) <= _SHORT and submission.subjects is None and _kind(submission) in self._accepted
 
     def _check_organisms(self, new: NewSearch) -> None:
         """Refuse taxonomy ids that no subject of the database has, as far as its stored taxonomy tells."""
@@ -353,6 +372,11 @@ class Service(Closeable):
 # --- submissions ---
 
 
+def _kind(submission: Submission) -> str:
+    """Database, alphabet and options of a submission."""
+    return repr((submission.database, submission.alphabet, sorted(submission.options.items())))
+
+
 Stored = tuple[StoredSearch, bool]
 """A stored search, and whether it is new."""
 
@@ -407,6 +431,7 @@ class Submissions(Closeable):
             accepted = [(search, future) for search, future in taken if future.set_running_or_notify_cancel()]
             if not accepted:
                 continue
+            began = time.monotonic()
             try:
                 answers = self._store_all([search for search, _ in accepted])
             except BaseException as error:
@@ -418,3 +443,4 @@ class Submissions(Closeable):
                     future.set_exception(answer)
                 else:
                     future.set_result(answer)
+            time.sleep(min(_LONGEST_PAUSE, _PAUSE * (time.monotonic() - began)))

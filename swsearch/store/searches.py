@@ -74,10 +74,6 @@ _SAME_CONTENT: Final = (
     .limit(1)
 )
 _IS_UNFINISHED = (SEARCHES.c.owner == bindparam("owner")) & SEARCHES.c.state.in_(UNFINISHED)
-_UNFINISHED: Final = select(func.sum(SEARCHES.c.cells - SEARCHES.c.cells_done), func.min(SEARCHES.c.served)).where(
-    _IS_UNFINISHED
-)
-_CELLS_OF_DAY: Final = select(USAGE.c.cells).where(USAGE.c.owner == bindparam("owner"), USAGE.c.day == bindparam("day"))
 _QUERIES_LEFT: Final = (
     select(
         SEARCHES.c.database_name,
@@ -87,13 +83,20 @@ _QUERIES_LEFT: Final = (
     .where(_IS_UNFINISHED)
     .group_by(SEARCHES.c.database_name, SEARCHES.c.options)
 )
+_CELLS_OF_DAY = select(USAGE.c.cells).where(USAGE.c.owner == bindparam("owner"), USAGE.c.day == bindparam("day"))
 _HITS_OF_RUNS = (
     select(func.max(SEARCHES.c.n_hits).label("n_hits"))
     .where(SEARCHES.c.owner == bindparam("owner"), SEARCHES.c.run_id.is_not(None))
     .group_by(SEARCHES.c.run_id)
     .subquery()
 )
-_STORED_HITS: Final = select(func.coalesce(func.sum(_HITS_OF_RUNS.c.n_hits), 0))
+_OF_OWNER: Final = select(
+    func.coalesce(func.sum(SEARCHES.c.cells - SEARCHES.c.cells_done), 0),
+    func.coalesce(_CELLS_OF_DAY.scalar_subquery(), 0),
+    func.coalesce(select(func.sum(_HITS_OF_RUNS.c.n_hits)).scalar_subquery(), 0),
+    func.min(SEARCHES.c.served),
+).where(_IS_UNFINISHED)
+"""The fields of :class:`_Owner`, without the alignments that unfinished searches may add."""
 _LEAST_COUNTER: Final = select(func.min(OWNERS.c.served)).where(
     OWNERS.c.owner.in_(select(SEARCHES.c.owner).where(SEARCHES.c.state.in_(UNFINISHED)))
 )
@@ -407,16 +410,13 @@ class _Submission:
     def _owner(self, name: str) -> _Owner:
         """What an owner has, with what was submitted in this transaction."""
         if name not in self._owners:
-            of_owner = {"owner": name}
-            cells, served = self._connection.execute(_UNFINISHED, of_owner).one()
-            today = self._connection.execute(_CELLS_OF_DAY, {**of_owner, "day": self._today}).scalar()
-            hits = 0
+            of_owner = {"owner": name, "day": self._today}
+            cells, today, hits, served = self._connection.execute(_OF_OWNER, of_owner).one()
             if self._limits.hits is not None:
                 left = self._connection.execute(_QUERIES_LEFT, of_owner)
                 of_query = self._limits.hits_of_query
-                hits = sum(int(n) * of_query(database, parameters_of(options)) for database, options, n in left)
-                hits += int(self._connection.execute(_STORED_HITS, of_owner).scalar_one())
-            self._owners[name] = _Owner(int(cells or 0), int(today or 0), hits, served)
+                hits += sum(int(n) * of_query(database, parameters_of(options)) for database, options, n in left)
+            self._owners[name] = _Owner(int(cells), int(today), int(hits), served)
         return self._owners[name]
 
     def _check_limits(self, new: NewSearch, owner: _Owner, hits: int) -> None:

@@ -1,11 +1,15 @@
 """What is written while others write is written together: results of a worker, submissions of the web process."""
 
 import threading
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from swsearch.errors import Refused, StoreError
-from swsearch.service.service import Submissions
+from swsearch.service.service import Service, Submissions
+from swsearch.service.settings import Settings
+from swsearch.service.submit import Submission
 from swsearch.service.worker import GROUP, MAX_WAITING, ResultWriter
 
 
@@ -123,6 +127,27 @@ def test_submissions_at_once_are_one_transaction(store, submissions):
     assert store.groups == [["first"], ["a", "refused", "b"]]
 
 
+def test_submissions_that_follow_soon_are_one_transaction(store, monkeypatch):
+    """After a transaction, the thread pauses; a pause of a test ends when the test lets it."""
+    pauses, may_go_on = [], threading.Event()
+
+    def pause(seconds):
+        pauses.append(seconds)
+        assert may_go_on.wait(60)
+
+    times = iter(range(100))
+    clock = SimpleNamespace(sleep=pause, monotonic=lambda: 0.001 * next(times))
+    monkeypatch.setattr("swsearch.service.service.time", clock)
+    store.may_go_on.release(10)
+    with Submissions(store.write) as submissions:
+        assert submissions.store("first").result(60) == ("stored first", True)
+        followers = [submissions.store(name) for name in ("a", "b")]
+        may_go_on.set()
+        assert [each.result(60) for each in followers] == [("stored a", True), ("stored b", True)]
+    assert store.groups == [["first"], ["a", "b"]]
+    assert pauses == [pytest.approx(0.002)] * 2, "twice the time of a transaction"
+
+
 def test_submissions_fail_together(store, submissions):
     store.error = StoreError("the disk is full")
     store.may_go_on.release()
@@ -141,3 +166,25 @@ def test_what_was_submitted_is_stored_before_the_end(store):
     store.may_go_on.release(2)
     submissions.close()
     assert (first.result(0), second.result(0)) == (("stored first", True), ("stored second", True))
+
+
+def test_a_submission_like_one_that_was_accepted_is_checked_in_a_moment(databases, tmp_path, monkeypatch):
+    """Only such a submission may be checked by the thread of short calls, which all other requests wait for."""
+    monkeypatch.setattr("swsearch.service.service._MOST_ACCEPTED", 2)
+    settings = Settings({"few.db": databases / "few.db"}, str(tmp_path / "hits.sqlite"))
+    with Service(settings) as service:
+        first = Submission(">q\nMKVLAAGIVGLLLAQ\n", "few.db", {"top": 3})
+        assert not service.is_quick(first)
+        service.submit(first, "ann")
+        assert service.is_quick(replace(first, queries=">other\nWWHHKK\n", idempotency_key="again"))
+        longer = [replace(first, queries=">q\n" + 4200 * "A"), replace(first, subjects=">s\nMKVLA\n")]
+        other = [replace(first, options={"top": 3, "gap_open": 9}), replace(first, alphabet="protein")]
+        assert not any(service.is_quick(each) for each in (*longer, *other))
+        of_people = replace(first, options={"taxid": "9606"})  # the database is opened to see whether it has any
+        service.submit(of_people, "ann")
+        assert not service.is_quick(of_people)
+        service.submit(other[1], "ann")
+        service.submit(replace(first, options={"top": 4}), "ann")
+        assert [service.is_quick(each) for each in (first, other[1], replace(first, options={"top": 4}))] == [
+            False, False, True,
+        ], "what is remembered does not grow without end"  # fmt: skip
