@@ -8,8 +8,9 @@ specification recommends for similarity; without statistics it is unknown.
 if that was translated, of its frame; in a translated search they count residues, as the specification states for
 proteins on DNA.
 
-A chain of alignments (``--max-intron``) is one feature with a ``match_part`` for each alignment. Its score is the
-E-value of the chain, ``score`` and ``bits`` are sums.
+A chain of alignments (``--max-intron``) is one feature with a ``match_part`` for each exon
+(:mod:`swsearch.report.exons`). Its score is the E-value of the chain, ``score`` and ``bits`` are sums of its
+alignments. Bases of a split codon are a shift of the frame (``F``) in ``Gap``.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from swsearch.hits.cigar import parse
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
+from swsearch.report.exons import Exon, exons_of, reads_exons
 from swsearch.report.formatting import percent, shown
 from swsearch.sequences.record import identifier
 
@@ -40,6 +42,9 @@ class Gff3Report(Report):
 
     name = "gff3"
 
+    def needs_subjects(self, run: RunInfo) -> bool:  # noqa: D102
+        return reads_exons(run)
+
     def begin(self, context: ReportContext, stream: TextIO) -> None:
         """Write the version."""
         super().begin(context, stream)
@@ -49,11 +54,11 @@ class Gff3Report(Report):
     def write(self, query: QueryResult) -> None:
         """Write the lines of a query."""
         for chain in self.run.chains(query):
-            hit = chain[0]
+            hit, exons = chain[0], exons_of(self.context, query, chain)
             if hit.subject_index not in self._measured:
                 self._measured.add(hit.subject_index)
                 self.stream.write(f"##sequence-region {_sequence_name(hit)} 1 {hit.subject_length}\n")
-            self.stream.writelines(_lines(self.run, query, chain))
+            self.stream.writelines(_lines(self.run, query, chain, exons))
 
 
 def _sequence_name(hit: Hit) -> str:
@@ -69,28 +74,32 @@ def _escaped(value: str) -> str:
     return _ATTRIBUTE.sub(lambda found: f"%{ord(found[0]):02X}", value)
 
 
-def _lines(run: RunInfo, query: QueryResult, chain: list[Hit]) -> Iterator[str]:
+def _lines(run: RunInfo, query: QueryResult, chain: list[Hit], exons: list[Exon]) -> Iterator[str]:
     """The line of an alignment, or those of a chain and of its parts."""
     hit = chain[0]
     identifier_of = f"match{query.number + 1}.{hit.rank}.{hit.hsp}"
     matched = "protein_match" if run.query_alphabet == "protein" else "nucleotide_match"
     if hit.query_frame:
         matched = "translated_nucleotide_match"
-    yield _line(run, query, chain, matched, {"ID": identifier_of})
-    for number, part in enumerate(chain if len(chain) > 1 else (), 1):
-        yield _line(run, query, [part], "match_part", {"ID": f"{identifier_of}.part{number}", "Parent": identifier_of})
+    parts = exons if len(exons) > 1 else []
+    yield _line(run, query, chain, matched, {"ID": identifier_of}, None if parts else exons[0])
+    for number, exon in enumerate(parts, 1):
+        attributes = {"ID": f"{identifier_of}.part{number}", "Parent": identifier_of}
+        yield _line(run, query, [exon.hit], "match_part", attributes, exon)
 
 
-def _line(run: RunInfo, query: QueryResult, chain: list[Hit], kind: str, attributes: dict[str, str]) -> str:
-    """A line about an alignment, or a chain as a whole; its first ``attributes`` are given."""
+def _line(
+    run: RunInfo, query: QueryResult, chain: list[Hit], kind: str, attributes: dict[str, str], exon: Exon | None
+) -> str:
+    """A line about an ``exon``, or a chain as a whole; its first ``attributes`` are given."""
     first = chain[0]
     name = _escaped(identifier(query.header))
     start = min(hit.alignment.query_start for hit in chain)
     end = max(hit.alignment.query_end for hit in chain)
     attributes |= {"Name": name, "Target": f"{name} {start + 1} {end} {first.query_direction}"}
-    if len(chain) == 1:
-        runs = _joined(shown(query, first).cigar)
-        attributes["Gap"] = " ".join(f"{operation}{length}" for length, operation in runs)
+    if exon is not None:
+        runs = [(exon.before, "F"), *_joined(shown(query, exon.hit).cigar), (exon.after, "F")]
+        attributes["Gap"] = " ".join(f"{operation}{length}" for length, operation in runs if length)
     identities, columns_of_all = (
         sum(getattr(hit.alignment, name) for hit in chain) for name in ("identities", "columns")
     )
