@@ -1,8 +1,8 @@
 """Proteins in genomes beside tblastn and exonerate: what each finds, and the processor time of it.
 
-    python benchmarks/benchmark_genomes.py --ecoli ecoli.fasta.gz --queries queries.fasta --fly chr2R.2M-7M.fa \\
+    python benchmarks/benchmark_genomes.py --ecoli ecoli.fasta.gz --queries data/queries.fasta --fly chr2R.2M-7M.fa \\
         --proteins chr2R.2M-7M.aa --genes scipio.yaml --genes-gff scipio.gff \\
-        --relatives swissprot.fasta.gz --out results/genomes.json
+        --relatives swissprot.fasta.gz --n-genes 16 --out benchmarks/results/genomes.json
 
 *E. coli*: the places of each query with E <= 10 of swsearch and of tblastn, without composition correction, masks and
 sum statistics; a place is found by both if two alignments overlap on one strand.
