@@ -93,7 +93,7 @@ def batch(
     if code:
         raise SystemExit((folder / "messages").read_text())
     times = [json.loads(line)["seconds"] for line in events.read_text(encoding="utf-8").splitlines()]
-    said = [line for line in (folder / "messages").read_text().splitlines() if "others take" in line]
+    said = [line for line in (folder / "messages").read_text().splitlines() if "take its work" in line]
     return {
         "seconds": seconds,
         "between_events_seconds": times[-1] - times[0],
