@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import groupby
 from typing import Final, NamedTuple
 
@@ -29,7 +30,7 @@ from swsearch.report.base import ReportContext
 from swsearch.report.formatting import matrix_of
 from swsearch.sequences.alphabet import CODE_MASK, DNA, PROTEIN
 from swsearch.sequences.fasta_text import reverse_complement_letters
-from swsearch.sequences.genetic_code import CODON, genetic_code
+from swsearch.sequences.genetic_code import CODON, STANDARD_CODE, genetic_code
 
 SHORTEST_INTRON: Final = 30
 """Bases of the shortest intron, and of the shortest gap that may be one."""
@@ -124,7 +125,7 @@ class _Borders:
         self._codes = (PROTEIN.encode(query.letters) & CODE_MASK).tolist()
         self._scores = matrix_of(run).scores.tolist()
         self._gap_open, self._gap_extend = run.gap_open, run.gap_extend
-        self._genetic_code = genetic_code(run.genetic_code or 1)
+        self._genetic_code = run.genetic_code or STANDARD_CODE
         self._worth = {sites: int(bits * _LN2 / run.lam) for sites, bits in SITES.items()}
 
     def exons(self, chain: Sequence[Hit]) -> list[Exon]:
@@ -187,13 +188,11 @@ class _Borders:
         letters += "N" * (last - first - len(letters))
         return reverse_complement_letters(letters) if turned else letters
 
-    def _translated(self, bases: str) -> str:
-        return PROTEIN.decode(self._genetic_code.translate(DNA.encode(bases), 1))
-
     def _extension(self, residue: int, base: int, step: int, n_residues: int) -> list[_Column]:
         """Columns of pairs from this residue and base on, in steps of 1 or -1 along both sequences."""
         first = base if step > 0 else base - CODON * (n_residues - 1)
-        letters = self._translated(self._bases(first, first + CODON * n_residues))[::step]
+        bases = self._bases(first, first + CODON * n_residues)
+        letters = [_residue(bases[at : at + CODON], self._genetic_code) for at in range(0, len(bases), CODON)][::step]
         columns = []
         for place, letter in enumerate(letters):
             at = residue + step * place
@@ -240,13 +239,19 @@ class _Borders:
                 score = gained + rest
                 if after:
                     codon = bases_left[donor - after : donor] + bases_right[acceptor : acceptor + before]
-                    score += self._pair(residue, self._translated(codon))
+                    score += self._pair(residue, _residue(codon, self._genetic_code))
                 sites = bases_left[donor : donor + 2], bases_right[acceptor - 2 : acceptor]
                 score += self._worth.get(sites, 0)
                 if highest_score is None or score > highest_score:
                     highest_score = score
                     best = _Place(left[:n_left], right[from_column:], after, before) if sites in SITES else None
         return best
+
+
+@cache
+def _residue(codon: str, number: int) -> str:
+    """The residue of a codon of upper-case letters in the genetic code of this number."""
+    return PROTEIN.decode(genetic_code(number).translate(DNA.encode(codon), 1))
 
 
 def _between_pairs(columns: list[_Column]) -> list[_Column]:

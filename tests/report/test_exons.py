@@ -151,6 +151,28 @@ def test_without_splice_sites_nothing_is_changed(made, tmp_path):
     assert not any("F" in attributes["Gap"] for _, attributes in parts)
 
 
+@pytest.mark.parametrize(("n_changed", "is_moved"), [(1, True), (2, True), (8, False)])
+def test_splice_sites_are_worth_eight_bits(made, tmp_path, n_changed, is_moved):
+    """By hand: 8 bits are 20 of BLOSUM62, with λ = 0.267.
+
+    The intron goes on with the codons of as many residues as the exon behind it has changed to glycine: to move the
+    border to its beginning costs what these residues score more than glycine.
+    """
+    protein, exons, _ = made
+    coding, begin = "".join(exons), CUTS[1] // 3
+    intron = "GTC" + coding[CUTS[1] + 3 : CUTS[1] + 3 * n_changed] + "TAA" + "ACT" * 200 + "AG"
+    right = "GGC" * n_changed + coding[CUTS[1] + 3 * n_changed :]
+    results, expected = searched(tmp_path / "one", protein, [coding[: CUTS[1]], right], [intron])
+    matrix = swsearch.scoring.matrix.named_matrix("BLOSUM62")
+    changed = protein[begin : begin + n_changed]
+    assert (sum(matrix.score(one, one) - matrix.score(one, "G") for one in changed) <= 20) is is_moved
+    swsearch.write_report(results, tmp_path / "hits.gff3", "gff3")
+    for strand, parts in rows(tmp_path / "hits.gff3", "match_part").items():
+        shown = [(int(line[3]) - 1, int(line[4])) for line, _ in parts]
+        assert len(shown) == 2
+        assert (shown == expected[strand]) is is_moved
+
+
 def test_a_stored_run_needs_its_database(made, tmp_path):
     """The bases of introns are in the database alone."""
     results, expected = searched(tmp_path / "stored", *made)
