@@ -8,7 +8,7 @@ replaced. The query is the first protein of the file with at least ``--length`` 
 
 index      ``swsearch index``, seconds and seconds of the processors
 query      ``swsearch query --format tsv`` with the defaults: seconds and seconds of the processors, of the first run,
-           and medians of ``--repeat`` later ones; the largest resident memory of a run
+           and medians of ``--repeat`` later ones
 
 Each database is deleted before the next one is made; the largest needs twice its residues of disk space.
 """
@@ -60,7 +60,7 @@ def write_proteins(source: Path, n_subjects: int, path: Path) -> int:
 
 
 def command(*arguments: object) -> dict[str, float]:
-    """Run `swsearch`; seconds, processor seconds and largest resident memory in bytes."""
+    """Run `swsearch`; seconds and processor seconds."""
     began = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "swsearch", *map(str, arguments)], stdout=subprocess.DEVNULL
@@ -68,11 +68,7 @@ def command(*arguments: object) -> dict[str, float]:
     _, status, used = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"swsearch {arguments[0]} ended with the status {os.waitstatus_to_exitcode(status)}")
-    return {
-        "seconds": time.perf_counter() - began,
-        "processor_seconds": used.ru_utime + used.ru_stime,
-        "resident_bytes": 1024 * used.ru_maxrss,
-    }
+    return {"seconds": time.perf_counter() - began, "processor_seconds": used.ru_utime + used.ru_stime}
 
 
 def medians(runs: list[dict[str, float]]) -> dict[str, float]:
