@@ -95,7 +95,7 @@ def main() -> None:
         "n_processors": os.cpu_count(),
         "remark": options.remark,
         "query residues": len(query),
-        "databases": [],
+        "databases": {},
     }
     with tempfile.TemporaryDirectory(dir=options.folder) as scratch:
         folder = Path(scratch)
@@ -107,10 +107,9 @@ def main() -> None:
             (folder / "proteins.fasta").unlink()
             search = ("query", folder / "query.fasta", folder / "proteins.db", "--format", "tsv", "--quiet")
             runs = [command(*search) for _ in range(1 + options.repeat)]
-            row = {"subjects": n_subjects, "residues": n_residues, "index": index, "first": runs[0]}
-            row["query"] = medians(runs[1:])
-            report["databases"].append(row)
-            print(json.dumps(row), flush=True)
+            row = {"residues": n_residues, "index": index, "first": runs[0], "query": medians(runs[1:])}
+            report["databases"][str(n_subjects)] = row
+            print(n_subjects, json.dumps(row), flush=True)
             shutil.rmtree(folder / "proteins.db")
             if options.out:
                 options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

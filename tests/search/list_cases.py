@@ -34,7 +34,7 @@ from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.engine.registry import Machine
 from swsearch.hits.hit import Hit
-from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.hits.result import QueryResult, RunInfo, n_left_out
 from swsearch.hits.shards import AskedQueries, Shard
 from swsearch.merge import Source, plan_merge
 from swsearch.query.profile import PositionSpecificQuery, SubjectQuery, with_other_letters
@@ -450,7 +450,8 @@ class World:
             (report,) = narrowing.results(info, [result])
             whole = expected_list(self.lists, (GIVEN, number), query, options)
             if narrowing.n_incomplete:
-                was_cut = len(whole.subjects) < whole.n_complete
+                # Subjects behind the end of a full list are not aligned, so nobody knows whether a filter admits them.
+                was_cut = n_left_out(options.top, len(whole.subjects), whole.n_passed) > 0
                 problems += [] if was_cut else [f"query {number}: a warning, though the list is complete"]
                 continue
             wanted = expected_list(self.lists, (GIVEN, number), query, options, last)
