@@ -58,7 +58,7 @@ from swsearch.engine.registry import Machine
 from swsearch.errors import InputError, WrongType
 from swsearch.file_registry import registered, registry
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.options import EVERY_SUBJECT, FAMILY_EVALUE, FAMILY_ITERATIONS, FAMILY_TOP, PAIR_EVALUE
+from swsearch.options import EVERY_SUBJECT, FAMILY_EVALUE, FAMILY_ITERATIONS, FAMILY_TOP, PAIR_EVALUE, SEARCH_OPTIONS
 from swsearch.output_files import refuse_compressed, text_file
 from swsearch.pairs.pair_alignment import MODES, PairAlignment, PairScoring, align_pair, mode_scoring, scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
@@ -80,6 +80,9 @@ from swsearch.words import a_kind, option
 if TYPE_CHECKING:
     from swsearch.store.store import Store
 
+SEARCH_NAMES: Final = tuple(field.name for field in fields(SearchOptions))
+PAIR_NAMES: Final = tuple(row.name for row in SEARCH_OPTIONS.values() if "align" in row.commands)
+"""The fields of :class:`SearchOptions` that :func:`align` uses."""
 PAIR_OPTIONS: Final = SearchOptions(top=EVERY_SUBJECT, evalue=PAIR_EVALUE)
 """The options of :func:`all_pairs`."""
 FAMILY_OPTIONS: Final = SearchOptions(top=FAMILY_TOP, evalue=FAMILY_EVALUE, iterations=FAMILY_ITERATIONS)
@@ -355,14 +358,16 @@ def _started(run: Run, database: PackedDatabase, n_queries: int, opened: ExitSta
     return SearchResults(run.info, run.outcome.run_id, iter(run), opened.pop_all(), n_queries, database)
 
 
-def _with_options(options: SearchOptions | None, more: dict[str, Any]) -> SearchOptions:
-    """The options with the fields that are given by name; WrongType names one that does not exist."""
+def _with_options(
+    options: SearchOptions | None, more: dict[str, Any], known: Sequence[str] = SEARCH_NAMES
+) -> SearchOptions:
+    """The options with the fields that are given by name; WrongType names one that is not among the known ones."""
     chosen = SearchOptions() if options is None else of_type("options", options, SearchOptions, "a SearchOptions")
-    known = [field.name for field in fields(SearchOptions)]
     unknown = next((name for name in more if name not in known), None)
     if unknown is not None:
         similar = get_close_matches(unknown, known, n=1)
-        meant = f"did you mean {similar[0]}?" if similar else "help(swsearch.SearchOptions) lists them"
+        listed = f"choose {', '.join(known)}" if known == PAIR_NAMES else "help(swsearch.SearchOptions) lists them"
+        meant = f"did you mean {similar[0]}?" if similar else listed
         raise WrongType(f"there is no option {unknown!r}; {meant}")
     return replace(chosen, **more)
 
@@ -500,6 +505,7 @@ def align(
     free_ends: str | None = None,
     path: bool = True,
     threads: int = 1,
+    **more: Any,
 ) -> PairAlignment:
     """The best alignment of two sequences over all their cells.
 
@@ -519,9 +525,13 @@ def align(
     path : bool
         Whether the alignment is computed; otherwise, only score and ends are computed.
     threads : int
+    **more
+        ``matrix``, ``match``, ``mismatch``, ``gap_open`` or ``gap_extend``, in place of those of ``options``.
 
     Raises
     ------
+    WrongType
+        An argument is of an unsupported type, or there is no option of that name.
     InputError
         A letter is not in the alphabet, or the parameters are inconsistent.
 
@@ -531,21 +541,25 @@ def align(
     >>> found = swsearch.align("ACGTTGCA", "ACGTGCA", "global")
     >>> found.score, found.cigar
     (7, '3=1I4=')
+    >>> swsearch.align("MKVLAAGIVG", "MKVLAGIVG", matrix="PAM30").score
+    55
     """
     for name, side in (("query", query), ("subject", subject)):
         if not isinstance(side, (str, SequenceRecord)):
             raise WrongType(f"{option(name, side)}: letters or a SequenceRecord are needed")
     choice("mode", mode, MODES)
-    optional("options", options, SearchOptions, "a SearchOptions")
+    chosen = _with_options(options, more, PAIR_NAMES)
     optional("free_ends", free_ends, str, "a string")
     flag("path", path)
     scoring: PairScoring | None = None
     if mode in ("edit", "lcs"):
+        for name, value in more.items():
+            raise InputError(f"{option(name, value)}: {option('mode', mode)} has costs of its own; leave it out")
         sides = [PairSequence("", side if isinstance(side, str) else side.letters) for side in (query, subject)]
     else:
         records = _records(query=query, subject=subject)
         sides = [from_record(record) for record in records]
-        scoring = scheme_scoring((options or SearchOptions()).scheme(records[0].alphabet, local=mode == "local"))
+        scoring = scheme_scoring(chosen.scheme(records[0].alphabet, local=mode == "local"))
     mode_scoring(mode, scoring)
     backend = CpuPairs(threads)
     return align_pair(sides[0], sides[1], mode, scoring, free_ends=free_ends, path=path, backend=backend)

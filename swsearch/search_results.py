@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from copy import copy
+from dataclasses import replace
 from html import escape
 from itertools import tee
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -14,6 +15,7 @@ from swsearch.arguments import names, needed_module, number
 from swsearch.database.opening import open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError
+from swsearch.hits.hit import HitSource
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.formats import TaxonomyUse
@@ -41,10 +43,11 @@ class _Search(Iterator[QueryResult]):
     After its end, each further result is the error that ended it, so that nobody takes a part of the results for all.
     """
 
-    def __init__(self, results: Iterator[QueryResult | None], opened: ExitStack, n_queries: int) -> None:
+    def __init__(self, run: RunInfo, results: Iterator[QueryResult | None], opened: ExitStack, n_queries: int) -> None:
         self.lock = threading.RLock()
         """Held while a result is computed or read."""
         self.n_queries = n_queries
+        self._run = run
         self._results = results
         self._opened = opened
         self.n_read = 0
@@ -81,7 +84,7 @@ class _Search(Iterator[QueryResult]):
         self.n_read += 1
         if self._must_close:
             self.close()
-        return result
+        return _with_source(self._run, result)
 
     def close(self) -> None:
         """End the search; if it is computing a result, after this result."""
@@ -103,6 +106,12 @@ class _Search(Iterator[QueryResult]):
 
     def _progress(self) -> str:
         return f"after {self.n_read:,} of {counted(self.n_queries, 'query', 'queries')}"
+
+
+def _with_source(run: RunInfo, result: QueryResult) -> QueryResult:
+    """The result with hits that can show their alignments."""
+    source = HitSource(run, result.letters)
+    return replace(result, hits=tuple(replace(hit, source=source) for hit in result.hits))
 
 
 class _Reading(Iterator[QueryResult]):
@@ -158,7 +167,7 @@ class SearchResults(Closeable):
     ) -> None:
         self.run = run
         self.run_id = run_id
-        self._search = _Search(results, opened, n_queries)
+        self._search = _Search(run, results, opened, n_queries)
         (self._kept,) = tee(self._search, 1)  # never advanced, so it holds all results from the first one
         self._own: _Reading | None = None
         self._is_streamed = False

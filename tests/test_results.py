@@ -1,12 +1,14 @@
 """Results of a search are kept: they can be read again, by several threads, and never end silently too early."""
 
 import gc
+import pickle
 import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from itertools import chain
+from dataclasses import replace
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ import swsearch
 from swsearch.errors import DatabaseError, EngineError, InputError, WrongType
 from swsearch.options import PAIR_EVALUE
 from swsearch.search_results import SearchResults
+from swsearch.sequences.fasta_text import reverse_complement_letters
 from tests.patience import LIMIT_SECONDS
 
 SUBJECTS = ("MKVLAAGIVGLLLAQWERTY", "MKVLAAGWVGLLQWERTY", "WWWWHHHHWWWWCCCC", "PPGPPGPPGPPGDDDD")
@@ -194,7 +197,8 @@ def test_a_database_that_is_closed_during_the_search_is_named(database, tmp_path
 
 
 def test_many_kept_results_are_freed_without_recursion(database):
-    results = SearchResults(search(database).run, None, iter(range(200_000)), ExitStack(), 200_000)
+    found = search(database)
+    results = SearchResults(found.run, None, repeat(replace(next(found), hits=()), 200_000), ExitStack(), 200_000)
     assert sum(1 for _ in results) == 200_000
     del results
     gc.collect()
@@ -279,6 +283,41 @@ def test_subjects_are_found_by_name_and_place(database):
 def test_an_alignment_prints_its_rows():
     shown = str(swsearch.align("ACGTTGCA", "ACGTGCA", "global"))
     assert shown.endswith("Query  1  ACGTTGCA  8\n          ||| ||||\nSbjct  1  ACG-TGCA  7")
+
+
+def test_an_alignment_takes_scoring_options_by_name():
+    """Source: the same options as an object; by hand, 9 equal letters and one gap."""
+    sides = "MKVLAAGIVG", "MKVLAGIVG"
+    expected = swsearch.align(*sides, "global", swsearch.SearchOptions(matrix="PAM30", gap_open=5, gap_extend=2))
+    given = swsearch.align(
+        *sides, "global", swsearch.SearchOptions(matrix="PAM30", gap_open=9), gap_open=5, gap_extend=2
+    )
+    assert given.score == expected.score != swsearch.align(*sides, "global").score
+    assert swsearch.align("ACGTTGCA", "ACGTGCA", "global", match=3, gap_open=0, gap_extend=1).score == 7 * 3 - 1
+    for name, problem in (("matrx", "did you mean matrix"), ("top", "choose matrix, match, mismatch, gap_open")):
+        with pytest.raises(WrongType, match=f"no option '{name}'; {problem}"):
+            swsearch.align(*sides, **{name: 5})
+    with pytest.raises(InputError, match="matrix='PAM30': mode='edit' has costs of its own; leave it out"):
+        swsearch.align(*sides, "edit", matrix="PAM30")
+
+
+def test_hits_print_their_alignments(tmp_path):
+    """Source: the report ``pairwise`` of the same results, of either strand and of frames; a pickle of the hit."""
+    forward = "ATGAAAGTTCTGGCAGCTGGTATCGTTGGACTTCTTCTAGCACAATGGGAACGTACTTATCCAGATCATTGG"
+    (tmp_path / "s.fa").write_text(
+        f">s one\n{forward[:30] + forward[36:]}\n>turned\n{reverse_complement_letters(forward)}\n"
+    )
+    (tmp_path / "p.fa").write_text(">p a protein\nMKVLAAGIVGLLLAQWERTYPDHW\n")
+    for database, options in (("s.fa", {}), ("p.fa", {"translate": "query"})):
+        results = swsearch.search_database([("gene", forward)], tmp_path / database, **options)
+        swsearch.write_report(results, tmp_path / "report.txt", "pairwise")
+        report = (tmp_path / "report.txt").read_text()
+        (result,) = results
+        assert result.hits
+        shown = [str(pickle.loads(pickle.dumps(hit))) for hit in result.hits]
+        assert report[report.index("\n>") + 1 :] == "\n\n\n".join(shown) + "\n"
+        assert "source" not in repr(result.hits[0])
+        assert str(replace(result.hits[0], source=None)) == repr(result.hits[0])
 
 
 def test_the_package_lists_its_public_names_alone():

@@ -11,8 +11,12 @@ letters are residues, and the CIGAR counts residues: one column is three bases.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 from swsearch.sequences.record import split_header
+
+if TYPE_CHECKING:
+    from swsearch.hits.result import RunInfo
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,13 @@ class Alignment:
         return self.columns - self.identities - self.gap_residues
 
 
+class HitSource(NamedTuple):
+    """What is needed beside a hit to show its alignment: the search, and the letters of the query as written."""
+
+    run: RunInfo
+    query_letters: str
+
+
 @dataclass(frozen=True)
 class Hit:
     """One alignment of one query with one subject; the alignments of a subject are adjacent in the list of hits.
@@ -100,6 +111,9 @@ class Hit:
     masked_evalue : float or None
         For a softly masked query, the E-value of the score of the masked query with the subject, without adjustment;
         the subject is listed only if it reaches ``--evalue``. None if the query has no soft mask.
+    source : HitSource or None
+        With it, ``str`` and ``print`` show the alignment. All hits of :class:`swsearch.search_results.SearchResults`
+        have it; it is ignored in comparisons of hits.
     """
 
     rank: int
@@ -118,6 +132,15 @@ class Hit:
     round: int = 0
     number: int = 1
     masked_evalue: float | None = None
+    source: HitSource | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        """The alignment as in the report ``pairwise``, under the header of its subject; without a source, the repr."""
+        if self.source is None:
+            return repr(self)
+        from swsearch.hits.blocks import hit_text, subject_lines
+
+        return f"{subject_lines(self)}\n{hit_text(*self.source, self)}".rstrip("\n")
 
     @property
     def query_id(self) -> str:

@@ -13,7 +13,8 @@ from typing import Final, TextIO
 
 from swsearch.engine.pair_arrays import FreeEnds
 from swsearch.errors import InputError
-from swsearch.hits.cigar import GAP, gapped, parse
+from swsearch.hits.blocks import GappedRow, row_blocks
+from swsearch.hits.cigar import gapped, parse
 from swsearch.pairs.pair_alignment import FREE_ENDS, PairAlignment, free_ends_of_mode
 from swsearch.words import counted
 
@@ -22,7 +23,6 @@ FIELDS: Final = (
     "qseqid", "sseqid", "mode", "score", "pident", "length", "mismatch", "gapopen", "gaps", "qstart", "qend", "sstart",
     "send", "qlen", "slen", "cigar",
 )  # fmt: skip
-BLOCK: Final = 60
 _SCORE_NAMES: Final = {"edit": "Edit distance", "lcs": "Common subsequence"}
 
 Value = str | int | float | None
@@ -151,25 +151,16 @@ def _names(ends: FreeEnds) -> list[str]:
 
 
 def _write_blocks(pair: PairAlignment, stream: TextIO) -> None:
-    """The rows in blocks, with ``|`` between equal letters. A row without letters repeats its last position."""
+    """The rows in blocks, with ``|`` between equal letters."""
     if not pair.cigar:
         return
     assert pair.query_start is not None
     assert pair.subject_start is not None
-    rows = ["".join(x if x.isprintable() else " " for x in side) for side in gapped(*pair.aligned, pair.cigar)]
+    above, below = ("".join(x if x.isprintable() else " " for x in side) for side in gapped(*pair.aligned, pair.cigar))
     marks = "".join(("|" if operation == "=" else " ") * length for length, operation in parse(pair.cigar))
-    positions = [pair.query_start, pair.subject_start]
-    width = len(str(max(pair.query_end, pair.subject_end)))
-    for start in range(0, len(marks), BLOCK):
-        shown = [text[start : start + BLOCK] for text in rows]
-        counts = [len(text) - text.count(GAP) for text in shown]
-        lines = []
-        for side, name in enumerate(("Query", "Sbjct")):
-            first = positions[side] + 1 if counts[side] else positions[side]
-            positions[side] += counts[side]
-            lines.append(f"{name}  {first:<{width}}  {shown[side]}  {positions[side]}\n")
-        between = f"       {'':<{width}}  {marks[start : start + BLOCK]}".rstrip() + "\n"
-        stream.write("\n" + lines[0] + between + lines[1])
+    rows = GappedRow(above, pair.query_start + 1), GappedRow(below, pair.subject_start + 1)
+    for block in row_blocks(*rows, marks, max(pair.query_end, pair.subject_end)):
+        stream.write(f"\n{block.text()}")
 
 
 # --- edits ---

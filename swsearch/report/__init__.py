@@ -5,7 +5,7 @@
 ``steps``      what is done with each result of a run: the report is one step
 ``fields``     the columns of the tables, which ``tabular`` and ``parquet`` write
 ``taxa``       the organisms of a hit and the taxon of a query, for columns, ``query_taxa`` and ``taxa_html``
-``summary``, ``formatting``   sentences, texts, numbers and rows of alignments that formats share
+``summary``    sentences that formats share; numbers and rows of alignments are those of :mod:`swsearch.hits.formatting`
 ``exons``      the parts of a chain with introns between splice sites, for ``gff3`` and ``bed``
 ``row_filter``   the rows that a multiple alignment of ``anchored`` keeps
 ``narrowing``, ``pairing``   stored results with fewer hits; alignments of complexes

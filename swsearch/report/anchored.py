@@ -34,10 +34,10 @@ from typing import Final, TextIO
 import numpy as np
 
 from swsearch.hits.cigar import GAP, gapped
+from swsearch.hits.formatting import one_line, shown
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import N_AMINO_ACIDS, QueryResult
 from swsearch.report.base import Report, ReportContext
-from swsearch.report.formatting import one_line, shown
 from swsearch.report.row_filter import EVERY_ROW, RowFilter
 from swsearch.sequences.alphabet import ALPHABETS, PAD_CODE, PROTEIN, Alphabet
 from swsearch.sequences.record import identifier, split_header
@@ -92,7 +92,7 @@ def aligned_letters(query: QueryResult, hit: Hit) -> str:
         The stored alignment does not cover its letters.
     """
     alignment = hit.alignment
-    above, row = gapped(*shown(query, hit))
+    above, row = gapped(*shown(query.letters, hit))
     row = _residues(row).upper()
     parts: list[str] = []
     end = 0

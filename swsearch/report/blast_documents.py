@@ -24,10 +24,10 @@ from typing import Any, Final, TextIO
 from xml.sax.saxutils import escape
 
 from swsearch.hits.cigar import gapped, row_midline
+from swsearch.hits.formatting import frames, matrix_of, one_line, shown
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
-from swsearch.report.formatting import frames, matrix_of, one_line, shown
 from swsearch.report.taxa import first_organism, first_taxid
 from swsearch.sequences.genetic_code import CODON
 from swsearch.sequences.record import identifier, split_header
@@ -180,7 +180,7 @@ def places(hit: Hit, of: str) -> tuple[int, int]:
 
 def _hsp_elements(run: RunInfo, query: QueryResult, hit: Hit) -> Iterator[str]:
     alignment = hit.alignment
-    query_row, subject_row = gapped(*shown(query, hit))
+    query_row, subject_row = gapped(*shown(query.letters, hit))
     framed = run.translates is not None or run.aligned_alphabet == "dna"
     query_from, query_to = places(hit, "q")
     subject_from, subject_to = places(hit, "s")
@@ -372,7 +372,7 @@ def _hits(context: ReportContext, query: QueryResult) -> Iterator[dict[str, Any]
 
 def _hsp(run: RunInfo, query: QueryResult, hit: Hit) -> dict[str, Any]:
     alignment = hit.alignment
-    query_row, subject_row = gapped(*shown(query, hit))
+    query_row, subject_row = gapped(*shown(query.letters, hit))
     dna = run.aligned_alphabet == "dna"
     values: dict[str, Any] = {
         "num": hit.hsp,

@@ -24,10 +24,10 @@ from typing import Final, NamedTuple
 from swsearch.deterministic import log
 from swsearch.hits.chains import MOST_OVERLAP
 from swsearch.hits.cigar import count, parse, run_length
+from swsearch.hits.formatting import matrix_of
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import ReportContext
-from swsearch.report.formatting import matrix_of
 from swsearch.sequences.alphabet import CODE_MASK, DNA, PROTEIN
 from swsearch.sequences.fasta_text import reverse_complement_letters
 from swsearch.sequences.genetic_code import CODON, STANDARD_CODE, genetic_code

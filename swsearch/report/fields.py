@@ -13,12 +13,12 @@ from typing import Final
 
 from swsearch.errors import InputError
 from swsearch.hits.cigar import btop, gapped
+from swsearch.hits.formatting import frames, percent, shown, whole_percent
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report import taxa
 from swsearch.report.base import ReportContext
 from swsearch.report.formats import TaxonomyUse
-from swsearch.report.formatting import frames, percent, shown, whole_percent
 from swsearch.sequences.record import identifier
 from swsearch.words import option
 
@@ -133,8 +133,8 @@ _ALL: Final = (
     Field("qend", "q. end", lambda c, q, h: h.qend),
     Field("sstart", "s. start", lambda c, q, h: h.sstart),
     Field("send", "s. end", lambda c, q, h: h.send),
-    Field("qseq", "query seq", lambda c, q, h: gapped(*shown(q, h))[0], kind=str),
-    Field("sseq", "subject seq", lambda c, q, h: gapped(*shown(q, h))[1], kind=str),
+    Field("qseq", "query seq", lambda c, q, h: gapped(*shown(q.letters, h))[0], kind=str),
+    Field("sseq", "subject seq", lambda c, q, h: gapped(*shown(q.letters, h))[1], kind=str),
     Field("full_qseq", "full query seq", lambda c, q, h: q.letters, kind=str),
     Field("full_sseq", "full subject seq", lambda c, q, h: _subject(c, h), kind=str, needs_subjects=True),
     Field("evalue", "evalue", lambda c, q, h: h.evalue, kind=float),
@@ -151,7 +151,7 @@ _ALL: Final = (
     Field("frames", "query/sbjct frames", lambda c, q, h: "/".join(map(str, frames(h))), kind=str),
     Field("qframe", "query frame", lambda c, q, h: frames(h)[0]),
     Field("sframe", "sbjct frame", lambda c, q, h: frames(h)[1]),
-    Field("btop", "BTOP", lambda c, q, h: btop(*shown(q, h)), kind=str),
+    Field("btop", "BTOP", lambda c, q, h: btop(*shown(q.letters, h)), kind=str),
     Field("stitle", "subject title", lambda c, q, h: h.subject_header, kind=str),
     Field("salltitles", "subject titles", lambda c, q, h: h.subject_header, kind=str),
     Field("staxid", "subject tax id", lambda c, q, h: taxa.first_taxid(c, h), use=_IF_KNOWN),

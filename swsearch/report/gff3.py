@@ -21,11 +21,11 @@ from typing import Final, TextIO
 from urllib.parse import quote
 
 from swsearch.hits.cigar import parse
+from swsearch.hits.formatting import percent, shown
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.exons import Exon, exons_of, reads_exons
-from swsearch.report.formatting import percent, shown
 from swsearch.sequences.record import identifier
 
 _SEQUENCE_NAME: Final = ".:^*$@!+_?-|"
@@ -98,7 +98,7 @@ def _line(
     end = max(hit.alignment.query_end for hit in chain)
     attributes |= {"Name": name, "Target": f"{name} {start + 1} {end} {first.query_direction}"}
     if exon is not None:
-        runs = [(exon.before, "F"), *_joined(shown(query, exon.hit).cigar), (exon.after, "F")]
+        runs = [(exon.before, "F"), *_joined(shown(query.letters, exon.hit).cigar), (exon.after, "F")]
         attributes["Gap"] = " ".join(f"{operation}{length}" for length, operation in runs if length)
     identities, columns_of_all = (
         sum(getattr(hit.alignment, name) for hit in chain) for name in ("identities", "columns")

@@ -20,10 +20,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TextIO
 
+from swsearch.hits.formatting import blast_evalue
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
-from swsearch.report.formatting import blast_evalue
 from swsearch.sequences.fasta_text import (
     WHOLE,
     SubjectPart,

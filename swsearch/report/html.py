@@ -23,15 +23,15 @@ from importlib import resources
 from itertools import groupby, takewhile
 from typing import Final, TextIO
 
+from swsearch.hits.blocks import BLOCK, blocks, value_lines
 from swsearch.hits.cigar import GAP, row_midline
+from swsearch.hits.formatting import blast_bits, blast_evalue, matrix_of, one_line
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.anchored import aligned_letters, expanded, insertion_widths, query_letters, row_names
 from swsearch.report.base import Report, ReportContext
-from swsearch.report.formatting import blast_bits, blast_evalue, matrix_of, one_line
 from swsearch.report.links import link_table, links_of
 from swsearch.report.page.icicle import organism_tree
-from swsearch.report.pairwise import BLOCK, blocks, value_lines
 from swsearch.report.summary import (
     COMPOSITION_NOTE,
     LIKELY_EVALUE,
@@ -237,7 +237,7 @@ def alignment_rows(run: RunInfo, query: QueryResult, hit: Hit) -> str:
 
     The row between them says the same, so nobody needs to see the colours.
     """
-    return "\n".join(block.text(_marked) for block in blocks(run, query, hit))
+    return "\n".join(block.text(_marked) for block in blocks(run, query.letters, hit))
 
 
 def anchored_rows(run: RunInfo, query: QueryResult) -> Iterator[str]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 from typing import Any, Final, TextIO
 
+from swsearch.hits.formatting import percent
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
-from swsearch.report.formatting import percent
 from swsearch.report.taxa import organisms, taxids
 from swsearch.sequences.record import identifier
 

@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
 from swsearch.errors import InputError
+from swsearch.hits.formatting import UNKNOWN, blast_evalue, one_line
 from swsearch.hits.result import QueryResult
 from swsearch.report.base import Report, ReportContext
-from swsearch.report.formatting import UNKNOWN, blast_evalue, one_line
 from swsearch.report.taxa import (
     DEFAULT_PERCENT,
     UNCLASSIFIED,

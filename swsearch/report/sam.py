@@ -23,10 +23,10 @@ from dataclasses import dataclass, field
 from typing import Final, TextIO
 
 from swsearch.errors import writing_to
+from swsearch.hits.formatting import one_line
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
 from swsearch.report.base import Report, ReportContext
-from swsearch.report.formatting import one_line
 from swsearch.report.summary import database_line, scoring_line
 from swsearch.sequences.fasta_text import reverse_complement_letters
 from swsearch.sequences.record import identifier, split_header

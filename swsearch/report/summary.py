@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from typing import Final
 
+from swsearch.hits.formatting import cut, one_line
 from swsearch.hits.result import ALL_AGAINST_ALL, QueryResult, RunInfo, n_left_out
-from swsearch.report.formatting import cut, one_line
 from swsearch.sequences.record import split_header
 from swsearch.words import counted
 

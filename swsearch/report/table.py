@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from html import escape
 from typing import Final, TextIO
 
+from swsearch.hits.formatting import blast_bits, blast_evalue, cut, frames, one_line, whole_percent
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
-from swsearch.report.formatting import blast_bits, blast_evalue, cut, frames, one_line, whole_percent
 from swsearch.report.summary import database_line, frames_line, hits_line, query_line, rounds_line, scoring_line
 from swsearch.sequences.record import identifier, split_header
 

@@ -14,12 +14,12 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Final, TextIO
 
+from swsearch.hits.formatting import UNKNOWN, blast_bits, blast_evalue, one_line
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.fields import STANDARD, Field, select_fields
 from swsearch.report.formats import TaxonomyUse
-from swsearch.report.formatting import UNKNOWN, blast_bits, blast_evalue, one_line
 from swsearch.report.taxa import DEFAULT_PERCENT
 
 

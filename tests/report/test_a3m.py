@@ -7,9 +7,9 @@ import pytest
 
 from swsearch.errors import InputError
 from swsearch.hits.cigar import gapped
+from swsearch.hits.formatting import shown
 from swsearch.query.multiple_alignment import read_aligned_fasta
 from swsearch.report.formats import FORMATS, new_report
-from swsearch.report.formatting import shown
 from tests.report.conftest import BASES, DNA_QUERIES, DNA_RUN, GAPPED, MINUS, PROTEIN_QUERIES, PROTEIN_RUN, SELF
 from tests.report.test_several_alignments import QUERY, RUN
 from tests.report.test_translated import CASES, STATS, QueryResult, run_of
@@ -29,7 +29,7 @@ def test_columns_are_those_of_the_pairwise_alignments(written, run, queries):
         assert rows[0] == ([query.header.split()[0]], query.letters)
         assert len(rows) == 1 + len(query.hits)
         for hit, (columns, row) in zip(query.hits, rows[1:], strict=True):
-            above, below = gapped(*shown(query, hit))
+            above, below = gapped(*shown(query.letters, hit))
             found = re.sub("[a-z]", "", row)
             assert len(found) == query.length
             start = hit.alignment.query_start

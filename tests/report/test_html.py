@@ -13,8 +13,8 @@ from itertools import groupby
 import pytest
 
 from swsearch.errors import InputError
+from swsearch.hits.blocks import blocks
 from swsearch.report.html import MAX_BARS, ROWS_SHOWN, alignment_rows, first_unlikely, overview
-from swsearch.report.pairwise import blocks
 from swsearch.taxonomy.dump import read_dump
 from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 from tests.patience import LIMIT_SECONDS
@@ -129,13 +129,13 @@ def test_letters_are_marked_as_the_row_between_says(written):
     """Source: the row between the sequences, whose marks are BLAST's: a letter or a bar, ``+``, or nothing."""
     for run, query, hit in ((PROTEIN_RUN, PROTEIN_QUERIES[0], GAPPED), (DNA_RUN, DNA_QUERIES[0], MINUS)):
         rows = alignment_rows(run, query, hit)
-        plain = "\n".join(block.text() for block in blocks(run, query, hit))
+        plain = "\n".join(block.text() for block in blocks(run, query.letters, hit))
         assert unescape(re.sub("<[^>]*>", "", rows)) == plain
         classes = []
         for line in rows.split("\n"):
             found = re.findall(r'<span class="(\w+)">([^<]*)</span>', line)
             classes.append([(name, len(letters)) for name, letters in found])
-        for place, block in enumerate(blocks(run, query, hit)):
+        for place, block in enumerate(blocks(run, query.letters, hit)):
             expected = [({" ": "", "+": "similar"}.get(mark, "same")) for mark in block.marks]
             runs = [(name, len(list(several))) for name, several in groupby(expected) if name]
             assert classes[4 * place] == classes[4 * place + 2] == runs, "both rows"
@@ -244,7 +244,7 @@ def test_a_browser_shows_the_alignments(show):
     browser = show(DNA_RUN, DNA_QUERIES)
     shown = browser.evaluate("Array.from(document.querySelectorAll('pre'), element => element.textContent)")
     assert shown == [
-        "\n".join(block.text() for block in blocks(DNA_RUN, DNA_QUERIES[0], hit)) for hit in DNA_QUERIES[0].hits
+        "\n".join(block.text() for block in blocks(DNA_RUN, DNA_QUERIES[0].letters, hit)) for hit in DNA_QUERIES[0].hits
     ]
     assert column(browser, 10) == ["5-70", "65-4"]
     assert column(browser, 11) == ["plus", "minus"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from swsearch.report.formatting import blast_bits, blast_evalue, whole_percent
+from swsearch.hits.formatting import blast_bits, blast_evalue, whole_percent
 
 
 @pytest.mark.parametrize(

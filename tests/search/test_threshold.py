@@ -122,7 +122,7 @@ PERMITTED = {
     "scoring/karlin_altschul.py": "statistics: the score that an E-value or bit score requires",
     "report/html.py": "the colours of the classes of bit scores",
     "report/exons.py": "the places of one border, the best of which is taken",
-    "report/formatting.py": "how many digits a number is shown with",
+    "hits/formatting.py": "how many digits a number is shown with",
     "service/pages/figures.py": "the colours of the classes of E-values",
     "store/views.py": "questions of users to a store, in SQL",
 }

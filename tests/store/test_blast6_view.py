@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from swsearch.cli.app import main
-from swsearch.report.formatting import UNKNOWN, blast_bits, blast_evalue
+from swsearch.hits.formatting import UNKNOWN, blast_bits, blast_evalue
 from swsearch.sequences.record import identifier
 from swsearch.store import connections
 from swsearch.store.models import HITS, QUERIES

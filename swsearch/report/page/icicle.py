@@ -16,7 +16,7 @@ from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from swsearch.report.formatting import one_line
+from swsearch.hits.formatting import one_line
 from swsearch.words import counted
 
 if TYPE_CHECKING:

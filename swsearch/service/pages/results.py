@@ -13,9 +13,10 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from swsearch.errors import InputError
+from swsearch.hits.blocks import value_lines
+from swsearch.hits.formatting import blast_bits, blast_evalue, one_line, whole_percent
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.formatting import blast_bits, blast_evalue, one_line, whole_percent
 from swsearch.report.html import (
     MAX_BARS,
     UNLIKELY,
@@ -29,7 +30,6 @@ from swsearch.report.html import (
     link_list,
     overview,
 )
-from swsearch.report.pairwise import value_lines
 from swsearch.report.summary import (
     COMPOSITION_NOTE,
     database_line,

@@ -19,7 +19,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from swsearch import __version__
-from swsearch.report.formatting import one_line
+from swsearch.hits.formatting import one_line
 from swsearch.sequences.record import split_header
 from swsearch.service.guard import SENDER
 from swsearch.service.proxies import address

@@ -27,13 +27,13 @@ from starlette.concurrency import run_in_threadpool
 from swsearch import __version__
 from swsearch.errors import InputError, Refused
 from swsearch.hits.cigar import gapped
+from swsearch.hits.formatting import percent, shown
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
 from swsearch.options import FAMILY_EVALUE, FAMILY_ITERATIONS, FAMILY_TOP
 from swsearch.report.anchored import SEPARATOR, query_row
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.formats import new_report
-from swsearch.report.formatting import percent, shown
 from swsearch.report.pairing import organism_of, write_pairs
 from swsearch.report.row_filter import RowFilter
 from swsearch.sequences.headers import header_organism
@@ -415,7 +415,7 @@ def query_answer(store: Store, searches: Sequence[StoredSearch], number: int, da
 
 def _hit_answer(query: QueryResult, hit: Hit) -> dict[str, Any]:
     alignment = hit.alignment
-    above, below = gapped(*shown(query, hit))
+    above, below = gapped(*shown(query.letters, hit))
     answer: dict[str, Any] = {
         "query": api_models.shown(identifier(query.header)),
         "target": api_models.shown(identifier(hit.subject_header)),

@@ -1,4 +1,4 @@
-"""How reports print what a result has: text in one line, numbers as BLAST prints them, and the rows of an alignment.
+"""How a result is printed: text in one line, numbers as BLAST prints them, and the rows of an alignment.
 
 Numbers are the same on every machine. The functions ``blast_*`` use the number formats of NCBI BLAST+ 2.12, checked
 against its output: fewer digits for less significant values, an E-value below 1e-180 as ``0.0``, and a bit score above
@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from swsearch.hits.cigar import parse
 from swsearch.hits.hit import Hit
-from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.hits.result import RunInfo
 from swsearch.scoring.matrix import SubstitutionMatrix, parse_matrix_text
 from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.sequences.fasta_text import reverse_complement_letters
@@ -125,10 +125,10 @@ class ShownAlignment(NamedTuple):
     cigar: str
 
 
-def shown(query: QueryResult, hit: Hit) -> ShownAlignment:
-    """A hit's alignment in the direction of the forward query."""
+def shown(query_letters: str, hit: Hit) -> ShownAlignment:
+    """A hit's alignment in the direction of the forward query, whose letters are given as written."""
     alignment = hit.alignment
-    letters = alignment.query_letters or query.letters[alignment.query_start : alignment.query_end]
+    letters = alignment.query_letters or query_letters[alignment.query_start : alignment.query_end]
     if not hit.is_turned:
         return ShownAlignment(letters, alignment.subject_letters, alignment.cigar)
     backwards = "".join(f"{length}{operation}" for length, operation in reversed(parse(alignment.cigar)))
