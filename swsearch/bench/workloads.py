@@ -22,6 +22,7 @@ import numpy as np
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.protocol import ScoreEngine
 from swsearch.errors import InputError
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.karlin_altschul import Statistics
@@ -199,6 +200,16 @@ def search_floor(workload: Workload, query_length: int, lengths: LengthRange | N
         among = among[(among >= lengths[0]) & (among <= lengths[1])]
     n_strands = len(profiles_of(workload, np.zeros(1, np.uint8)))
     return statistics.min_score(_FLOOR_EVALUE, query_length, among, workload.partition.n_residues, n_strands)
+
+
+def gcups_of(engine: ScoreEngine, workload: Workload, query: Codes, n_queries: int = 1) -> float:
+    """10^9 cells per second of wall time of an open engine that computes all scores of ``n_queries`` such queries.
+
+    The faster of two runs counts, because a GPU loads its kernels and the subjects in the first one.
+    """
+    profiles = profiles_of(workload, query) * n_queries
+    cells = sum(profile.length for profile in profiles) * workload.partition.n_residues
+    return cells / min(timed(lambda: engine.score(profiles, workload.partition))[0] for _ in range(2)) / 1e9
 
 
 def measure(

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO
 
 import typer
 
@@ -20,18 +20,30 @@ if TYPE_CHECKING:
 
 app = CommandGroup(invoke_without_command=True)
 
+MEASURED_RESIDUES: Final = 2_000_000
+MEASURED_QUERIES: Final = {"cpu": 1, "cuda": 128}
+"""Number of queries in the call by which ``engines`` measures an engine: as many as keep it busy."""
+
 
 def engines(format_name: options.TableFormat = "table") -> None:
-    """Show which engines are built, which can be used here, what would mend a "no", and the CPU's speed now.
+    """Show which engines are built, which can be used here, what would mend a "no", and how fast they are now.
 
     Example: swsearch engines
 
     Example: swsearch engines --format json
     """
     from swsearch.engine.registry import engine_infos
+    from swsearch.errors import SwSearchError
 
     infos = engine_infos()
-    gcups = {info.name: _cpu_gcups() for info in infos if info.name == "cpu" and info.usable}
+    gcups: dict[str, float] = {}
+    speeds: dict[str, str] = {}
+    for name in (info.name for info in infos if info.usable and info.name in MEASURED_QUERIES):
+        try:
+            gcups[name] = _gcups(name)
+            speeds[name] = f"; {gcups[name]:,.1f} GCUPS now"
+        except SwSearchError as error:  # such as a GPU whose memory is in use
+            speeds[name] = f"; not measured: {error.on_command_line()}"
     if format_name == "json":
         from swsearch.cli.documents import describe_engines, write_document
 
@@ -39,18 +51,20 @@ def engines(format_name: options.TableFormat = "table") -> None:
         return
     for info in infos:
         state = "usable" if info.usable else "built, not usable here" if info.built else "not built"
-        speed = f"; {gcups[info.name]:.1f} GCUPS now" if info.name in gcups else ""
-        print(f"{info.name:<10} {state:<24} {info.detail + speed if info.usable else info.reason}")
+        print(f"{info.name:<10} {state:<24} {info.detail + speeds.get(info.name, '') if info.usable else info.reason}")
     print(f"{'auto':<10} {next(info.name for info in infos if info.usable)}")
 
 
-def _cpu_gcups() -> float:
-    """The rate of all scores of a protein of 375 residues against generated ones, on the cores of this process."""
-    from swsearch.bench.workloads import generated_proteins, generated_query, measure
+def _gcups(name: str) -> float:
+    """The rate of all scores of proteins of 375 residues against generated ones, on all cores or the first GPU."""
+    from swsearch.bench.workloads import gcups_of, generated_proteins, generated_query
+    from swsearch.engine.registry import Machine, open_engine
 
-    workload = generated_proteins(2_000_000)
+    workload = generated_proteins(MEASURED_RESIDUES)
     query = generated_query(workload.scheme.alphabet, 375)
-    return max(measure(workload, query).gcups for _ in range(2))
+    engine, _ = open_engine(Machine(name))
+    with engine:
+        return gcups_of(engine, workload, query, MEASURED_QUERIES[name])
 
 
 @app.callback()

@@ -4,8 +4,18 @@ The expected rows and messages are written by hand.
 """
 
 import json
+import re
+
+import pytest
 
 from swsearch.bench import kernel_rates
+from swsearch.cli import bench
+from swsearch.engine import registry
+from swsearch.engine.cuda.runtime import pycuda_device
+from swsearch.engine.cuda.runtime.presence import DriverFacts, GpuProbe
+from swsearch.engine.protocol import EngineInfo
+from swsearch.errors import EngineError
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 
 
 def test_every_length_set_and_thread_count_is_measured(swsearch):
@@ -62,3 +72,38 @@ def test_kernels_are_measured_as_json(swsearch):
 def test_kernels_refuse_what_they_cannot_measure(swsearch):
     assert "choose search, pair, batch" in swsearch("bench", "kernels", "--tasks", "search,knit").error
     assert "choose table or json" in swsearch("bench", "kernels", "--format", "xml").error
+
+
+@pytest.fixture
+def one_gpu(monkeypatch):
+    """A machine whose GPU is emulated, and a measurement of few cells."""
+    infos = registry.engine_infos()[1:]
+    gpu = EngineInfo("cuda", built=True, usable=True, detail="an emulated GPU")
+    monkeypatch.setattr(registry, "engine_infos", lambda: [gpu, *infos])
+    monkeypatch.setattr(
+        registry, "look_for_gpus", lambda: GpuProbe(True, True, visible=None, ask_driver=lambda: DriverFacts(1))
+    )
+    monkeypatch.setattr(bench, "MEASURED_RESIDUES", 400)
+    monkeypatch.setattr(bench, "MEASURED_QUERIES", {"cpu": 1, "cuda": 2})
+
+
+@pytest.mark.peer("g++")
+def test_the_speed_of_a_gpu_is_measured_as_that_of_the_cpu(swsearch, monkeypatch, one_gpu):
+    monkeypatch.setattr(pycuda_device, "PyCudaDevice", lambda ordinal, **_: EmulatedDevice())
+    lines = swsearch("engines").out.splitlines()
+    assert re.fullmatch(r"cuda +usable +an emulated GPU; [0-9]+\.[0-9] GCUPS now", lines[0])
+    assert re.search(r"; [0-9.]+ GCUPS now$", lines[1])
+    assert "GCUPS" not in lines[2]
+    speeds = {one["name"]: one["gcups"] for one in json.loads(swsearch("engines", "--format", "json").out)["engines"]}
+    assert speeds["cuda"] > 0
+
+
+def test_a_gpu_that_cannot_be_measured_does_not_hide_the_other_engines(swsearch, monkeypatch, one_gpu):
+    def refuse(ordinal, **_):
+        raise EngineError("the GPU has no free memory")
+
+    monkeypatch.setattr(pycuda_device, "PyCudaDevice", refuse)
+    outcome = swsearch("engines")
+    assert outcome.code == 0
+    assert outcome.out.splitlines()[0].endswith("an emulated GPU; not measured: the GPU has no free memory")
+    assert outcome.out.splitlines()[1].endswith("GCUPS now")
