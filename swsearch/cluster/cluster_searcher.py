@@ -233,7 +233,7 @@ class ClusterSearcher(PlannedSearch):
         if slices == "yes" and len(found) == 1:
             shown = self.database.name
             advice = "leave it out, or index the FASTA again with `swsearch index --slices`"
-            raise InputError(f"--slices yes: {shown} has one slice; {advice}")
+            raise InputError(f"--slices yes: {shown} has one slice with residues to search; {advice}")
         return found
 
     def _n_bytes(self, one: Slice) -> int:
@@ -261,7 +261,8 @@ class ClusterSearcher(PlannedSearch):
             one_round=self.is_sliced,
             expected=expected,
         )
-        return SliceTask(spec, self._n_bytes(one), one.n_residues / self.search_subjects.n_residues)
+        n_residues = self.search_subjects.n_residues  # a subject of two bases has none in any frame
+        return SliceTask(spec, self._n_bytes(one), one.n_residues / n_residues if n_residues else 1.0)
 
     def _described(self, title: str, workers: Sequence[tuple[WorkerInfo, Ready, int]]) -> str:
         engines = sorted({ready.engine_choice.split(";")[0] for _, ready, _ in workers})

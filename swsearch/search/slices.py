@@ -48,9 +48,10 @@ class Slice:
 def slices_of(subjects: SearchSubjects) -> list[Slice]:
     """The slices of the database of a search, in the order of their first segments.
 
-    Every segment is in exactly one slice; a slice without a subject that passes the filters is left out. Small
-    segments, such as those of ``swsearch db add``, would be slices that cost more than they save. They are added, the
-    largest first, to the slice that has the fewest residues at that time.
+    Every segment is in exactly one slice; a slice without residues of subjects that pass the filters is left out. If
+    all are, the whole database is the only slice. Small segments, such as those of ``swsearch db add``, would be slices
+    that cost more than they save. They are added, the largest first, to the slice that has the fewest residues at that
+    time.
     """
     catalogue = subjects.database.catalogue
     sizes = [segment.n_residues - segment.n_removed_residues for segment in catalogue.segments]
@@ -59,7 +60,7 @@ def slices_of(subjects: SearchSubjects) -> list[Slice]:
     for number in sorted(set(range(len(sizes))) - set(large), key=lambda number: (-sizes[number], number)):
         min(groups, key=lambda group: sum(sizes[one] for one in group)).append(number)
     slices = [_slice(subjects, tuple(sorted(group))) for group in sorted(groups, key=min)]
-    return [one for one in slices if one.n_residues]
+    return [one for one in slices if one.n_residues] or [whole(subjects)]
 
 
 def whole(subjects: SearchSubjects) -> Slice:

@@ -20,7 +20,10 @@ from tests.sliced_databases import DATA
         ("--deadline 5", "--deadline is for the workers of a cluster; name one with --cluster, or leave it out"),
         ("--cluster local:1 --plot scores.png", "--plot needs the scores of all subjects"),
         ("--cluster local:1 --slices some", "--slices some: choose auto, yes, no"),
-        ("--cluster local:1 --slices yes", "has one slice; leave it out, or index the FASTA again"),
+        (
+            "--cluster local:1 --slices yes",
+            "has one slice with residues to search; leave it out, or index the FASTA again",
+        ),
         ("--cluster local:2 --devices 0", "needs a GPU for each worker, and --devices names 1"),
         ("--cluster local:1 --engine fast", "--engine 'fast': choose"),
     ],
@@ -38,6 +41,22 @@ def test_what_cannot_be_done_is_refused_in_one_line(
     assert message in error
     assert error.count("\n") == 1
     assert not store.exists()
+
+
+@pytest.mark.parametrize("index_options", [[], ["--slices", "2"]])
+def test_a_search_without_residues_ends_without_hits(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], index_options: list[str]
+) -> None:
+    """A subject of two bases passes the filter, and has no residue in any frame; as without a cluster."""
+    (tmp_path / "bases.fasta").write_text(">a\nACGTACGTACGT\n>b\nACGTTGCATCGA\n>c\nAC\n")
+    database, store = str(tmp_path / "bases.db"), str(tmp_path / "hits.sqlite")
+    assert main(["index", str(tmp_path / "bases.fasta"), "-o", database, "--quiet", *index_options]) == 0
+    line = ["batch", str(DATA / "queries.fasta"), database, "--translate", "subject", "--max-length", "2", "--quiet"]
+    for cluster in ([], ["--cluster", "local:1", "--engine", "cpu"]):
+        assert main([*line, "--store", store, *cluster]) == 0
+        assert "7 queries done, 0 failed" in capfd.readouterr().out
+        assert main(["report", "latest", "--store", store, "--format", "blast6"]) == 0
+        assert capfd.readouterr() == ("", "")
 
 
 def test_the_plan_shows_the_slices(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
