@@ -190,6 +190,7 @@ def search_database(
     with ExitStack() as stack:
         progress = _progress(progress, stack)
         options = _with_options(options, more)
+        kept = _store(store, stack)
         searcher = stack.enter_context(
             open_searcher(database, options, engine=engine, threads=threads, devices=devices)
         )
@@ -203,7 +204,6 @@ def search_database(
             for record in records:
                 searcher.check(record)
             chosen, n_queries = QueriesInMemory(records), len(records)
-        kept = _store(store, stack)
         run = Run(chosen, searcher, store=kept, skip_refused=False, progress=progress)
         return _started(run, searcher.database, n_queries, stack)
 
@@ -252,11 +252,11 @@ def all_pairs(
     with ExitStack() as stack:
         progress = _progress(progress, stack)
         options = _with_options(options, more)
+        kept = _store(store, stack)
         searcher = stack.enter_context(
             open_searcher(database, options, engine=engine, threads=threads, devices=devices)
         )
         queries = SubjectQueries.of(searcher)
-        kept = _store(store, stack)
         run = Run(queries, searcher, store=kept, skip_refused=False, search_repeated=True, progress=progress)
         return _started(run, searcher.database, len(queries.order[0]), stack)
 
@@ -340,6 +340,7 @@ def _store(store: Store | str | os.PathLike[str] | None, opened: ExitStack) -> C
     """A function that opens the store of a run, if there is one; a path is closed after what ``opened`` gets later."""
     if store is None:
         return None
+    from swsearch.store.connections import check_target
     from swsearch.store.staged_store import open_store
     from swsearch.store.store import Store
 
@@ -348,6 +349,7 @@ def _store(store: Store | str | os.PathLike[str] | None, opened: ExitStack) -> C
     if not is_path(store):
         raise WrongType(f"{option('store', store)}: a path, or an open Store, is needed")
     place = path("store", store)
+    check_target(place)
     closed_last = opened.enter_context(ExitStack())
     return lambda: closed_last.enter_context(open_store(place, create=True))
 

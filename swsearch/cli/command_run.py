@@ -223,9 +223,14 @@ def named_by_share(arguments: options.Arguments, shard: Shard) -> options.Argume
 def named_store(arguments: options.Arguments, *, must_store: bool) -> str:
     """The store of a search: the one that is named, or the user's store, with a folder for it.
 
-    Where there can be no such folder, nothing is stored, unless ``must_store``.
+    Where there can be no such folder, nothing is stored, unless ``must_store``. A store whose driver is missing is
+    refused here, before databases and engines are opened.
     """
     if arguments.store != DEFAULT_STORE:
+        if "://" in arguments.store:  # a file needs no driver, and SQLAlchemy is imported while a GPU starts
+            from swsearch.store.connections import check_target
+
+            check_target(arguments.store)
         return arguments.store
     from swsearch.folders import make_user_folder
 

@@ -69,6 +69,18 @@ def display_name(url: URL) -> str:
     return unquote(str(url.database).removeprefix("file://")) if "uri" in url.query else str(url.database)
 
 
+def check_target(target: str | os.PathLike[str]) -> None:
+    """Refuse a store that cannot be opened on this machine, before anything else is opened; it need not exist.
+
+    Raises
+    ------
+    StoreError
+        The URL is none of a store, or PostgreSQL's driver is not installed.
+    """
+    if "://" in os.fspath(target):
+        make_engine(store_url(target)).dispose()  # this imports the driver, and connects to nothing
+
+
 def make_engine(url: URL, *, busy_seconds: float = BUSY_SECONDS, only_read: bool = False) -> Engine:
     """An SQLAlchemy engine whose connections have the settings described above; no connection is opened yet.
 

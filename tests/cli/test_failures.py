@@ -312,3 +312,35 @@ def test_a_search_that_is_stopped_keeps_its_committed_queries_and_leaves_no_out_
     whole = swsearch("query", QUERIES, few_proteins_db, "--format", "blast6", "--store", "none").out.splitlines()
     assert stored
     assert stored == whole[: len(stored)]
+
+
+WITHOUT_DRIVER = """
+import sys
+class Missing:
+    def find_spec(self, name, *_):
+        if name.split(".")[0] == "psycopg":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Missing())
+"""
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        "from swsearch.cli.app import main; sys.exit(main(['query', sys.argv[1], 'no.db', '--store', sys.argv[2]]))",
+        "from swsearch.cli.app import main; sys.exit(main(['allpairs', 'no.db', '--store', sys.argv[2]]))",
+        "import swsearch; swsearch.search_database(sys.argv[1], 'no.db', store=sys.argv[2])",
+        "import swsearch; swsearch.all_pairs('no.db', store=sys.argv[2])",
+    ],
+    ids=["query", "allpairs", "search_database", "all_pairs"],
+)
+def test_a_missing_driver_of_the_store_is_named_before_a_database_is_opened(tmp_path, search):
+    """The import is blocked, and there is no such database: its error would come first if it were opened first."""
+    store = "postgresql://me:secret@localhost:1/hits"
+    command = [sys.executable, "-c", WITHOUT_DRIVER + search, str(QUERIES), store]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert ended.returncode == 1
+    last = ended.stderr.splitlines()[-1]
+    assert "needs psycopg, which is not installed; `pip install 'swsearch[postgresql]'` adds it" in last
+    assert "secret" not in last
+    assert list(tmp_path.iterdir()) == []
