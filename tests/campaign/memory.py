@@ -58,9 +58,11 @@ def one_limit(trial: Trial) -> None:
     elif done.code < 0:
         trial.counts["ended by the system"] += 1
     else:
-        # While modules are loaded, before the command's own work begins, the messages are the interpreter's.
+        # While modules are loaded, before the command's own work begins, the messages are the interpreter's, which says
+        # something else where it has no memory for the exception.
         trial.counts["ended in the interpreter's words"] += 1
-        loading = any(word in done.text for word in ("ImportError", "MemoryError", "cannot allocate", "Fatal Python"))
+        words = ("ImportError", "MemoryError", "without exception set", "without setting an exception")
+        loading = any(word in done.text for word in (*words, "cannot allocate", "Fatal Python"))
         known = loading or "OpenBLAS" in done.text or not done.text.strip()
         trial.check(known, f"{how}: exit code {done.code}: {done.text[-400:]}")
 
