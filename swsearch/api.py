@@ -476,7 +476,7 @@ def write_report(
     run, queries = (results.run, results) if isinstance(results, SearchResults) else results
     registry().read_sources(run.sources)
     registry().write("path", target)
-    report.format.check_fits(run)
+    report.check_fits(run)
     places = list(run.database.paths) if places is None else places
     shown = ", ".join(map(os.fspath, places))
     with ExitStack() as stack:

@@ -404,7 +404,11 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "max_hsps", int, CHOICE, REPORTS, label="Alignments per subject",
         range=Range(1, EVERY_SUBJECT, f"a number of alignments of a subject, 1 to {EVERY_SUBJECT:,}"), minimum=1,
-        help="Maximum number of alignments per subject. [1; translated or long DNA subjects: all with E <= 10]",
+        help="Alignments per subject. [1; translated or long DNA: all with E <= 10]",
+    ),
+    Option(
+        "count_hsps", bool, CHOICE, SEARCHES, False, label="Count alignments",
+        help="Count each subject's alignments (n_hsps).",
     ),
     Option(
         "max_intron", int, CHOICE, SEARCHES, label="Largest intron",

@@ -161,6 +161,7 @@ def _create_runs() -> None:
         sa.Column("subject_identifier", sa.Text, nullable=False),
         sa.Column("number", BIG, nullable=False),
         sa.Column("masked_evalue", sa.Double),
+        sa.Column("n_hsps", BIG),
     )
     op.create_index("ix_hits_subject", "hits", ["subject_identifier"], postgresql_using="hash")
 

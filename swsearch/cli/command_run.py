@@ -77,7 +77,7 @@ class CommandRun:
         from swsearch.report_context import report_context
 
         arguments, info = self.arguments, searcher.run_info("")
-        report.format.check_fits(info)
+        report.check_fits(info)
         called = report_called(report)
         context = report_context(report, info, searcher.database, arguments.taxonomy, arguments.taxid_map, called)
         return steps_of_report(

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -128,7 +130,7 @@ class TaxonMessages(Step):
 
 
 class CutMessage(Step):
-    """Says once for a run which lists end at ``--top``.
+    """Says once for a run which lists end at ``--top``, and how many subjects have alignments that are not listed.
 
     Parameters
     ----------
@@ -147,16 +149,29 @@ class CutMessage(Step):
         from swsearch.report.summary import ListEnds
 
         self._lists = ListEnds(run)
+        self._counts = run.counts_alignments
+        self._n_subjects = self._n_alignments = 0
 
     def write(self, result: QueryResult) -> None:
         """Count the list of a query."""
         self._lists.add(result)
+        if self._counts:
+            for _, several in groupby(result.hits, key=attrgetter("rank")):
+                hits = list(several)
+                n_further = (hits[0].n_hsps or 0) - len(hits)
+                self._n_subjects += n_further > 0
+                self._n_alignments += max(0, n_further)
 
     def end(self) -> None:
         """Say the message."""
         message = self._lists.message("--top all" if self._is_search else "a search with --top all")
         if message is not None:
             self._say(message)
+        if self._n_subjects:
+            have = "subject has" if self._n_subjects == 1 else "subjects have"
+            further = counted(self._n_alignments, "further alignment")
+            how = "" if self._is_search else "a search with a larger "
+            self._say(f"{self._n_subjects:,} listed {have} {further} (n_hsps); {how}--max-hsps lists more of them")
 
 
 # --- --save-pssm ---

@@ -111,6 +111,10 @@ class Hit:
     masked_evalue : float or None
         For a softly masked query, the E-value of the score of the masked query with the subject, without adjustment;
         the subject is listed only if it reaches ``--evalue``. None if the query has no soft mask.
+    n_hsps : int or None
+        Number of alignments of the subject that meet all limits but ``max_hsps``; the same in all hits of the subject.
+        None if they were not counted (``count_hsps``), or if the limits of a stored run were narrowed and the store
+        does not have all of them.
     source : HitSource or None
         With it, ``str`` and ``print`` show the alignment. All hits of :class:`swsearch.search_results.SearchResults`
         have it; it is ignored in comparisons of hits.
@@ -132,6 +136,7 @@ class Hit:
     round: int = 0
     number: int = 1
     masked_evalue: float | None = None
+    n_hsps: int | None = None
     source: HitSource | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:

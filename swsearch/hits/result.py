@@ -382,6 +382,11 @@ class RunInfo:
         return shortest_long_subject(self.database.alphabet, self.translates) is not None
 
     @property
+    def counts_alignments(self) -> bool:
+        """Whether the alignments of each subject were counted (:attr:`swsearch.hits.hit.Hit.n_hsps`)."""
+        return bool(self.parameters.get("count_hsps"))
+
+    @property
     def max_intron(self) -> int | None:
         """Largest number of bases between two alignments of a chain; None if there are no chains."""
         value = self.parameters.get("max_intron")

@@ -103,6 +103,16 @@ class Report(ABC):
 
     # --- what the report needs ---
 
+    def check_fits(self, run: RunInfo) -> None:
+        """Refuse a run that the report cannot represent, before anything is computed.
+
+        Raises
+        ------
+        InputError
+            The format cannot represent the run, or the run has no values of a field.
+        """
+        self.format.check_fits(run)
+
     def needs_subjects(self, run: RunInfo) -> bool:
         """Whether the report of a run has letters of subjects that the records of hits do not contain."""
         return False
@@ -127,7 +137,7 @@ class Report(ABC):
         InputError
             The format cannot represent the run.
         """
-        self.format.check_fits(context.run)
+        self.check_fits(context.run)
         self.context = context
         self.stream = stream
 

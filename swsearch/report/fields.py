@@ -178,6 +178,7 @@ _ALL: Final = (
     Field("cigar", "CIGAR", lambda c, q, h: h.alignment.cigar, kind=str),
     Field("rank", "rank", lambda c, q, h: h.rank),
     Field("hsp", "hsp", lambda c, q, h: h.hsp),
+    Field("n_hsps", "hsps of subject", lambda c, q, h: h.n_hsps),
     Field("strand", "query strand", lambda c, q, h: h.strand, kind=str),
     Field("round", "round", lambda c, q, h: h.round),
 )

@@ -34,6 +34,7 @@ from swsearch.report.links import link_table, links_of
 from swsearch.report.page.icicle import organism_tree
 from swsearch.report.summary import (
     COMPOSITION_NOTE,
+    HSP_NOTE,
     LIKELY_EVALUE,
     database_line,
     frames_line,
@@ -354,6 +355,8 @@ def _section(context: ReportContext, query: QueryResult) -> Iterator[str]:
     run = context.run
     name = f"q{query.number + 1}"
     yield f'<section aria-labelledby="{name}">\n<h2 id="{name}">{text(query_line(run, query))}</h2>\n'
+    if run.counts_alignments:
+        yield f"<p>{HSP_NOTE}</p>\n"
     if (rounds := rounds_line(run, query)) is not None:
         yield f"<p>Rounds: {text(rounds)}</p>\n"
     yield f"<p>{text(hits_line(run, query))}</p>\n"

@@ -67,14 +67,16 @@ def describe_query(query: QueryResult) -> dict[str, Any]:
 def describe_hit(query: QueryResult, hit: Hit, context: ReportContext | None = None) -> dict[str, Any]:
     """A hit and its alignment, as one object.
 
-    Of an iterated search, also the round of its subject, or null; with a context that has a taxonomy, also the
-    organisms.
+    Of an iterated search, also the round of its subject, or null; if the alignments of its subject were counted, also
+    their number; with a context that has a taxonomy, also the organisms.
     """
     alignment = hit.alignment
     rounds = {"round": hit.round or None} if query.is_iterated else {}
+    counted_hsps = {} if hit.n_hsps is None else {"n_hsps": hit.n_hsps}
     return {
         "rank": hit.rank,
         "hsp": hit.hsp,
+        **counted_hsps,
         "subject_id": identifier(hit.subject_header),
         "subject_header": hit.subject_header,
         "subject_index": hit.subject_index,

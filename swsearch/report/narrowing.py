@@ -119,14 +119,25 @@ min_alignment_length : int or float, optional
             self.min_alignment_length or 0,
         )
 
-        def is_listed(hit: Hit) -> bool:
-            return limits.admits(hit) and alignments.passes(hit.alignment, query.length, hit.subject_length)
+        keeps_counts = self.given.keys() <= {"top", "max_hsps"}
+
+        def passes(hit: Hit) -> bool:
+            is_within = limits.passes(hit.score, hit.bits, hit.evalue, hit.masked_evalue)
+            return bool(is_within) and alignments.passes(hit.alignment, query.length, hit.subject_length)
+
+        def listed_of(several: list[Hit]) -> list[Hit]:
+            passing = list(filter(passes, several))
+            kept = [hit for hit in passing if limits.admits_number(hit.number, hit.subject_length, hit.evalue)]
+            if keeps_counts or several[0].n_hsps is None:
+                return kept
+            n_hsps = len(passing) if len(several) == several[0].n_hsps else None
+            return [replace(hit, n_hsps=n_hsps) for hit in kept]
 
         subjects = [list(several) for _, several in groupby(query.hits, key=attrgetter("rank"))]
-        left = ranked(kept for several in subjects if (kept := list(filter(is_listed, several))))
+        left = ranked(kept for several in subjects if (kept := listed_of(several)))
         hits = tuple(limits.first_subjects(left))
         listed = [rank_of(hit) for hit in left if hit.hsp == 1]
-        if self.given.keys() <= {"top", "max_hsps"} and len(listed) == len(subjects):
+        if keeps_counts and len(listed) == len(subjects):
             return replace(query, hits=hits)
         was_cut = len(subjects) >= stored.top and query.n_passed > len(subjects)
         if was_cut and limits.may_lack(listed, rank_of(subjects[-1][0])):

@@ -19,6 +19,11 @@ COMPOSITION_NOTE: Final = (
     "this off."
 )
 """What the adjustment for composition means, for readers who do not know the program."""
+HSP_NOTE: Final = (
+    "Column hsp: 1/3 is the first of 3 alignments of the subject; a search with more alignments per subject (max_hsps) "
+    "lists the others."
+)
+"""What the column of counted alignments means."""
 _ALIGNMENT_FILTERS: Final = (
     "min_identity", "min_query_coverage", "min_subject_coverage", "min_alignment_length",
 )  # fmt: skip

@@ -58,8 +58,14 @@ class TableReport(Report):
 
 
 def number_titles(run: RunInfo) -> list[str]:
-    """Column titles of :func:`number_cells`; ``round`` is that in which a subject was included first."""
+    """Column titles of :func:`number_cells`.
+
+    ``hsp`` is the alignment's place among all that its subject has, if these were counted; ``round`` is that in which a
+    subject was included first.
+    """
     titles = ["length", "score", "bits", "E-value", "ident", "cover", "query", "subject"]
+    if run.counts_alignments:
+        titles.append("hsp")
     if run.iterations > 1:
         titles.append("round")
     if run.translates:
@@ -80,6 +86,8 @@ def number_cells(run: RunInfo, query: QueryResult, hit: Hit) -> list[str]:
         f"{hit.qstart}-{hit.qend}",
         f"{hit.sstart}-{hit.send}",
     ]
+    if run.counts_alignments:
+        cells.append("" if hit.n_hsps is None else f"{hit.hsp}/{hit.n_hsps}")
     if run.iterations > 1:
         cells.append(str(hit.round or ""))
     if run.translates:

@@ -14,6 +14,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Final, TextIO
 
+from swsearch.errors import InputError
 from swsearch.hits.formatting import UNKNOWN, blast_bits, blast_evalue, one_line
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
@@ -46,6 +47,13 @@ class ColumnsReport(Report):
     def fields(self, run: RunInfo) -> tuple[Field, ...]:
         """The fields of the report of a run."""
         return self.asked or default_fields(run)
+
+    def check_fits(self, run: RunInfo) -> None:  # noqa: D102
+        super().check_fits(run)
+        if not run.counts_alignments and any(field.name == "n_hsps" for field in self.asked or ()):
+            raise InputError(
+                "n_hsps: the search did not count the alignments of its subjects; search with --count-hsps"
+            )
 
     def needs_subjects(self, run: RunInfo) -> bool:  # noqa: D102
         return any(field.needs_subjects for field in self.asked or ())
@@ -128,11 +136,13 @@ DEFAULT_FIELDS: Final = (
 def default_fields(run: RunInfo) -> tuple[Field, ...]:
     """The default columns.
 
-    They include the frames if a side was translated, and the number of the alignment if a subject may have several.
+    They include the frames if a side was translated, the number of the alignment if a subject may have several, and how
+    many it has if they were counted.
     """
     frames = ("qframe", "sframe") if run.translates else ()
     several = ("hsp",) if run.lists_several else ()
-    return select_fields((*DEFAULT_FIELDS, *frames, *several))
+    counts = ("n_hsps",) if run.counts_alignments else ()
+    return select_fields((*DEFAULT_FIELDS, *frames, *several, *counts))
 
 
 def plain_cell(field: Field, context: ReportContext, query: QueryResult, hit: Hit) -> str:

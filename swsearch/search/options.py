@@ -78,6 +78,9 @@ class SearchOptions:
     max_hsps : int, optional
         Largest number of alignments reported for one subject, at least 1; no two share a pair of residues. By default
         one; but all with E-values up to 10 of a translated subject, or of a DNA subject of 10,000 bases or more.
+    count_hsps : bool
+        Whether the alignments of each reported subject that meet all limits but ``max_hsps`` are counted
+        (:attr:`swsearch.hits.hit.Hit.n_hsps`). It does not change which alignments are reported.
     max_intron : int, optional
         Largest number of bases between two alignments of a protein with a translated subject that are joined to a chain
         (:mod:`swsearch.hits.chains`), whose E-value they have; by default, there are no chains.
@@ -154,6 +157,7 @@ class SearchOptions:
     translate: str | None = None
     genetic_code: int | None = None
     max_hsps: int | None = None
+    count_hsps: bool = _default("count_hsps")
     max_intron: int | None = None
     min_score: int | None = None
     min_bits: float | None = None
@@ -225,6 +229,9 @@ class SearchOptions:
             raise InputError(
                 f"{self._given('max_intron')} joins all significant alignments; leave {option('max_hsps')} out"
             )
+        if self.count_hsps:
+            problem = f"{self._given('max_intron')} reports all significant alignments"
+            raise InputError(f"{problem}; leave {option('count_hsps', True)} out")
         if self.iterations > 1:
             raise InputError(f"{self._given('max_intron')}: an iterated search has no chains; leave one out")
 
@@ -251,6 +258,9 @@ class SearchOptions:
                 )
         if self.max_hsps not in (None, 1):
             raise InputError(f"{self._given('max_hsps')}: {option('sensitive', True)} lists one alignment of a subject")
+        if self.count_hsps:
+            problem = f"{option('count_hsps', True)}: {option('sensitive', True)} has E-values of subjects"
+            raise InputError(f"{problem}, not of their alignments; leave one out")
 
     @property
     def subject_filters(self) -> SubjectFilters:

@@ -104,11 +104,14 @@ _MOST_FURTHER: Final = 64
 
 @dataclass(frozen=True)
 class ListedAlignment:
-    """An alignment that is listed: its number among all of its subject, its E-value and the alignment."""
+    """An alignment that is listed: its number among all of its subject, its E-value, the alignment, and the number of
+    alignments of its subject that meet all limits but ``max_hsps``, if they are counted.
+    """
 
     number: int
     evalue: float | None
     of_subject: SubjectAlignment
+    n_hsps: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +196,8 @@ class HitSelection:
         """
         lengths = self._database.lengths(candidates.subject_index)
         aligned = _Alignments(self, prepared, compared, candidates, lengths)
-        aligned.compute(self._limits.max_hsps or 1, [evalue for evalue, *_ in ranks[:wanted]], wanted)
+        most = MOST_ALIGNMENTS if self._options.count_hsps else self._limits.max_hsps or 1
+        aligned.compute(most, [evalue for evalue, *_ in ranks[:wanted]], wanted)
         alignment_filter = self._options.alignment_filter
         listed = {}
         in_order = aligned.in_order()
@@ -205,16 +209,24 @@ class HitSelection:
         subjects = zip(candidates.subject_index.tolist(), lengths.tolist(), in_order, strict=True)
         for subject, length, several in subjects:
             numbered = [ListedAlignment(n, one.evalue, one.alignment) for n, one in enumerate(several, 1)]
-            numbered = [one for one in numbered if self._limits.admits_number(one.number, length, one.evalue)]
+            if not self._options.count_hsps:
+                numbered = self._admitted(numbered, length)
             numbered = [one for one in numbered if self._passes(one)]
             if alignment_filter:
                 n_letters = len(prepared.query)
                 numbered = [
                     one for one in numbered if alignment_filter.passes(one.of_subject.alignment, n_letters, length)
                 ]
+            if self._options.count_hsps:
+                n_hsps = len(numbered)
+                numbered = [replace(one, n_hsps=n_hsps) for one in self._admitted(numbered, length)]
             if numbered:
                 listed[subject] = numbered
         return listed
+
+    def _admitted(self, numbered: list[ListedAlignment], length: int) -> list[ListedAlignment]:
+        """The alignments of a subject of this length whose numbers are listed."""
+        return [one for one in numbered if self._limits.admits_number(one.number, length, one.evalue)]
 
     def _passes(self, one: ListedAlignment) -> bool:
         score = one.of_subject.score
@@ -287,6 +299,7 @@ class HitSelection:
                 query_header=prepared.query.header,
                 number=one.number,
                 masked_evalue=best.masked_evalues.get(subject),
+                n_hsps=one.n_hsps,
             )
             for row, (rank, subject, hsp, one) in enumerate(listed)
         )

@@ -66,6 +66,7 @@ class SearchThresholds:
         self.limits = options.limits(search_subjects.database.alphabet)
         self.filters_alignments = bool(options.alignment_filter)
         self.is_rescored = options.sensitive
+        self.counts_alignments = options.count_hsps
         self.significance = significance
         self.chaining: Chaining | None = None
         if options.max_intron is not None and isinstance(significance.statistics, Statistics):
@@ -110,7 +111,7 @@ class SearchThresholds:
         # number. Further alignments of a subject may be those of a strand or a frame that scores less.
         is_counted_by_letters = not is_masked and self.lowest_score == 1
         is_counted_by_letters &= not (is_adjusted and isinstance(query, PositionSpecificQuery))
-        has_all_alignments = self.limits.max_hsps in (None, 1) or n_comparisons == 1
+        has_all_alignments = (self.limits.max_hsps in (None, 1) and not self.counts_alignments) or n_comparisons == 1
         if not needs_every_subject and not needs_all_scores and is_counted_by_letters and has_all_alignments:
             initial = self._initial_evalue()
         # With an E-value limit, or in an iterated search, the number of subjects that pass or are included depends on

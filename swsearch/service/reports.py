@@ -122,7 +122,7 @@ class Download:
         self._report = report
         self._queries = queries or (lambda store: store.results.queries(run_id))
         self._info = service.store.runs.get(run_id).info
-        report.format.check_fits(self._info)
+        report.check_fits(self._info)
         if not service.download_slots.acquire(blocking=False):
             most = service.settings.limits.downloads
             raise Refused("too_many_downloads", f"{most} reports are being downloaded; try again in some seconds")

@@ -267,6 +267,7 @@ def hit_values(query_id: int, hit: Hit) -> tuple[Any, ...]:
         name if header is hit.subject_header else storable(name),
         hit.number,
         hit.masked_evalue,
+        hit.n_hsps,
     )
 
 
@@ -310,4 +311,5 @@ def hit_of(row: Row[Any], query_header: str) -> Hit:
         round=row.round,
         number=row.number,
         masked_evalue=row.masked_evalue,
+        n_hsps=row.n_hsps,
     )

@@ -5,6 +5,7 @@ Expected values: searches with the same limits, and hand counts in their results
 
 import json
 import random
+from collections import Counter
 
 import pytest
 
@@ -179,3 +180,48 @@ def test_limits_that_decide_what_rounds_include_are_refused(swsearch, few_protei
     assert answer in swsearch("report", "latest", "--min-identity", 40).error
     narrowed, searched = report_and_search(swsearch, few_proteins_db, "--iterations 2", "--evalue 0.01 --top 5")
     assert narrowed.out == searched
+
+
+def values(printed, *names):
+    """Some columns of a ``tsv`` report."""
+    titles, *lines = (line.split("\t") for line in printed.splitlines())
+    return [tuple(line[titles.index(name)] for name in names) for line in lines]
+
+
+def test_counts_of_alignments_are_stored_shown_and_narrowed(swsearch, protein_db):
+    """The leucine-rich repeats of NLR proteins. Expected: what searches with ``--max-hsps 50`` list."""
+
+    def listed(*more):
+        searched = ["query", QUERIES, protein_db, "--store", "none", "--max-hsps", 50, "--format", "tsv", "-q", *more]
+        return Counter(values(swsearch(*searched).out, "qseqid", "sseqid"))
+
+    names = ["--format", "tsv", "--fields", "qseqid sseqid n_hsps"]
+    searched = swsearch("query", QUERIES, protein_db, "--count-hsps", "--top", 20, "--store", "one.sqlite")
+    every = listed("--top", 20)
+    assert max(every.values()) > 5
+    n_further = sum(every.values()) - len(every)
+    assert "further alignments (n_hsps); --max-hsps lists more of them" in searched.err
+    assert f" {n_further:,} further alignments" in searched.err
+    assert " 1/7\n" in searched.out
+    report = ["report", "latest", "--store", "one.sqlite"]
+    counts = [(*pair, str(every[pair])) for pair in every]
+    for limits in ([], ["--max-hsps", 1]):
+        assert values(swsearch(*report, *limits, *names).out, "qseqid", "sseqid", "n_hsps") == counts
+    assert values(swsearch(*report, "--top", 3, *names).out, "n_hsps")[:3] == [(count,) for *_, count in counts[:3]]
+    hits = [hit for query in json.loads(swsearch(*report, "--format", "json").out)["queries"] for hit in query["hits"]]
+    assert [str(hit["n_hsps"]) for hit in hits] == [count for *_, count in counts]
+    assert '<td class="number">1/7</td>' in swsearch(*report, "--format", "html").out
+    # Of those that are not stored, nobody knows whether they meet a narrower limit.
+    narrowed = values(swsearch(*report, "--evalue", 1e-3, *names).out, "qseqid", "sseqid", "n_hsps")
+    assert narrowed == [(*pair, "1" if every[tuple(pair)] == 1 else "") for *pair, _ in narrowed]
+    swsearch("query", QUERIES, protein_db, "--count-hsps", "--max-hsps", 50, "--store", "all.sqlite", "-q")
+    whole = swsearch("report", "latest", "--store", "all.sqlite", "--evalue", 1e-3, "--max-hsps", 1, *names).out
+    strict = listed("--evalue", 1e-3)
+    assert values(whole, "qseqid", "sseqid", "n_hsps") == [(*pair, str(strict[pair])) for pair in strict]
+
+
+def test_a_search_that_counted_nothing_has_no_counts(swsearch, few_proteins_db):
+    searched = ["query", QUERIES, few_proteins_db, "-q"]
+    outcome = swsearch(*searched, "--format", "tsv", "--fields", "sseqid n_hsps")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "n_hsps: the search did not count the alignments of its subjects; search with --count-hsps" in outcome.error

@@ -20,6 +20,7 @@ from tests.report.conftest import (
     DNA_QUERIES,
     DNA_RUN,
     GAPPED,
+    GENOMES,
     LEGHEMOGLOBIN,
     MINUS,
     OF_TAXA,
@@ -166,7 +167,9 @@ def test_std_stands_for_blasts_twelve_columns(written):
 @pytest.mark.parametrize("field", [name for name, field in FIELDS.items() if field.use is TaxonomyUse.NONE])
 def test_every_field_has_a_value_on_both_strands(written, field):
     """Every field has a value for DNA, as in BLAST; those of organisms are in ``test_taxa.py``."""
-    for line in written("tsv", DNA_RUN, DNA_QUERIES, [field]).splitlines():
+    run = replace(DNA_RUN, parameters={**DNA_RUN.parameters, "count_hsps": True})
+    queries = [replace(query, hits=tuple(replace(hit, n_hsps=2) for hit in query.hits)) for query in DNA_QUERIES]
+    for line in written("tsv", run, queries, [field], None, GENOMES).splitlines():
         assert line
 
 

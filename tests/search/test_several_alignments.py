@@ -155,3 +155,36 @@ def test_coverage_is_that_of_all_alignments_of_the_subject(folder):
     shown = replace(result, letters="A" * 40, hits=(*hits, replace(first, rank=2)))
     assert [FIELDS["qcovs"].value(None, shown, hit) for hit in hits] == [63, 63]  # type: ignore[arg-type]
     assert [FIELDS["qcovhsp"].value(None, shown, hit) for hit in hits] == [25, 50]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("composition", ["none", "adjust"])
+@pytest.mark.parametrize("engine", ["cpu", "reference"])
+@pytest.mark.parametrize(
+    ("database", "letters", "changes"),
+    [
+        ("proteins", DOMAIN, {}),
+        ("proteins", DOMAIN, {"max_hsps": 2}),
+        ("proteins", DOMAIN, {"min_identity": 75.0}),
+        ("strands", DNA_DOMAIN, {}),
+        ("genome", DOMAIN, {"translate": "subject"}),
+        ("genome", DOMAIN, {"translate": "subject", "max_hsps": 1}),
+    ],
+)
+def test_counted_alignments_are_those_of_a_search_that_lists_them_all(
+    folder, engine, composition, database, letters, changes
+):
+    """Expected: the lists of a search with ``max_hsps=50``; the reported hits are those of a search without counts."""
+    query = swsearch.sequence(letters, "dna" if database == "strands" else "protein", header="domain")
+    given = {"composition": composition, "evalue": 0.1, **changes}
+    if database == "strands":
+        del given["composition"]
+    subjects = folder / f"{database}.db"
+    counted = search(subjects, query, engine, count_hsps=True, **given)
+    every = search(subjects, query, engine, **{**given, "max_hsps": 50})
+    usual = search(subjects, query, engine, **given)
+    assert [replace(hit, n_hsps=None) for hit in counted.hits] == list(usual.hits)
+    expected = {hit.subject_index: 0 for hit in every.hits}
+    for hit in every.hits:
+        expected[hit.subject_index] += 1
+    assert {hit.subject_index: hit.n_hsps for hit in counted.hits} == expected
+    assert max(expected.values()) > 1

@@ -32,6 +32,7 @@ from swsearch.report.html import (
 )
 from swsearch.report.summary import (
     COMPOSITION_NOTE,
+    HSP_NOTE,
     database_line,
     filters_alignments,
     frames_line,
@@ -94,7 +95,7 @@ class Row:
     """Rank of the subject; where alignments are listed by themselves, with the number of the alignment."""
     name: str
     description: str
-    note: str
+    notes: list[str]
     address: str
     bar: Markup
     colour: str
@@ -266,11 +267,18 @@ class HitsView:
         return f"{one_line(split_header(self.query.header)[1])} {size}".lstrip()
 
     @property
-    def extra_title(self) -> str:
-        """Title of the column that only some runs have: ``strand``, ``frames``, or empty."""
-        if self.run.info.translates:
-            return "frames"
-        return "strand" if self.run.info.aligned_alphabet == "dna" else ""
+    def extra_titles(self) -> list[str]:
+        """Titles of the columns that only some runs have: ``hsp``, and ``strand`` or ``frames``."""
+        run = self.run.info
+        counts = ["hsp"] if run.counts_alignments else []
+        if run.translates:
+            return [*counts, "frames"]
+        return [*counts, "strand"] if run.aligned_alphabet == "dna" else counts
+
+    @property
+    def hsp_note(self) -> str:
+        """What the column ``hsp`` means; empty without it."""
+        return HSP_NOTE if self.run.info.counts_alignments else ""
 
     @property
     def has_places(self) -> bool:
@@ -313,14 +321,18 @@ class HitsView:
             (f"{alignment.columns:,}", False),
             (f"{hit.subject_length:,}", False),
         )
-        extra = {"": "", "strand": hit.strand, "frames": direction(hit).strip(" ()")}[self.extra_title]
+        extra = {
+            "hsp": "" if hit.n_hsps is None else f"{hit.hsp}/{hit.n_hsps}",
+            "strand": hit.strand,
+            "frames": direction(hit).strip(" ()"),
+        }
         return Row(
             rank=hit.rank,
             hsp=hit.hsp,
             number=f"{hit.rank}.{hit.hsp}" if self.view.orders_alignments else str(hit.rank),
             name=one_line(name) or "unnamed",
             description=one_line(description),
-            note=extra,
+            notes=[extra[title] for title in self.extra_titles],
             address=self.hit_address(hit),
             bar=Markup(bar(hit, length)),
             colour=bits_class(hit.bits),

@@ -95,6 +95,19 @@ def test_a_dna_search_shows_its_strand(served, read):
     assert page.rows[1][-1] == query.hits[0].strand == "minus"
 
 
+def test_a_search_that_counts_alignments_shows_how_many_each_subject_has(served):
+    """The counts are those of the store, which searches that list all alignments check (`tests/cli`)."""
+    address = served.search(EXAMPLES[0].fasta, count_hsps="True", evalue="1000")
+    page = HtmlPage(served.get(address).text)
+    _, (query,) = stored(served, address)
+    assert page.rows[0][-1] == "hsp"
+    rows = [row for row in page.rows if row and row[0].isdigit()]
+    assert [row[-1] for row in rows] == [f"1/{hit.n_hsps}" for hit in query.hits[: len(rows)]]
+    assert max(hit.n_hsps for hit in query.hits) > 1
+    assert "Column hsp: 1/3 is the first of 3 alignments of the subject" in page.text
+    assert "Column hsp" not in HtmlPage(served.get(served.search(EXAMPLES[0].fasta)).text).text
+
+
 def test_a_result_is_the_same_for_htmx_and_for_a_browser_without_scripts(served, protein):
     """The part that htmx gets is in the page that a browser gets."""
     number = f"{protein}/queries/1"
