@@ -154,6 +154,19 @@ def test_a_dna_search_and_a_search_again(page):
     assert "plus" not in page.get_by_role("main").inner_text()
 
 
+def test_counted_alignments_are_a_column_of_the_result(page):
+    """The option is chosen in the form; what the counts are is checked in ``test_pages.py``."""
+    page.goto("/")
+    page.get_by_role("textbox", name="Sequences").fill(EXAMPLES[0].fasta)
+    page.get_by_label("proteins.db").check()
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    page.get_by_label("Count alignments").select_option(label="yes")
+    page.get_by_role("button", name="Search").click()
+    page.wait_for_selector("#hits tbody")
+    assert page.locator("#hits thead th").last.inner_text() == "hsp"
+    assert page.locator("#hits tbody tr:first-child td").last.inner_text() == "1/1"
+
+
 def test_pasted_sequences_choose_the_database_that_fits(page):
     """Until somebody chooses one: what was chosen by hand stays."""
     page.goto("/")
