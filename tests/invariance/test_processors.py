@@ -88,7 +88,7 @@ def everything(folder: Path, name: str, settings: dict[str, str], threads: int, 
 def here(folder):
     """The results of this machine without settings, with one thread."""
     found = everything(folder, "here", {}, 1)
-    assert len(found) == 10
+    assert len(found) == 11
     hits = {name: text.count('"type": "hit"') for name, text in found.items() if name != "numbers"}
     assert min(hits.values()) >= N_QUERIES, hits
     return found
