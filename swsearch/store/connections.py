@@ -33,6 +33,8 @@ BUSY_SECONDS: Final = 60.0
 _FIRST_PAUSE: Final = 0.0002
 _LONGEST_PAUSE: Final = 0.005
 """Seconds between two attempts to become SQLite's writer."""
+_UNKNOWN_NAME: Final = ("42703", "42P01")
+"""PostgreSQL's codes for a column and for a table that does not exist."""
 _DAMAGED: Final = "the database is damaged; `sqlite3 FILE .recover` may save what is left"
 
 # Errors of a connection are raised, and the caller reports them. The pool also logs them with a traceback, for example
@@ -316,4 +318,8 @@ def _explain(error: BaseException | None, url: URL) -> str:
         return _DAMAGED
     if code.startswith("SQLITE_IOERR"):
         return f"the disk does not answer as it should ({code}); check it and its free space"
+    is_unknown = first_line.startswith(("no such column", "no such table")) or "has no column named" in first_line
+    if is_unknown or getattr(error, "sqlstate", None) in _UNKNOWN_NAME:
+        advice = f"use the swsearch that wrote it, or choose another store with {option('store')}"
+        return f"its tables are not those of this swsearch ({first_line}); {advice}"
     return first_line

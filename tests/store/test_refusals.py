@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import event
 
 from swsearch.errors import StoreError
+from swsearch.store import connections
 from swsearch.store.schema import upgrade
 from swsearch.store.store import Store
 from tests.store.conftest import RUN, bound_by_modes, make_query
@@ -240,3 +241,23 @@ def test_nothing_but_a_store_is_upgraded(tmp_path):
     other.close()
     with pytest.raises(StoreError, match="is not a store of hits"):
         upgrade(path)
+
+
+def test_tables_of_another_version_are_told_with_what_to_do(target):
+    """A run is read and a result is stored without a column that this program has, in either database."""
+    with Store(target, create=True) as store:
+        run = store.runs.start(RUN)
+        store.results.add(run, make_query(0))
+    engine = connections.make_engine(connections.store_url(target))
+    with connections.writing(engine) as connection:
+        connection.exec_driver_sql("DROP VIEW blast6")
+        connection.exec_driver_sql("ALTER TABLE hits DROP COLUMN n_hsps")
+        connection.exec_driver_sql("ALTER TABLE queries DROP COLUMN n_passed")
+    engine.dispose()
+    with Store(target) as store:
+        for use in (lambda: list(store.results.queries(run)), lambda: store.results.add(run, make_query(1))):
+            with pytest.raises(StoreError) as caught:
+                use()
+            assert "its tables are not those of this swsearch (" in str(caught.value)
+            assert "use the swsearch that wrote it, or choose another store" in str(caught.value)
+            assert "\n" not in str(caught.value)
