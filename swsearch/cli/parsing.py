@@ -168,7 +168,7 @@ def replace_names(command: Any, ctx: Any, opts: dict[str, Any]) -> None:
 
     options, programs = _options(command, ctx), ctx.meta.get(PROGRAMS)
     rows = {row.name: row for row in _usable(name_of(ctx), options, programs)}
-    arguments = next((one.name for one in command.get_params(ctx) if one.param_type_name == "argument"), "")
+    arguments = next((one.name for one in command.get_params(ctx) if one.nargs == -1), "")
     files = list(opts.pop(arguments, None) or ())
     source_of: dict[str, str] = {}
     found = dict(opts)

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import typer
 
-from swsearch.cli.command_line import words_of
+from swsearch.cli.command_line import texts, words_of
 from swsearch.cli.configuration import in_plain_words
 from swsearch.cli.parsing import PROGRAMS, replace_names
 from swsearch.errors import UsageError
@@ -373,8 +373,9 @@ class ProgramWord:
     options : dict of str to str
         Options that it needs to do the same.
     places : tuple of str
-        What the positional arguments are: ``query``, ``queries`` (all but those that follow), ``db``, ``out``, and
-        ``unused``. By default, as in swsearch.
+        What the positional arguments are: ``query``, ``queries`` (all but those that follow), ``db``, ``out``, ``m8``
+        (an output in the format blast6), ``clusters`` (the beginning of the names of two outputs), and ``unused``. By
+        default, as in swsearch.
     """
 
     programs: tuple[str, ...]
@@ -383,11 +384,15 @@ class ProgramWord:
     places: tuple[str, ...] = ()
 
 
-_MMSEQS_PLACES: Final = ("query", "db", "out", "unused")
+_MMSEQS_PLACES: Final = ("query", "db", "m8", "unused")
+_CLUSTERS: Final = ProgramWord((MMSEQS,), "cluster", places=("query", "clusters", "unused"))
 
 PROGRAM_WORDS: Final[dict[str, ProgramWord]] = {
     "search": ProgramWord((MMSEQS,), places=_MMSEQS_PLACES),
     "easy-search": ProgramWord((MMSEQS,), places=_MMSEQS_PLACES),
+    "easy-rbh": ProgramWord((MMSEQS,), "rbh", places=_MMSEQS_PLACES),
+    "easy-cluster": _CLUSTERS,
+    "easy-linclust": _CLUSTERS,
     "createdb": ProgramWord((MMSEQS,), "index", places=("queries", "out")),
     "blastp": ProgramWord((BLAST, DIAMOND)),
     "blastn": ProgramWord((BLAST,)),
@@ -404,7 +409,7 @@ PROGRAM_WORDS: Final[dict[str, ProgramWord]] = {
 }
 """Words whose arguments are put into the words of swsearch."""
 
-_MISSING: Final = {"query": ["QUERY…", "DB"], "index": ["FASTA…"]}
+_MISSING: Final = {"query": ["QUERY…", "DB"], "index": ["FASTA…"], "rbh": ["A", "B"], "cluster": ["DB"]}
 _NAMES: Final = {here: {row.name for row in SPELLINGS if row.here == here} for here in (FIRST, LAST)}
 _INDEX: Final = "swsearch index FASTA… --out DB"
 _QUERY: Final = "swsearch query QUERY… DB"
@@ -482,7 +487,7 @@ def _line(arguments: Sequence[str], meant: ProgramWord, command: Any) -> str:
     context.meta[PROGRAMS] = meant.programs or None
     missing = _MISSING[meant.command]
     try:
-        opts, _, _ = command.make_parser(context).parse_args(list(arguments))
+        opts, rest, _ = command.make_parser(context).parse_args(list(arguments))
         has_only_last = not opts.keys() & _NAMES[FIRST] and bool(opts.keys() & _NAMES[LAST])
         replace_names(command, context, opts)
     except Exception as error:
@@ -492,16 +497,16 @@ def _line(arguments: Sequence[str], meant: ProgramWord, command: Any) -> str:
         return f"{' '.join(['swsearch', meant.command, *missing])} ({problem[:1].lower()}{problem[1:]})"
     if opts.get("help"):
         return f"swsearch {meant.command} --help"
-    name = next(one.name for one in command.params if one.param_type_name == "argument")
-    words = _placed(list(opts.pop(name, None) or ()), opts, meant.places)
+    names = [one.name for one in command.params if one.param_type_name == "argument"]
+    words = _placed([word for name in names for word in texts(opts.pop(name, None))] + rest, opts, meant.places)
     if "db" in opts:
         missing = missing[:1]
     if len(words) < len(missing):  # the names of the arguments stand for those that are not given
         words = [*missing[:1], *words] if words and has_only_last else [*words, *missing[len(words) :]]
     if meant.command == "index":
         opts.setdefault("out", "DB")
-    line = words_of(meant.command, command.params, {name: words, **meant.options, **opts})
-    return " ".join(word if word in ("QUERY…", "FASTA…", "DB") else shlex.quote(word) for word in line)
+    line = words_of(meant.command, command.params, {names[0]: words, **meant.options, **opts})
+    return " ".join(word if word in (*missing, "DB") else shlex.quote(word) for word in line)
 
 
 def _placed(words: list[str], opts: dict[str, Any], places: Sequence[str]) -> list[str]:
@@ -513,9 +518,11 @@ def _placed(words: list[str], opts: dict[str, Any], places: Sequence[str]) -> li
     for word, place in zip(rest, [*places[1:], *["unused"] * len(rest)], strict=False):
         if place == "db":
             placed.append(word)
-        elif place == "out":
+        elif place == "clusters":
+            opts |= {"out": f"{word}_cluster.tsv", "representatives": f"{word}_rep_seq.fasta"}
+        elif place in ("out", "m8"):
             opts["out"] = word
-            if len(places) > 2:
+            if place == "m8":
                 opts.setdefault("format", "blast6")
     return placed
 

@@ -231,6 +231,16 @@ PROGRAM_LINES = {
     "easy-search q.fa s.fa r.m8 tmp --format-output query,target": (
         "swsearch query q.fa s.fa --format blast6 --fields 'qseqid sseqid' --out r.m8"
     ),
+    "easy-rbh a.fa b.fa ab.m8 tmp": "swsearch rbh a.fa b.fa --out ab.m8 --format blast6",
+    "easy-rbh a.fa": "swsearch rbh a.fa B",
+    "mmseqs easy-cluster p.fa clusters tmp --min-seq-id 0.5 -c 0.8": (
+        "swsearch cluster p.fa --min-identity 50 --min-query-coverage 80 --min-subject-coverage 80 "
+        "--out clusters_cluster.tsv --representatives clusters_rep_seq.fasta"
+    ),
+    "easy-linclust p.fa clusters tmp": (
+        "swsearch cluster p.fa --out clusters_cluster.tsv --representatives clusters_rep_seq.fasta"
+    ),
+    "easy-cluster": "swsearch cluster DB",
     "ssearch36 -s BL62 -f -11 -g -1 -E 1e-5 -m 8 -q q.fa lib.fa": (
         "swsearch query q.fa lib.fa --matrix BLOSUM62 --gap-open 11 --gap-extend 1 --evalue 1e-5 --format blast6 "
         "--quiet"
@@ -330,6 +340,12 @@ def test_other_commands_understand_the_same_words(swsearch, tmp_path, few_protei
     found = swsearch(command, "-query", QUERIES, "-db", few_proteins_db, "-out", "o.txt", "-num_threads", 1, "-q")
     assert found.code == 0, found.err
     assert (tmp_path / "o.txt").stat().st_size > 0
+
+
+def test_a_command_with_a_single_argument_keeps_it_beside_other_words(swsearch, few_proteins_db):
+    found = swsearch("cluster", few_proteins_db, "--min-seq-id", 0.5, "--store", "none")
+    assert found.code == 0, found.err
+    assert found == swsearch("cluster", few_proteins_db, "--min-identity", 50, "--store", "none")
 
 
 def test_an_option_of_a_search_is_unknown_to_a_command_without_it(swsearch, few_proteins_db):
