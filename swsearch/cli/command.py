@@ -17,7 +17,15 @@ from typer.core import TyperCommand, TyperGroup
 from swsearch.cli import log
 from swsearch.cli.command_line import texts
 from swsearch.cli.options import Arguments, table_options, tell_files
-from swsearch.cli.parsing import Preparation, is_refusal, leniently_parsed, name_of, option_names, prepare
+from swsearch.cli.parsing import (
+    Preparation,
+    explain_unknown,
+    is_refusal,
+    leniently_parsed,
+    name_of,
+    option_names,
+    prepare,
+)
 from swsearch.errors import SwSearchError, UsageError
 from swsearch.options import PANELS, SEARCH_OPTIONS
 from swsearch.words import shortened
@@ -70,6 +78,8 @@ class Command(TyperCommand):
             if not ctx.resilient_parsing:
                 prepare(self, ctx, leniently_parsed(self, ctx, words))
             _refuse_option_of_searches(name_of(ctx), getattr(error, "option_name", ""))
+            if hasattr(error, "possibilities"):  # an unknown option; the parser has taken the words up to it
+                explain_unknown(error, self, ctx, words, len(words) - len(args) - 1)
             raise
         if not ctx.resilient_parsing:
             _GIVEN.set(frozenset(name for name in ctx.params if is_on_command_line(ctx, name)))

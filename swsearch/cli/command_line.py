@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 _given: Final[list[str]] = []
@@ -25,6 +26,11 @@ def note(command: str, parameters: Sequence[Any], opts: Mapping[str, Any]) -> No
 def command_line() -> str:
     """The command line as a shell reads it."""
     return shlex.join(["swsearch", *_given])
+
+
+def follows(flag: str, word: str) -> bool:
+    """Whether a word stands behind this one on the command line, as if it were its value."""
+    return (flag, word) in pairwise(_given)
 
 
 def resuming_line(run_id: int) -> str:

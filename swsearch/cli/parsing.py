@@ -8,6 +8,7 @@ of the environment and the configuration file, and opens the log.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -44,11 +45,12 @@ class Preparation(TyperOption):
             _add(parser, one, [name[1:] for name in one.secondary_opts], const=False)
         for row in _usable(name_of(ctx), options, ctx.meta.get(PROGRAMS)):
             target = options.get(row.here)
+            names = [name for name in row.names if name == row.name or name not in options]
             if target is not None and row.convert is None:
-                _add(parser, target, [row.name], const=True)
+                _add(parser, target, names, const=True)
             else:
                 action = "store" if row.takes else "store_const"
-                parser.add_option(obj=self, opts=[row.name], dest=row.name, action=action, const=True)
+                parser.add_option(obj=self, opts=names, dest=row.name, action=action, const=True)
 
     def handle_parse_result(self, ctx: Any, opts: Mapping[str, Any], args: list[str]) -> tuple[Any, list[str]]:
         """Prepare the values of the command line, unless only a shell's completion asks."""
@@ -83,6 +85,45 @@ def prepare(command: Any, ctx: Any, opts: Mapping[str, Any]) -> None:
 def is_refusal(error: Exception) -> bool:
     """Whether an exception is the parser's refusal of a command line; any other one concerns the program."""
     return hasattr(error, "format_message")
+
+
+def is_long_name(word: str) -> bool:
+    """Whether a word with one dash is the name of an option, not a short option with its value.
+
+    >>> is_long_name("-word_size"), is_long_name("-k5"), is_long_name("-s"), is_long_name("--fast")
+    (True, False, False, False)
+    """
+    return re.fullmatch("-[A-Za-z][A-Za-z_]+", word) is not None
+
+
+def value_behind(words: Sequence[str], at: int) -> str | None:
+    """The word behind an option of a command line, if it may be its value: a number, or no option."""
+    follows = words[at + 1 : at + 2]
+    return follows[0] if follows and re.match("[^-]|-?$|-[0-9.]", follows[0]) else None
+
+
+def one_dash_names(command: Any, ctx: Any) -> set[str]:
+    """The names with one dash that the parser knows, also those of other programs, with ``_`` and with ``-``."""
+    options = _options(command, ctx)
+    names = {name[1:] for one in options.values() for name in (*one.opts, *one.secondary_opts)}
+    names |= {row.name for row in _usable(name_of(ctx), options, ctx.meta.get(PROGRAMS))}
+    return names | {name.replace("-", "_").replace("_", "-", 1) for name in names}
+
+
+def explain_unknown(error: Any, command: Any, ctx: Any, words: Sequence[str], at: int) -> None:
+    """Let the error of an unknown option, which stands at a place of the line, name it and its meaning elsewhere.
+
+    The parser names a word with one dash by its first letter.
+    """
+    from swsearch.cli.spellings import ALL_PROGRAMS
+
+    name, _, value = words[at].partition("=")
+    if name[:2] != "--" and not is_long_name(name):
+        name, value = name[:2], name[2:] or value
+    rows = [row for row in _usable(name_of(ctx), _options(command, ctx), ALL_PROGRAMS) if row.name == name]
+    given = value or value_behind(words, at)
+    meanings = [f"that of {row.program} {row.described(given)}" for row in rows]
+    error.message = "; ".join([f"No such option: {shortened(name)}", *meanings])
 
 
 def leniently_parsed(command: Any, ctx: Any, words: Sequence[str]) -> dict[str, Any]:
@@ -154,13 +195,14 @@ def _usable(command: str, options: Mapping[str, Any], programs: Sequence[str] | 
             yield row
 
 
-def replace_names(command: Any, ctx: Any, opts: dict[str, Any]) -> None:
+def replace_names(command: Any, ctx: Any, opts: dict[str, Any], problems: list[str] | None = None) -> None:
     """Replace what the parser found under names of other programs by options and arguments of the command.
 
     Raises
     ------
     UsageError
-        A value has no counterpart, two names mean the same option, or the command does not have it.
+        A value has no counterpart, two names mean the same option, or the command does not have it. With a list of
+        ``problems``, this message is added to it instead, and the name is left out.
     """
     if not any(key.startswith("-") for key in opts):
         return
@@ -178,25 +220,32 @@ def replace_names(command: Any, ctx: Any, opts: dict[str, Any]) -> None:
             opts[key] = value
             continue
         row = rows[key]
-        for flag, own in _own(row, None if value is True else value, files):
-            if flag == FIRST:
-                files.insert(0, str(own))
-            elif flag == LAST and _DATABASE[name_of(ctx)] is None:
-                _add_databases(row, str(own), files, opts, options)
-            else:
-                target = str(_DATABASE[name_of(ctx)]) if flag == LAST else flag
-                if target not in options:
-                    raise UsageError(f"{key} means {target}, which `swsearch {name_of(ctx)}` does not have")
-                if source_of.setdefault(target, key) != key:
-                    raise UsageError(f"{key}: it means {target}, and so does {source_of[target]}; say {target} once")
-                opts[options[target].name] = True if own is None else own
+        try:
+            for flag, own in _own(row, None if value is True else value, files):
+                if flag == FIRST:
+                    files.insert(0, str(own))
+                elif flag == LAST and _DATABASE[name_of(ctx)] is None:
+                    _add_databases(row, str(own), files, opts, options)
+                else:
+                    target = str(_DATABASE[name_of(ctx)]) if flag == LAST else flag
+                    if target not in options:
+                        raise UsageError(f"{key} means {target}, which `swsearch {name_of(ctx)}` does not have")
+                    if source_of.setdefault(target, key) != key:
+                        raise UsageError(
+                            f"{key}: it means {target}, and so does {source_of[target]}; say {target} once"
+                        )
+                    opts[options[target].name] = True if own is None else own
+        except UsageError as error:
+            if problems is None:
+                raise
+            problems.append(str(error))
     if arguments:
         opts[arguments] = tuple(files) or None
 
 
 def _own(row: Spelling, value: str | None, files: list[str]) -> list[tuple[str, str | None]]:
     """The options of swsearch for a value; names of fields behind it were parsed as files, and are taken from these."""
-    from swsearch.cli.spellings import NoCounterpart
+    from swsearch.cli.spellings import OTHERS, NoCounterpart
 
     if row.takes_fields and value is not None:
         from swsearch.report.fields import FIELDS
@@ -208,7 +257,9 @@ def _own(row: Spelling, value: str | None, files: list[str]) -> list[tuple[str, 
         return row.own(value)
     except NoCounterpart as error:
         shown = row.name if value is None else f"{row.name} {shortened(value)}"
-        raise UsageError(f"{shown} of {row.program} has no counterpart; {error}") from error
+        is_of_program = row.program != OTHERS
+        problem = f"{shown} of {row.program} has no counterpart" if is_of_program else f"no such option: {row.name}"
+        raise UsageError(f"{problem}; {error}") from error
 
 
 def _add_databases(row: Spelling, value: str, files: list[str], opts: dict[str, Any], options: Any) -> None:

@@ -23,6 +23,7 @@ import typer
 
 from swsearch.cli import options, stores
 from swsearch.cli.command import is_on_command_line
+from swsearch.cli.command_line import follows
 from swsearch.cli.command_run import asked_report, command_run, must_store, named_by_share, named_store
 from swsearch.cli.searchers import gpus_started, open_searcher
 from swsearch.command_log import append
@@ -484,6 +485,10 @@ def queries_and_databases(
     if not n_last and not further and files and (has_queries or len(files) > 1):
         # A name that does not exist is more probably that of a database than of a sequence file behind databases.
         n_last = 1 if files[-1] == "-" or os.path.exists(files[-1]) else 1 + _n_databases(files[:-1])
+    for path in files:
+        if follows("-q", path) and not (path == "-" or is_database(path) or os.path.exists(path)):
+            advice = f"results go to a file with --out {shlex.quote(path)}"
+            raise UsageError(f"there is no {path}, and -q before it is --quiet, which takes no value; {advice}")
     n_queries = len(files) - n_last
     queries, databases = list(files[:n_queries]), [*files[n_queries:], *further]
     if not databases:

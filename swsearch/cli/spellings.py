@@ -18,7 +18,7 @@ import typer
 
 from swsearch.cli.command_line import texts, words_of
 from swsearch.cli.configuration import in_plain_words
-from swsearch.cli.parsing import PROGRAMS, replace_names
+from swsearch.cli.parsing import PROGRAMS, is_long_name, is_refusal, one_dash_names, replace_names, value_behind
 from swsearch.errors import UsageError
 from swsearch.words import quoted
 
@@ -27,6 +27,7 @@ DIAMOND: Final = "DIAMOND"
 MMSEQS: Final = "MMseqs2"
 SSEARCH: Final = "SSEARCH"
 OTHERS: Final = "other programs"
+ALL_PROGRAMS: Final = (BLAST, DIAMOND, MMSEQS, SSEARCH, OTHERS)
 
 FIRST: Final = "QUERY"
 """Stands for a positional argument before the others: a query file, or the FASTA file of ``swsearch index``."""
@@ -78,6 +79,11 @@ class Spelling(NamedTuple):
         return len(self.name) == 2
 
     @property
+    def names(self) -> list[str]:
+        """Its names; an option of BLAST+ may also be written with two dashes, as those of swsearch."""
+        return [self.name, f"-{self.name}"] if self.program == BLAST else [self.name]
+
+    @property
     def meaning(self) -> str:
         """What it means here, for readers."""
         return _PLACES.get(self.here, self.here)
@@ -87,6 +93,15 @@ class Spelling(NamedTuple):
         if self.convert is not None:
             return self.convert(value or "")
         return [(self.here, value)]
+
+    def described(self, value: str | None) -> str:
+        """What it is here with this value, as the end of a sentence about it."""
+        if self.convert is None or (self.takes and value is None):
+            return f"is {self.meaning}" if self.here else "has no counterpart"
+        try:
+            return f"is {shlex.join(word for pair in self.own(value) for word in pair if word)}"
+        except NoCounterpart as advice:
+            return f"has no counterpart; {advice}"
 
 
 def databases_of(value: str) -> list[str]:
@@ -237,6 +252,7 @@ def _one_of(option: str, values: dict[str, str]) -> Callable[[str], Converted]:
 
 
 _GAPS: Final = "11 and 1 of MMseqs2 are --gap-open 10 --gap-extend 1"
+_EXHAUSTIVE: Final = "every search is exhaustive; leave it out (for remote relatives of proteins, say --sensitive)"
 SPELLINGS: Final[tuple[Spelling, ...]] = (
     # --- BLAST+ ---
     Spelling("-query", BLAST, FIRST),
@@ -272,6 +288,7 @@ SPELLINGS: Final[tuple[Spelling, ...]] = (
         "-dbtype", BLAST, "--alphabet protein or dna",
         convert=_one_of("--alphabet", {"prot": "protein", "nucl": "dna"}),
     ),
+    Spelling("-word_size", BLAST, "", convert=_different(_EXHAUSTIVE)),
     # --- DIAMOND ---
     Spelling("--query", DIAMOND, FIRST),
     Spelling("-q", DIAMOND, FIRST),
@@ -304,6 +321,12 @@ SPELLINGS: Final[tuple[Spelling, ...]] = (
     ),
     Spelling("--top", DIAMOND, "", convert=_different("say --top N, or --lca-top PERCENT for taxa")),
     Spelling("--log", DIAMOND, "", 0, _different("say --log FILE")),
+    Spelling("--fast", DIAMOND, "", 0, _different(_EXHAUSTIVE)),
+    Spelling("--mid-sensitive", DIAMOND, "", 0, _different(_EXHAUSTIVE)),
+    Spelling("--sensitive", DIAMOND, "", 0, _different(_EXHAUSTIVE)),
+    Spelling("--more-sensitive", DIAMOND, "", 0, _different(_EXHAUSTIVE)),
+    Spelling("--very-sensitive", DIAMOND, "", 0, _different(_EXHAUSTIVE)),
+    Spelling("--ultra-sensitive", DIAMOND, "", 0, _different(_EXHAUSTIVE)),
     # --- MMseqs2 ---
     Spelling("--max-seqs", MMSEQS, "--top"),
     Spelling("--min-seq-id", MMSEQS, "--min-identity, in percent", convert=_percent("--min-identity")),
@@ -331,6 +354,7 @@ SPELLINGS: Final[tuple[Spelling, ...]] = (
     Spelling("--gap-open", MMSEQS, "", convert=_different(_GAPS)),
     Spelling("--gap-extend", MMSEQS, "", convert=_different(_GAPS)),
     Spelling("-k", MMSEQS, "", convert=_different("every search is exhaustive; leave it out")),
+    Spelling("-s", MMSEQS, "", convert=_different(_EXHAUSTIVE)),
     # --- SSEARCH ---
     Spelling("-E", SSEARCH, "--evalue"),
     Spelling("-T", SSEARCH, "--threads"),
@@ -352,6 +376,7 @@ SPELLINGS: Final[tuple[Spelling, ...]] = (
     Spelling("--output", OTHERS, "--out"),
     Spelling("--cpu", OTHERS, "--threads"),
     Spelling("-j", OTHERS, "--threads"),
+    Spelling("--pident", OTHERS, "", convert=_different("say --min-identity PERCENT; --fields pident is its column")),
 )  # fmt: skip
 """All spellings, those of one program together."""
 
@@ -478,7 +503,7 @@ def without_command(arguments: Sequence[str], commands: Mapping[str, Any]) -> st
 
 
 def _line(arguments: Sequence[str], meant: ProgramWord, command: Any) -> str:
-    """The line of swsearch; if an option has no counterpart, only its beginning, and the reason."""
+    """The line of swsearch; options without a counterpart are left out of it, and named behind it with the reason."""
     from swsearch.cli.app import commands
 
     root = commands()
@@ -486,15 +511,9 @@ def _line(arguments: Sequence[str], meant: ProgramWord, command: Any) -> str:
     context = typer.Context(command, info_name=meant.command, parent=parent)
     context.meta[PROGRAMS] = meant.programs or None
     missing = _MISSING[meant.command]
-    try:
-        opts, rest, _ = command.make_parser(context).parse_args(list(arguments))
-        has_only_last = not opts.keys() & _NAMES[FIRST] and bool(opts.keys() & _NAMES[LAST])
-        replace_names(command, context, opts)
-    except Exception as error:
-        if not hasattr(error, "format_message") and not isinstance(error, UsageError):
-            raise
-        problem = in_plain_words(str(getattr(error, "message", error))).rstrip(".")
-        return f"{' '.join(['swsearch', meant.command, *missing])} ({problem[:1].lower()}{problem[1:]})"
+    opts, rest, problems = _parsed(arguments, command, context)
+    has_only_last = not opts.keys() & _NAMES[FIRST] and bool(opts.keys() & _NAMES[LAST])
+    replace_names(command, context, opts, problems)
     if opts.get("help"):
         return f"swsearch {meant.command} --help"
     names = [one.name for one in command.params if one.param_type_name == "argument"]
@@ -506,7 +525,42 @@ def _line(arguments: Sequence[str], meant: ProgramWord, command: Any) -> str:
     if meant.command == "index":
         opts.setdefault("out", "DB")
     line = words_of(meant.command, command.params, {names[0]: words, **meant.options, **opts})
-    return " ".join(word if word in (*missing, "DB") else shlex.quote(word) for word in line)
+    shown = " ".join(word if word in (*missing, "DB") else shlex.quote(word) for word in line)
+    return f"{shown} ({'; '.join(problems)})" if problems else shown
+
+
+def _parsed(arguments: Sequence[str], command: Any, context: Any) -> tuple[dict[str, Any], list[str], list[str]]:
+    """What the parser finds in the words that it knows, the arguments that are left, and a refusal of each other word.
+
+    The word behind an unknown option is its value unless it is an option, or a file where files have no options.
+    """
+    programs = context.meta[PROGRAMS] or ()
+    have_only_options = BLAST in programs or DIAMOND in programs
+    words = list(arguments)
+    if have_only_options:  # an unknown name is no short option with its value, as -f oo for -foo
+        known = one_dash_names(command, context)
+        words = [f"-{word}" if is_long_name(word) and word not in known else word for word in words]
+    shown = list(arguments)
+    problems: list[str] = []
+    while True:
+        left = list(words)
+        try:
+            opts, rest, _ = command.make_parser(context).parse_args(left)
+            return opts, rest, problems
+        except Exception as error:
+            if not is_refusal(error):
+                raise
+            at = len(words) - len(left) - 1  # the parser takes the words from the list
+            if hasattr(error, "possibilities"):  # an unknown option
+                value = value_behind(words, at)
+                has_value = value is not None and (have_only_options or not os.path.exists(value))
+                n_words = 2 if has_value else 1
+                problems.append(f"no such option: {shlex.join(shown[at : at + n_words])}")
+            else:
+                n_words = 1
+                problem = in_plain_words(str(getattr(error, "message", error))).rstrip(".")
+                problems.append(f"{problem[:1].lower()}{problem[1:]}")
+            del words[at : at + n_words], shown[at : at + n_words]
 
 
 def _placed(words: list[str], opts: dict[str, Any], places: Sequence[str]) -> list[str]:

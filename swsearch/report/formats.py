@@ -266,7 +266,9 @@ def format_of(name: str) -> Format:
         There is no such format.
     """
     if name not in FORMATS:
-        raise InputError(f"there is no format {name!r}; choose from {', '.join(FORMATS)}")
+        meant = SUFFIXES.get(f".{name.lower()}")
+        that = "" if meant is None else f"{meant} is the one of .{name.lower()} files; "
+        raise InputError(f"there is no format {name!r}; {that}choose from {', '.join(FORMATS)}")
     return FORMATS[name]
 
 

@@ -91,6 +91,7 @@ def test_a_table_says_with_which_subjects_a_query_is_compared(swsearch, few_prot
         (["--max-length", "1"], "no subject"),
         (["--out", "few.db"], "few.db"),
         (["--format", "nonsense"], "there is no format 'nonsense'"),
+        (["--format", "gff"], "there is no format 'gff'; gff3 is the one of .gff files; choose from"),
     ],
 )
 def test_bad_options_are_refused_and_nothing_is_stored(swsearch, tmp_path, few_proteins_db, options, problem):

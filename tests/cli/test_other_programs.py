@@ -134,18 +134,20 @@ UNDERSTOOD = {
 REFUSED = {
     BLAST: {
         "-outfmt 11": "lists the formats", "-seg '12 2.2 2.5'": "--mask seg", "-dbtype both": "--alphabet protein",
-        "-word_size 3": "no such option",
+        "-word_size 3": "exhaustive", "-task blastp": "no such option",
     },
     DIAMOND: {
         "-f 100": "lists the formats", "--top 10": "--lca-top PERCENT", "--log": "say --log FILE",
-        "--fast": "no such option: --fast",
+        "--fast": "exhaustive", "--mid-sensitive": "exhaustive", "--sensitive": "exhaustive",
+        "--more-sensitive": "exhaustive", "--very-sensitive": "exhaustive", "--ultra-sensitive": "exhaustive",
     },
     MMSEQS: {
         "--format-output fident": "pident", "--min-seq-id half": "PERCENT", "--alt-ali x": "--max-hsps N",
         "--format-mode 5": "--format", "--gap-open 11": "--gap-open 10", "--gap-extend 1": "--gap-extend 1",
-        "-k 6": "exhaustive", "-s 7.5": "no such option: -s",
+        "-k 6": "exhaustive", "-s 7.5": "exhaustive; leave it out (for remote relatives of proteins, say --sensitive)",
     },
     SSEARCH: {"-m 10": "lists the formats", "-k 500": "shuffled", "-z 11": "no such option: -z"},
+    OTHERS: {"--pident 30": "no such option: --pident; say --min-identity PERCENT"},
 }  # fmt: skip
 
 
@@ -205,8 +207,24 @@ PROGRAM_LINES = {
     "blastp -query q.fa -db d -evalue 1e-5 -num_threads 4 -max_target_seqs 3 -outfmt '6 std qlen' -out 'x y.tsv'": (
         "swsearch query q.fa d --evalue 1e-5 --threads 4 --top 3 --format blast6 --fields 'std qlen' --out 'x y.tsv'"
     ),
-    "blastp -query q.fa -db d -word_size 3": ("swsearch query QUERY… DB (no such option: -w)"),
-    "blastp -q q.fa -d d --fast -k 5": ("swsearch query QUERY… DB (no such option: --fast)"),
+    "blastp -query q.fa -db d -foo 3 -evalue 1e-5 -out o.tsv": (
+        "swsearch query q.fa d --evalue 1e-5 --out o.tsv (no such option: -foo 3)"
+    ),
+    "blastn -db d -export_it -query q.fa -outfmt 11": (
+        "swsearch query q.fa d (no such option: -export_it; -outfmt 11 of BLAST+ has no counterpart; `swsearch query "
+        "--help` lists the formats under --format)"
+    ),
+    "blastp -query q.fa -db d -word_size 3": (
+        "swsearch query q.fa d (-word_size 3 of BLAST+ has no counterpart; every search is exhaustive; leave it out "
+        "(for remote relatives of proteins, say --sensitive))"
+    ),
+    "blastp -q q.fa -d d --frob 3 -k 5": "swsearch query q.fa d --top 5 (no such option: --frob 3)",
+    "ssearch36 -Q q.fa lib.fa": "swsearch query q.fa lib.fa (no such option: -Q)",
+    "easy-search q.fa s.fa r.m8 tmp --cov-mode 0 -c 0.5": (
+        "swsearch query q.fa s.fa --min-query-coverage 50 --min-subject-coverage 50 --out r.m8 --format blast6 "
+        "(no such option: --cov-mode 0)"
+    ),
+    "blastp -query q.fa -db d -evalue": "swsearch query q.fa d (option '-evalue' requires an argument)",
     "blastn -query q.fa -subject s.fa -strand plus": "swsearch query q.fa s.fa --strand plus",
     "blastp -query q.fa -db 'd e' -evalue 1": "swsearch query q.fa --db d --db e --evalue 1",
     "megablast -query q.fa -db d": "swsearch query q.fa d",
@@ -291,6 +309,7 @@ def test_every_program_word_is_answered_above():
         ),
         ("query {q} {db} --format-mode 0 --max-seqs 2", "query {q} {db} -f blast6 -k 2"),
         ("query {q} {db} -k2 -e1e-5 -p1 -f blast6", "query {q} {db} --top 2 --evalue 1e-5 --threads 1 --format blast6"),
+        ("query {q} {db} --num_threads 1 --max_target_seqs 2 --outfmt 7", "query {q} {db} -p 1 -k 2 -f blast7"),
         ("query {q} {db} --max_hsps 2 -top 2", "query {q} {db} --max-hsps 2 --top 2"),
     ],
 )
@@ -308,10 +327,18 @@ def test_a_search_in_other_words_is_the_same_search(swsearch, few_proteins_db, g
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("--fast", "no such option: --fast"),
-        ("-word 3", "no such option: -w"),
-        ("-d x", "no such option: -d"),
-        ("-m 8", "no such option: -m"),
+        ("--fast", "--fast of DIAMOND has no counterpart; every search is exhaustive; leave it out"),
+        ("--pident 30", "no such option: --pident; say --min-identity PERCENT"),
+        ("-word 3", "no such option: -word; see"),
+        ("-d x", "no such option: -d; that of DIAMOND is the last argument; that of SSEARCH is --top; see"),
+        ("-s 7.5", "no such option: -s; that of MMseqs2 has no counterpart; every search is exhaustive; leave it out"),
+        ("-c0.8", "no such option: -c; that of MMseqs2 is --min-query-coverage 80 --min-subject-coverage 80; see"),
+        ("-m 8", "no such option: -m; that of SSEARCH is --format blast6; see"),
+        (
+            "-q out.tsv",
+            "there is no out.tsv, and -q before it is --quiet, which takes no value; results go to a file with "
+            "--out out.tsv",
+        ),
         ("-dbtype both", "-dbtype both of BLAST+ has no counterpart; say --alphabet protein or dna"),
         ("-seg yes -lcase_masking", "-lcase_masking: it means --mask, and so does -seg; say --mask once"),
         ("-outfmt", "option '-outfmt' requires an argument"),
