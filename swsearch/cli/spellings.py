@@ -10,8 +10,10 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import typer
@@ -19,7 +21,7 @@ import typer
 from swsearch.cli.command_line import texts, words_of
 from swsearch.cli.configuration import in_plain_words
 from swsearch.cli.parsing import PROGRAMS, is_long_name, is_refusal, one_dash_names, replace_names, value_behind
-from swsearch.errors import UsageError
+from swsearch.errors import DatabaseError, SwSearchError, UsageError
 from swsearch.words import quoted
 
 BLAST: Final = "BLAST+"
@@ -401,12 +403,16 @@ class ProgramWord:
         What the positional arguments are: ``query``, ``queries`` (all but those that follow), ``db``, ``out``, ``m8``
         (an output in the format blast6), ``clusters`` (the beginning of the names of two outputs), and ``unused``. By
         default, as in swsearch.
+    subjects : str
+        The alphabet of the databases that the program searches with queries of the same alphabet; empty if it searches
+        both.
     """
 
     programs: tuple[str, ...]
     command: str = "query"
     options: Mapping[str, str] = field(default_factory=dict)
     places: tuple[str, ...] = ()
+    subjects: str = ""
 
 
 _MMSEQS_PLACES: Final = ("query", "db", "m8", "unused")
@@ -419,10 +425,10 @@ PROGRAM_WORDS: Final[dict[str, ProgramWord]] = {
     "easy-cluster": _CLUSTERS,
     "easy-linclust": _CLUSTERS,
     "createdb": ProgramWord((MMSEQS,), "index", places=("queries", "out")),
-    "blastp": ProgramWord((BLAST, DIAMOND)),
-    "blastn": ProgramWord((BLAST,)),
-    "megablast": ProgramWord((BLAST,)),
-    "psiblast": ProgramWord((BLAST,)),
+    "blastp": ProgramWord((BLAST, DIAMOND), subjects="protein"),
+    "blastn": ProgramWord((BLAST,), subjects="dna"),
+    "megablast": ProgramWord((BLAST,), subjects="dna"),
+    "psiblast": ProgramWord((BLAST,), subjects="protein"),
     "blastx": ProgramWord((BLAST, DIAMOND), options={"translate": "query"}),
     "tblastn": ProgramWord((BLAST,), options={"translate": "subject"}),
     "tblastx": ProgramWord((BLAST,), options={"translate": "both"}),
@@ -492,7 +498,7 @@ def answer(arguments: Sequence[str], commands: Mapping[str, Any]) -> str | None:
         return None
     meant = PROGRAM_WORDS[word]
     if of == "diamond ":
-        meant = ProgramWord((DIAMOND,), meant.command, meant.options, meant.places)
+        meant = replace(meant, programs=(DIAMOND,))
     source = f"a command of {' and '.join(meant.programs)}" if meant.programs else "no command of swsearch"
     return f"{of}{word} is {source}; here it is: {_line(arguments[1:], meant, commands[meant.command])}"
 
@@ -524,9 +530,39 @@ def _line(arguments: Sequence[str], meant: ProgramWord, command: Any) -> str:
         words = [*missing[:1], *words] if words and has_only_last else [*words, *missing[len(words) :]]
     if meant.command == "index":
         opts.setdefault("out", "DB")
+    elif meant.command == "query" and not {"translate", "server"} & {*meant.options, *opts}:
+        *queries, database = [*words, *texts(opts.get("db"))]
+        if (side := _translated_side(queries, database, meant.subjects)) is not None:
+            opts["translate"] = side
+            queries_are = "the queries are DNA, the database is protein"
+            problems.append(queries_are if side == "query" else "the queries are proteins, the database is DNA")
     line = words_of(meant.command, command.params, {names[0]: words, **meant.options, **opts})
     shown = " ".join(word if word in (*missing, "DB") else shlex.quote(word) for word in line)
     return f"{shown} ({'; '.join(problems)})" if problems else shown
+
+
+def _translated_side(queries: Sequence[str], database: str, usual: str) -> str | None:
+    """The side to translate if queries and database have different alphabets (``usual`` if it cannot be opened)."""
+    from swsearch.database.opening import load_catalogue
+    from swsearch.search.queries import QueryFiles, offered_translation
+    from swsearch.sequences.alphabet import ALPHABETS, DNA, PROTEIN
+
+    if not all(map(os.path.isfile, queries)):  # a pipe can be read once
+        return None
+    try:
+        files = QueryFiles.of(queries, "auto")
+        if os.path.isfile(database):
+            sequences = QueryFiles.of([database], "fasta")
+            holds = DNA if offered_translation(sequences, PROTEIN) else PROTEIN
+        else:
+            with suppress(DatabaseError):
+                usual = load_catalogue(Path(database)).alphabet
+            if not usual:
+                return None
+            holds = ALPHABETS[usual]
+        return offered_translation(files, holds)
+    except (SwSearchError, OSError):  # the search itself reports what is wrong with its files
+        return None
 
 
 def _parsed(arguments: Sequence[str], command: Any, context: Any) -> tuple[dict[str, Any], list[str], list[str]]:

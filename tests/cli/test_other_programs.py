@@ -288,6 +288,41 @@ def test_the_word_of_a_program_is_answered_with_the_line_that_does_it(swsearch, 
     assert outcome.err == outcome.error + "\n"
 
 
+PROTEINS = ">p\n" + "MKVLAAGIVGLLLAQWERTYHHEDKNRSTPACFW" * 3 + "\n"
+BASES = ">d\n" + "ACGGTCATTAGCCGATAATGCCGTACGATC" * 3 + "\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            "blastn -query p.fa -db genome",
+            "p.fa genome --translate subject (the queries are proteins, the database is DNA)",
+        ),
+        ("blastn -query d.fa -db genome", "d.fa genome"),
+        ("blastp -query d.fa -db nr", "d.fa nr --translate query (the queries are DNA, the database is protein)"),
+        ("diamond blastp -q d.fa -d nr", "d.fa nr --translate query (the queries are DNA, the database is protein)"),
+        ("blastn -query p.fa -db p.db", "p.fa p.db"),
+        ("blastp -query d.fa -db d.db", "d.fa d.db"),
+        ("p.fa d.db", "p.fa d.db --translate subject (the queries are proteins, the database is DNA)"),
+        ("d.fa p.fa", "d.fa p.fa --translate query (the queries are DNA, the database is protein)"),
+        ("p.fa d.fa -k 3", "p.fa d.fa --top 3 --translate subject (the queries are proteins, the database is DNA)"),
+        ("p.fa d.fa --translate none", "p.fa d.fa --translate none"),
+        ("p.fa p.db", "p.fa p.db"),
+        ("blastn -query - -db genome", "- genome"),
+        ("blastn -query p.fa", "p.fa DB --translate subject (the queries are proteins, the database is DNA)"),
+    ],
+)
+def test_the_answer_translates_queries_of_the_other_alphabet(swsearch, tmp_path, given, said):
+    (tmp_path / "p.fa").write_text(PROTEINS)
+    (tmp_path / "d.fa").write_text(BASES)
+    for name in ("p", "d"):
+        assert swsearch("index", f"{name}.fa", "-o", f"{name}.db").code == 0
+    outcome = swsearch(*given.split())
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.error.split("; here it is: ", 1)[1] == f"swsearch query {said}"
+
+
 def test_every_program_word_is_answered_above():
     assert {*PROGRAM_WORDS, *LINES} <= {word for given in PROGRAM_LINES for word in given.split()}
 
