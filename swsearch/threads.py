@@ -115,7 +115,8 @@ class Threads:
         return done
 
     def in_order(self, function: Callable[[U], T], items: Iterable[U]) -> Generator[T, None, None]:
-        """The results of ``function(item)`` in the order of the items, of which a few are taken ahead.
+        """The results of ``function(item)`` in the order of the items, of which a few are taken ahead; each as soon as
+        it is known when a further item is taken.
 
         An exception of an item comes in the place of its result.
         """
@@ -126,7 +127,7 @@ class Threads:
         try:
             for item in items:
                 running.append(self._pool.submit(function, item))
-                if len(running) > self.n_threads + _AHEAD:
+                while running and (running[0].done() or len(running) > self.n_threads + _AHEAD):
                     yield running.popleft().result()
             while running:
                 yield running.popleft().result()

@@ -35,6 +35,7 @@ from swsearch.search.ranking import HitSelection, adjustment_of, merge_frames
 from swsearch.search.score_batches import PreparedQuery, ScoreBatch, in_proportion
 from swsearch.search.search_subjects import PositiveSubjects
 from swsearch.sequences.record import SequenceRecord
+from swsearch.threads import Threads
 from swsearch.words import counted, option
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ Observer = Callable[[int, RankedCandidates], None]
 """A function of the length of a query and of all subjects with the scores of their best comparisons."""
 USUAL_RESIDUES: Final = 100_000
 """Residues of all queries of a search, where their number is not known: some hundred proteins."""
+_RANKING_THREADS: Final = 2
+"""Queries whose results are computed at once while an engine scores in the background. Alignments and writes to a store
+release Python's global lock, so a GPU waits for them less often (benchmarks/benchmark_gpu_commands.py)."""
 BatchObserver = Callable[[list[tuple[SequenceRecord, list[Frame]]]], None]
 """A function of queries and their frames."""
 
@@ -244,15 +248,26 @@ class Searcher(PlannedSearch):
         )
         n_residues = sum(partition.n_residues for partition in scores.partitions)
         scaled = in_proportion(progress, n_wanted, scores.n_rows * n_residues)
-        for index, blocks, seconds in scores.results(scaled, idle_since):
-            yield self._result(batch[index], blocks, seconds, scores.n_subjects)
+        overlaps = isinstance(self.engine, BackgroundEngine) and self.observe is None
+        n_threads = min(_RANKING_THREADS, self.threads, len(batch)) if overlaps else 1
+
+        def ranked(scored: tuple[int, list[ScoreBlock], float]) -> tuple[PreparedQuery, QueryResult | None]:
+            index, blocks, seconds = scored
+            return batch[index], self._result(batch[index], blocks, seconds, scores.n_subjects)
+
+        with Threads(n_threads) as threads:
+            for prepared, result in threads.in_order(ranked, scores.results(scaled, idle_since)):
+                yield self._result_without_initial(prepared) if result is None else result
         if self.observe_batch is not None:
             self.observe_batch([(prepared.query, prepared.frames) for prepared in batch])
 
     def _result(
         self, prepared: PreparedQuery, blocks: list[ScoreBlock], seconds_a_cell: float, n_scored: int
-    ) -> QueryResult:
-        """The result of one query from its scores with ``n_scored`` rows, which are one block per profile."""
+    ) -> QueryResult | None:
+        """The result of one query from its scores with ``n_scored`` rows, which are one block per profile.
+
+        None if subjects below the initial threshold might belong to it (:meth:`_result_without_initial`).
+        """
         began = time.perf_counter()
         query = prepared.query
         threshold = prepared.threshold
@@ -264,7 +279,7 @@ class Searcher(PlannedSearch):
         if threshold.is_certain(candidates.evalue):
             best = self._selection.best(prepared, compared, candidates.in_order())
         if best is None or not threshold.is_certain(best.evalues):
-            return self._result(*self._scored_without_initial(prepared))
+            return None
         cells = prepared.rows * self.search_subjects.n_compared_residues(query)
         stats = SearchStats(
             cells=cells,
@@ -281,15 +296,17 @@ class Searcher(PlannedSearch):
         pssm = query.pssm if isinstance(query, PositionSpecificQuery) else None
         return QueryResult(prepared.number, query.header, query.letters, hits, n_passed, stats, pssm=pssm)
 
-    def _scored_without_initial(self, prepared: PreparedQuery) -> tuple[PreparedQuery, list[ScoreBlock], float, int]:
-        """The query without its initial threshold, its scores, the engine's time per cell, and the number of rows."""
+    def _result_without_initial(self, prepared: PreparedQuery) -> QueryResult:
+        """The result of a query that is scored once more, without its initial threshold."""
         prepared = replace(prepared, threshold=prepared.threshold.without_initial())
         scores = self._begin([prepared])
         try:
             ((_, blocks, seconds_a_cell),) = scores.results(beat, time.perf_counter())
         finally:
             scores.cancel()
-        return prepared, blocks, seconds_a_cell, scores.n_subjects
+        result = self._result(prepared, blocks, seconds_a_cell, scores.n_subjects)
+        assert result is not None
+        return result
 
     # --- from scores to candidates ---
 

@@ -6,6 +6,7 @@ The expected values are the CPU engine's, whose scores other tests compare with 
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,6 +24,7 @@ from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.engine.cuda.search.plan import Thresholds
 from swsearch.engine.protocol import BackgroundEngine, EndsEngine
+from swsearch.engine.registry import Machine
 from swsearch.errors import EngineError
 from swsearch.hits.hit import Hit
 from swsearch.query.profile import sequence_profile
@@ -370,6 +372,31 @@ def test_the_next_batch_is_begun_before_this_one_is_taken(case, monkeypatch):
             events.append(f"result {result.length}")
             assert result.stats.score_seconds > 0
     assert events == ["begin [40, 33]", "begin [29, 25]", "result 40", "result 33", "result 29", "result 25"]
+
+
+def test_results_of_several_threads_are_those_of_one(case, monkeypatch):
+    """The second query is the last to be ranked; expected values: hits and order of one thread."""
+    ranking: set[str] = set()
+    ranked = Searcher._result
+
+    def delayed(searcher: Searcher, prepared: Any, *scored: Any) -> Any:
+        ranking.add(threading.current_thread().name)
+        if prepared.number == 1:
+            time.sleep(0.2)
+        return ranked(searcher, prepared, *scored)
+
+    monkeypatch.setattr(Searcher, "_result", delayed)
+    found = {}
+    for n_threads in (1, 2):
+        ranking.clear()
+        with CudaDevices([0], opener()) as engine, open_database("subjects.db") as database:
+            queries = read_queries("queries.fasta", PROTEIN, force_alphabet=True)
+            searcher = Searcher(database, engine, SearchOptions(), machine=Machine("cuda", n_threads))
+            found[n_threads] = [(result.number, result.hits) for result in searcher.search(queries)]
+        assert (ranking == {threading.current_thread().name}) is (n_threads == 1)
+    assert found[2] == found[1]
+    assert [number for number, _ in found[2]] == [0, 1, 2, 3]
+    assert all(hits for _, hits in found[2])
 
 
 def test_time_counts_from_when_the_engine_began(case):
