@@ -141,8 +141,8 @@ def cluster(
 
     if mode not in CLUSTER_MODES:
         raise InputError(f"--mode {mode}: choose {', '.join(CLUSTER_MODES)}")
-    asked = prepared(arguments)
     output_format = format_by_name(output_format, "tsv", arguments.out, _FORMATS)
+    asked = prepared(arguments)
     with (
         open_databases(database, threads=arguments.threads, quiet=arguments.quiet) as subjects,
         compared(asked, subjects, subjects.n_residues // 2, SubjectQueries.of) as comparison,

@@ -23,7 +23,7 @@ from swsearch.command_log import append
 from swsearch.errors import InputError, OutputClosed, writing_to
 from swsearch.file_registry import registry
 from swsearch.output_files import descriptor_of, refuse_compressed, text_file
-from swsearch.words import as_options, duration, one_line
+from swsearch.words import as_options, duration, one_line, quoted
 
 if TYPE_CHECKING:
     from swsearch.engine.protocol import Forecast
@@ -120,15 +120,23 @@ def format_by_name(
         The formats of the command; by default, all.
 
     The lines of blast6 are tab-separated, so ``.tsv`` says nothing else for them.
+
+    Raises
+    ------
+    InputError
+        The name is that of a file that no format writes, such as a spreadsheet.
     """
     from swsearch.cli.command import words_give
     from swsearch.output_files import COMPRESSED
-    from swsearch.report.formats import FORMATS, SUFFIXES
+    from swsearch.report.formats import FOREIGN_SUFFIXES, FORMATS, SUFFIXES
 
     if out is None or format_name != default or words_give("format", "format_name", "output_format"):
         return format_name
     path = Path(out)
     suffix = (Path(path.stem) if path.suffix.lower() in COMPRESSED else path).suffix.lower()
+    if suffix in FOREIGN_SUFFIXES:
+        own = ", ".join(one for one, name in SUFFIXES.items() if name in (formats or FORMATS))
+        raise InputError(f"--out {quoted(str(out))}: there are no reports as {suffix}; choose {own}, or say --format")
     named = SUFFIXES.get(suffix, default)
     return default if named not in (formats or FORMATS) or (named, default) == ("tsv", "blast6") else named
 

@@ -13,7 +13,7 @@ import logging
 import os
 import shlex
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -32,6 +32,7 @@ from swsearch.options import MACHINE
 from swsearch.words import counted
 
 if TYPE_CHECKING:
+    from swsearch.report.base import Report
     from swsearch.run import RunOutcome
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import QueryFiles
@@ -188,14 +189,10 @@ def execute(
     _refuse_contradictions(arguments)
     refuse_repeated_pipes([*paths, *databases])
     query_residues = _about_residues(paths)
-    if not all(
-        map(os.path.isdir, databases)
-    ):  # fetching or packing it may take long, so wrong options are refused before
-        asked_report(arguments)
-        _ = arguments.asked
     are_many = partial(_are_many, paths, arguments.query_format)
     with (
         gpus_started(arguments, about_subjects(databases), query_residues, are_many) as processes,
+        nullcontext(_checked(arguments)) as report,
         open_databases(databases, threads=arguments.threads, quiet=arguments.quiet) as subjects,
     ):
         from swsearch.search.queries import QueryFiles
@@ -208,7 +205,6 @@ def execute(
         from swsearch.run import perform, survey
         from swsearch.search.searcher import Searcher
 
-        report = asked_report(arguments)
         with command_run(arguments, shard, paths, must_store=needs_store) as running:
             searcher = running.stack.enter_context(open_searcher(arguments, subjects, query_residues, processes))
             options.check_alphabet(arguments.alphabet, searcher.requirements)
@@ -256,6 +252,13 @@ def execute(
                     check, outcome, title, arguments.plot, arguments, running.stores[0] if running.stores else None
                 )
         return outcome
+
+
+def _checked(arguments: options.Arguments) -> Report | None:
+    """The report; wrong options are refused here, because the fetching or packing of a database may take long."""
+    report = asked_report(arguments)
+    _ = arguments.asked
+    return report
 
 
 def translating(arguments: options.Arguments, queries: QueryFiles, database: str, holds: Alphabet) -> options.Arguments:
@@ -493,13 +496,15 @@ def queries_and_databases(
     queries, databases = list(files[:n_queries]), [*files[n_queries:], *further]
     if not databases:
         known = queries or ["QUERY…"]
-        raise UsageError(f"give query files and then the database: {_line(command, known, ['DB'])}")
+        line = _line(command, known, ["DB"])
+        raise UsageError(f"give query files, or - for standard input, and then the database: {line}")
     if early := [path for path in queries if is_packed(path)]:
         _refuse_early(early, queries, databases, command)
     if not queries and not has_queries:
         line = _line(command, ["QUERY…"], list(dict.fromkeys(databases)))
         if len(databases) == 1:
-            raise UsageError(f"{databases[0]} is a database; give query files before it: {line}")
+            advice = "give query files, or - for standard input, before it"
+            raise UsageError(f"{databases[0]} is a database; {advice}: {line}")
         raise UsageError(f"{databases[0]} is a database, and there is no query file: {line}")
     return queries, databases
 

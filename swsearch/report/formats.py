@@ -249,6 +249,11 @@ TAXA: Final = tuple(form.name for form in _ROWS_OF_TABLE if form.taxonomy is Tax
 """The formats about the taxa of queries."""
 SUFFIXES: Final = {suffix: form.name for form in _ROWS_OF_TABLE for suffix in form.suffixes}
 """The formats that the names of files suggest."""
+FOREIGN_SUFFIXES: Final = (
+    ".xlsx", ".xlsm", ".xls", ".ods", ".docx", ".doc", ".odt", ".rtf", ".pptx", ".pdf", ".ps", ".png", ".jpg", ".jpeg",
+    ".svg", ".bam", ".cram", ".feather", ".arrow", ".h5", ".sqlite",
+)  # fmt: skip
+"""Ends of names of files that are no text, and none of these formats."""
 
 
 def names_with_notes() -> str:

@@ -41,8 +41,8 @@ def test_a_machine_without_a_gpu_hears_nothing_of_gpus(swsearch, protein_db):
             "with q.fa as a database: swsearch {} q.fa p.db --db q.fa",
         ),
         ("p.db p.db", "p.db is a database, and there is no query file: swsearch {} QUERY… p.db"),
-        ("p.db", "p.db is a database; give query files before it: swsearch {} QUERY… p.db"),
-        ("q.fa", "give query files and then the database: swsearch {} q.fa DB"),
+        ("p.db", "p.db is a database; give query files, or - for standard input, before it: swsearch {} QUERY… p.db"),
+        ("q.fa", "give query files, or - for standard input, and then the database: swsearch {} q.fa DB"),
     ],
 )
 def test_the_right_order_is_shown(swsearch, tmp_path, few_proteins_db, command, files, advice):

@@ -3,6 +3,8 @@
 The expected messages are written by hand.
 """
 
+from pathlib import Path
+
 import pytest
 
 from tests.cli.conftest import DATA
@@ -124,3 +126,38 @@ def test_what_is_not_computed_of_a_large_pair_is_said_with_the_way_to_have_it(sw
         assert "--cigar finds the alignment" in outcome.err
     for more in (["--quiet"], ["--score-only"], ["--cigar"]):
         assert "25,000,000" not in swsearch("align", "a.txt", "b.txt", "--mode", "edit", *more).err
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "own"),
+    [
+        ("query q.fa few.db", "hits.xlsx", ".tsv, .csv, .parquet, .json, .jsonl, .sam, .gff3, .gff, .bed, .paf, .a3m,"),
+        ("query q.fa few.db", "hits.XLS.gz", ".tsv, .csv,"),
+        ("batch q.fa few.db", "hits.pdf", ".tsv, .csv,"),
+        ("allpairs few.db", "pairs.ods", ".tsv, .csv,"),
+        ("cluster few.db", "clusters.docx", ".tsv, .jsonl, or say"),
+        ("msa q.fa few.db", "rows.docx", ".a3m, .sto, .afasta, or say"),
+        ("report latest", "hits.bam", ".tsv, .csv,"),
+    ],
+)
+def test_the_name_of_a_spreadsheet_or_document_is_refused_before_the_search(
+    swsearch, tmp_path, few_proteins_db, command, name, own
+):
+    (tmp_path / "few.db").symlink_to(few_proteins_db)
+    (tmp_path / "q.fa").write_text(">q\nMKVLAAGIVGLLLAQWERTY\n")
+    refused = swsearch(*command.split(), "-o", name)
+    suffix = Path(name.lower().removesuffix(".gz")).suffix
+    assert (refused.code, refused.out) == (1, "")
+    assert f"--out '{name}': there are no reports as {suffix}; choose {own}" in refused.error
+    assert refused.err == refused.error + "\n"
+    assert not (tmp_path / name).exists()
+
+
+def test_a_format_that_needs_a_library_is_refused_before_the_database_is_opened(swsearch, tmp_path, monkeypatch):
+    monkeypatch.setattr("swsearch.report.parquet.find_spec", lambda name: None)
+    (tmp_path / "q.fa").write_text(">q\nMKVLAAGIVGLLLAQWERTY\n")
+    (tmp_path / "no.db").mkdir()  # which opening would refuse
+    for options in (["--format", "parquet"], ["-o", "hits.parquet"]):
+        refused = swsearch("query", "q.fa", "no.db", *options)
+        assert refused.code == 1
+        assert refused.error.endswith("format parquet needs pyarrow; `pip install 'swsearch[parquet]'` adds it")
