@@ -376,7 +376,8 @@ OPTIONS: Final[tuple[Option, ...]] = (
         short="-k", label="Hits to report",
         range=Range(1, EVERY_SUBJECT, f"a number of subjects, 1 to {EVERY_SUBJECT:,}, or all (0)"),
         words={"all": EVERY_SUBJECT, "0": EVERY_SUBJECT}, minimum=1,
-        help="Maximum number of subjects for each query, or all.",
+        help="Maximum number of subjects for each query, or all. A chromosome is one subject; each alignment has a "
+        "line.",
     ),
     Option(
         "evalue", float, CHOICE, (*ALL_SEARCHES, "report"), 10.0,

@@ -67,9 +67,8 @@ def query(
 ) -> None:
     """Search a database with every sequence of the files; print ranked hits and store them.
 
-    Each query is aligned with every subject, so no hit is lost. Results go to stdout, talk to stderr. Several databases
-    are searched as one. With --translate, DNA is searched as protein in its six frames: a DNA query against proteins,
-    proteins against a genome, or both.
+    Each query is aligned with every subject, so no hit is lost. Results go to stdout, talk to stderr. With --translate,
+    DNA is searched as protein in six frames: DNA against proteins, proteins against a genome, or both.
 
     Example: swsearch query queries.fasta proteins.db --top 10
 

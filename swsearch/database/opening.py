@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from swsearch.arguments import path
@@ -247,7 +248,7 @@ def load_catalogue(folder: Path) -> Catalogue:
             if is_sequence_file(folder):
                 raise DatabaseError(
                     f"{folder} is a sequence file, no packed database; index it first: "
-                    f"`swsearch index {folder} -o {folder}.swdb`"
+                    f"`swsearch index {shlex.quote(str(folder))} -o {_proposed(folder)}`"
                 )
             raise DatabaseError(
                 f"{folder} is neither a packed database (a folder with {CATALOGUE}) nor a sequence file"
@@ -268,4 +269,13 @@ def _refuse_blast(path: Path) -> None:
     from swsearch.database.blastdb import blast_name
 
     if (name := blast_name(path)) is not None:
-        raise DatabaseError(f"{path} is a BLAST database; import it: `swsearch index --blastdb {name} -o {name}.swdb`")
+        line = f"swsearch index --blastdb {shlex.quote(name)} -o {_proposed(Path(name))}"
+        raise DatabaseError(f"{path} is a BLAST database; import it: `{line}`")
+
+
+def _proposed(source: Path) -> str:
+    """A name for the database of a sequence file, in quotes: beside it, or else where something can be written."""
+    places = [source.absolute().parent, Path.cwd(), Path.home(), Path(gettempdir())]
+    place = next((place for place in places if os.access(place, os.W_OK)), None)
+    name = f"{source.name}.swdb"
+    return shlex.quote(f"{source}.swdb" if place in (places[0], None) else str(place / name))

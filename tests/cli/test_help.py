@@ -62,6 +62,7 @@ def test_the_help_of_a_search_is_in_groups_and_names_the_choices(swsearch, monke
         assert len(lines) <= most
         assert any(line.split()[:2] == ["--ties", "[cut|all]"] for line in lines)
         assert any(line.split()[:3] == ["-k,", "--top", "N"] for line in lines)
+        assert "A chromosome is one subject; each alignment has a line." in " ".join(" ".join(lines).split())
     assert lines[lines.index("Options:") + 1 :] == ["  -h, --help  Show this message and exit."]
 
 

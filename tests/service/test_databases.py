@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import time
@@ -145,3 +146,18 @@ def test_a_folder_that_is_none_is_refused(databases, monkeypatch, capfd, argumen
         printed = capfd.readouterr().err
         assert message in printed
         assert printed.count("\n") == 1
+
+
+def test_a_sequence_file_in_a_folder_that_takes_none_is_indexed_elsewhere(tmp_path, monkeypatch, capfd):
+    """`os.access` answers as for a read-only disk; the working folder, then the home, can be written."""
+    archive, home = tmp_path / "read only", tmp_path / "home"
+    for folder in (archive, home):
+        folder.mkdir()
+    (archive / "p.fa").write_text(">a\nMKVLAAGIVG\n")
+    monkeypatch.setenv("HOME", str(home))
+    for here, closed, place in ((tmp_path, (), archive), (tmp_path, (archive,), tmp_path), (archive, (archive,), home)):
+        monkeypatch.chdir(here)
+        monkeypatch.setattr(os, "access", lambda path, _mode, closed=closed: path not in closed)
+        assert main(["serve", str(archive / "p.fa"), "--store", str(tmp_path / "hits.sqlite")]) == 1
+        line = shlex.join(["swsearch", "index", str(archive / "p.fa"), "-o", str(place / "p.fa.swdb")])
+        assert capfd.readouterr().err.endswith(f"no packed database; index it first: `{line}`\n")
