@@ -120,9 +120,14 @@ def explain_unknown(error: Any, command: Any, ctx: Any, words: Sequence[str], at
     name, _, value = words[at].partition("=")
     if name[:2] != "--" and not is_long_name(name):
         name, value = name[:2], name[2:] or value
-    rows = [row for row in _usable(name_of(ctx), _options(command, ctx), ALL_PROGRAMS) if row.name == name]
+    options = _options(command, ctx)
+    rows = [row for row in _usable(name_of(ctx), options, ALL_PROGRAMS) if row.name == name]
     given = value or value_behind(words, at)
-    meanings = [f"that of {row.program} {row.described(given)}" for row in rows]
+    meanings = [
+        f"that of {row.program} {described}"
+        for row in rows
+        if options.keys() >= set(re.findall("--[a-z-]+", described := row.described(given)))
+    ]
     error.message = "; ".join([f"No such option: {shortened(name)}", *meanings])
 
 

@@ -256,6 +256,8 @@ def execute(
 def _checked(arguments: options.Arguments) -> Report | None:
     """The report; wrong options are refused here, because the fetching or packing of a database may take long."""
     report = asked_report(arguments)
+    if arguments.translate is None:  # the alphabets may call for one, and only then are its options judged
+        arguments = arguments.changed(genetic_code=None, max_intron=None)
     _ = arguments.asked
     return report
 

@@ -98,8 +98,8 @@ class Spelling(NamedTuple):
 
     def described(self, value: str | None) -> str:
         """What it is here with this value, as the end of a sentence about it."""
-        if self.convert is None or (self.takes and value is None):
-            return f"is {self.meaning}" if self.here else "has no counterpart"
+        if self.convert is None or (self.takes and value is None and self.here):
+            return f"is {self.meaning}"
         try:
             return f"is {shlex.join(word for pair in self.own(value) for word in pair if word)}"
         except NoCounterpart as advice:

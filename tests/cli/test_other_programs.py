@@ -413,7 +413,10 @@ def test_a_command_with_a_single_argument_keeps_it_beside_other_words(swsearch, 
 def test_an_option_of_a_search_is_unknown_to_a_command_without_it(swsearch, few_proteins_db):
     outcome = swsearch("db", "info", "-db", few_proteins_db)
     assert outcome.code == 2
-    assert "no such option: -d" in outcome.error
+    assert "no such option: -db; see" in outcome.error
+    for command, option in (("runs list", "-n"), ("db info", "-s"), ("index", "-c")):
+        assert f"no such option: {option}; see" in swsearch(*command.split(), option, 3).error
+    assert "no such option: -d; that of SSEARCH is --top; see" in swsearch("report", "latest", "-d", 3).error
 
 
 def test_a_report_says_that_an_option_belongs_to_the_search(swsearch):

@@ -98,6 +98,9 @@ def test_queries_of_the_other_alphabet_are_translated_and_it_is_said(swsearch, f
     assert "--translate none" not in given.err
     assert "--translate none" not in swsearch(*command, "--quiet").err
     assert swsearch(*command, "--genetic-code", "1").out == given.out
+    command[2] = f"{database}.fasta"  # which is packed after the options are checked
+    assert swsearch(*command, "--genetic-code", "1").out == swsearch(*command).out != ""
+    assert (swsearch(*command, "--max-intron", "500").code == 0) == (side == "subject")
 
 
 def test_dna_with_one_wrong_letter_is_no_protein(swsearch, files):
