@@ -128,7 +128,8 @@ def hits_line(run: RunInfo, query: QueryResult, n_subjects: int | None = None, n
     n_alignments = len(query.hits) if n_hits is None else n_hits
     several = f", with {counted(n_alignments, 'alignment')}" if run.orders_alignments and n_alignments > shown else ""
     by_score = " by score" if loses_subjects(run, query, shown) else ""
-    return f"{query.n_passed:,} of {subjects} {has} {ruled}{by_score}; {_shown(run, query, shown)}{several}"
+    most = "up to " if not by_score and shown < query.n_passed and _counts_by_score(run, query) else ""
+    return f"{most}{query.n_passed:,} of {subjects} {has} {ruled}{by_score}; {_shown(run, query, shown)}{several}"
 
 
 def filters_alignments(run: RunInfo) -> bool:
@@ -146,9 +147,12 @@ def adjusts_evalues(run: RunInfo) -> bool:
 
 def loses_subjects(run: RunInfo, query: QueryResult, shown: int) -> bool:
     """Whether some of the subjects that passed by score are not shown because their E-values were adjusted."""
-    if query.n_stored is not None or not adjusts_evalues(run):
-        return False
-    return shown < min(query.n_passed, int(run.parameters["top"] or 0))
+    return _counts_by_score(run, query) and shown < min(query.n_passed, int(run.parameters["top"] or 0))
+
+
+def _counts_by_score(run: RunInfo, query: QueryResult) -> bool:
+    """Whether the subjects that passed were counted by their scores, before E-values were adjusted."""
+    return query.n_stored is None and adjusts_evalues(run)
 
 
 class ListEnds:

@@ -4,6 +4,7 @@ The expected output comes from other runs of the same search, from the reference
 """
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -162,6 +163,24 @@ def test_filters_act_before_the_cut_and_say_so(swsearch, protein_db):
     assert len(found) > 8
     shown = swsearch("query", QUERIES, protein_db, "--store", "none", "--top", "4", "--min-identity", "60").out
     assert "106 of 1,500 subjects have an E-value of at most 10; the best 4 whose alignments pass the filters" in shown
+
+
+def test_a_full_list_of_adjusted_evalues_has_up_to_as_many_subjects_as_pass_by_score(swsearch, protein_db):
+    """Expected: a list that ends where no further subject remains claims no more of them than there may be."""
+
+    def said(*options: str) -> str:
+        out = swsearch("query", QUERIES, protein_db, "--store", "none", *options).out
+        return next(line for line in out.splitlines() if line.startswith("Hits:"))
+
+    found = re.fullmatch(
+        r"Hits: +(\d+) of 1,500 .* by score; (\d+) remain after the adjustment .*", said("--top", "all")
+    )
+    assert found
+    n_passed, n_remaining = map(int, found.groups())
+    assert n_remaining < n_passed
+    up_to = f"up to {n_passed} of 1,500 subjects have an E-value of at most 10; the best {n_remaining} are shown"
+    assert said("--top", str(n_remaining)).endswith(up_to)
+    assert " up to " not in said("--top", "3", "--composition", "none")
 
 
 def test_a_profile_is_searched_stored_and_reported_again(swsearch, protein_db, tmp_path):

@@ -82,7 +82,8 @@ def test_a_protein_search_shows_the_hits_of_the_store(served, protein):
         assert row[8:10] == [f"{hit.alignment.columns:,}", f"{hit.subject_length:,}"]
     with open_database(served.settings.databases["proteins.db"]) as database:
         found = (
-            f"{query.n_passed} of {database.n_subjects} subjects have an E-value of at most 10; the best 60 are shown"
+            f"up to {query.n_passed} of {database.n_subjects} subjects have an E-value of at most 10;"
+            " the best 60 are shown"
         )
     assert found in page.text
     assert "sp|Q600K7|ENGB_MYCH2" in page.text
