@@ -356,7 +356,7 @@ def problems(rng: random.Random, folder: Path, sound: list[Path]) -> list[str]:
     signed = rng.choice(_DAMAGE)(rng, work)
     if rng.random() < 0.1:
         with contextlib.suppress(
-            OSError, ValueError, LookupError, TypeError, RecursionError
+            OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError
         ):  # nothing is left to damage
             signed |= rng.choice(_DAMAGE)(rng, work)
     return commands_problems(rng, work, original, signed=signed)
