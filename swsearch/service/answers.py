@@ -111,10 +111,16 @@ def add_error_answers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
         seconds = _RETRY_SECONDS.get(code)
         return error_answer(status, code, message, None if seconds is None else {"Retry-After": str(seconds)})
 
-    async def invalid(_request: Request, error: Exception) -> JSONResponse:
+    async def invalid(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)
         first = error.errors()[0]
         place = ".".join(str(part) for part in first.get("loc", ()))
+        if place == "body":  # as a whole: a form, a file, or no JSON object
+            sent = request.headers.get("Content-Type", "none")
+            expected = "a JSON object with Content-Type: application/json"
+            return error_answer(
+                422, "invalid_request", one_line(f"body: this takes {expected}; Content-Type was {sent}")
+            )
         return error_answer(422, "invalid_request", one_line(f"{place}: {first.get('msg', 'invalid')}"))
 
     async def of_http(request: Request, error: Exception) -> JSONResponse:

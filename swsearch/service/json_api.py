@@ -10,10 +10,13 @@ import asyncio
 import itertools
 import re
 from collections.abc import AsyncIterator, Mapping
+from difflib import get_close_matches
 from functools import partial
 from typing import Annotated, Any, Final, Literal
 
-from fastapi import APIRouter, Depends, FastAPI, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Header, Path, Query, Request, Response, params
+from fastapi.dependencies.utils import get_flat_params
+from fastapi.exceptions import RequestValidationError
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 
@@ -64,7 +67,27 @@ _TOKENS: Final[dict[str, dict[str, str]]] = {
     "basic": {"type": "http", "scheme": "basic", "description": "The token is the password; the name is ignored."},
 }
 
-router = APIRouter(prefix="/api/v1", responses=_ERRORS)
+
+def refuse_unknown_parameters(request: Request) -> None:
+    """Refuse parameters of an address that its endpoint does not have, rather than answer another question.
+
+    Raises
+    ------
+    RequestValidationError
+        There is one; the message names the nearest known one, or all.
+    """
+    if not request.query_params:
+        return
+    fields = get_flat_params(request.scope["route"].dependant)
+    known = [field.alias for field in fields if isinstance(field.field_info, params.Query)]
+    for name in request.query_params:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            advice = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known) or 'none'}"
+            raise RequestValidationError([{"loc": ("query", name), "msg": f"no such parameter here; {advice}"}])
+
+
+router = APIRouter(prefix="/api/v1", responses=_ERRORS, dependencies=[Depends(refuse_unknown_parameters)])
 
 Key = Annotated[str, Path(description="The id of a search.", max_length=64)]
 Number = Annotated[int, Path(ge=0, le=2**31, description="The number of a query in its search, from 0.")]

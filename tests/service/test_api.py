@@ -240,6 +240,29 @@ def test_refusals_say_what_to_do(server, body, status, code, message):
     assert "\n" not in found[2]
 
 
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("report?evlaue=0.1", "query.evlaue: no such parameter here; there are: format, fields, aligned"),
+        ("report?format=tsv&lca-top=5", "query.lca-top: no such parameter here; did you mean lca_top?"),
+        ("queries/0/hits?evalue=1", "query.evalue: no such parameter here; did you mean max_evalue?"),
+        ("events?wait=1", "query.wait: no such parameter here; there are: none"),
+    ],
+)
+def test_a_parameter_that_an_address_does_not_have_is_refused(server, finished, place, message):
+    """Source: issue 38; such a parameter was ignored, and the report had all hits."""
+    status, code, said = server.error(f"/api/v1/searches/{finished['id']}/{place}")
+    assert (status, code) == (422, "invalid_request")
+    assert said.startswith(message)
+
+
+def test_a_form_is_answered_with_what_the_address_takes(server):
+    form = b'--x\r\nContent-Disposition: form-data; name="queries"\r\n\r\nMKV\r\n--x--\r\n'
+    status, code, said = server.error("/api/v1/searches", form, Content_Type="multipart/form-data; boundary=x")
+    assert (status, code) == (422, "invalid_request")
+    assert said.startswith("body: this takes a JSON object with Content-Type: application/json; Content-Type was multi")
+
+
 def test_a_search_that_only_a_worker_can_refuse_fails_with_the_reason(server):
     client = server.client()
     done = client.wait(client.submit(">a\nMKVLAAG\n", "few.db", {"id_pattern": "no such subject"})["id"])
