@@ -16,7 +16,7 @@ from swsearch.cli.command_line import command_line
 from swsearch.errors import InputError, RunNotFound, StoreError
 from swsearch.hits.shards import PLACEHOLDER
 from swsearch.options import DEFAULT_STORE
-from swsearch.words import counted, quoted, size_in_bytes
+from swsearch.words import counted, one_line, quoted, size_in_bytes
 
 if TYPE_CHECKING:
     from swsearch.hits.result import DatabaseInfo
@@ -117,12 +117,14 @@ def list_runs(store: options.KeptStore = DEFAULT_STORE, format_name: options.Tab
             runs = [describe_stored_run(run) for run in stored]
             write_document({"store": opened.name, "n_bytes": n_bytes, "n_free_bytes": n_free, "runs": runs})
             return
-    print(f"{'run':>5}  {'started (UTC)':<19}  {'state':<11}  {'queries':>8}  {'hits':>10}  database")
+    longest = max([len("database"), *(len(run.info.database.name) for run in stored)])
+    counts = f"{'queries':>8}  {'hits':>10}"
+    print(f"{'run':>5}  {'started (UTC)':<19}  {'state':<11}  {counts}  {'database':<{longest}}  command")
     for run in stored:
         started = run.started.strftime("%Y-%m-%d %H:%M:%S")
-        print(
-            f"{run.id:>5}  {started}  {run.state:<11}  {run.n_queries:>8,}  {run.n_hits:>10,}  {run.info.database.name}"
-        )
+        counts = f"{run.n_queries:>8,}  {run.n_hits:>10,}"
+        of = f"{run.info.database.name:<{longest}}  {one_line(run.info.command)}"
+        print(f"{run.id:>5}  {started}  {run.state:<11}  {counts}  {of}")
     say(size)
 
 
