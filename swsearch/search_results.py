@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from copy import copy
 from dataclasses import replace
 from html import escape
-from itertools import tee
-from typing import TYPE_CHECKING, Any, Final, cast
+from itertools import islice, tee
+from typing import TYPE_CHECKING, Any, Final, cast, overload
 
 from swsearch.arguments import names, needed_module, number
 from swsearch.database.opening import open_database
@@ -133,8 +133,8 @@ class SearchResults(Closeable):
     Each result is computed when it is first read, and kept in memory for further readings: each loop, table or report
     begins with the first query. The results are kept as long as this object is in use. Nothing is kept by a loop over
     the call itself, ``for result in swsearch.search_database(...)``, nor by :meth:`stream`, so that the memory does not
-    depend on the number of queries. ``len(results)`` is the number of queries. ``next(results)`` reads from a place
-    that belongs to the object; no other reading depends on it.
+    depend on the number of queries. ``len(results)`` is the number of queries, and ``results[0]`` the result of the
+    first one. ``next(results)`` reads from a place that belongs to the object; no other reading depends on it.
 
     Threads may share the object: each thread that loops over it gets all results.
 
@@ -203,6 +203,31 @@ class SearchResults(Closeable):
             if self._is_streamed:
                 raise InputError("the results were streamed, and not kept; search again, or read them from a store")
             return _Reading(self._search, copy(self._kept))
+
+    @overload
+    def __getitem__(self, which: int) -> QueryResult: ...
+
+    @overload
+    def __getitem__(self, which: slice) -> list[QueryResult]: ...
+
+    def __getitem__(self, which: int | slice) -> QueryResult | list[QueryResult]:
+        """The result of one query, by its place from 0 or from the end, or those of several; computed as far as needed.
+
+        Raises
+        ------
+        IndexError
+            There is no query at this place.
+        """
+        places = range(len(self))
+        if isinstance(which, slice):
+            wanted = places[which]
+            computed = list(islice(self, max(wanted, default=-1) + 1))
+            return [computed[place] for place in wanted]
+        try:
+            place = places[which]
+        except IndexError:
+            raise IndexError(f"there is no result {which} of {counted(len(self), 'query', 'queries')}") from None
+        return next(islice(self, place, None))
 
     def __next__(self) -> QueryResult:
         with self._search.lock:

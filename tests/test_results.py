@@ -49,6 +49,20 @@ def test_results_are_read_as_often_as_wanted(database):
     assert next(results).header == "q1"
 
 
+def test_results_are_taken_by_their_places(database):
+    """Expected values: the list of all results."""
+    headers = [result.header for result in search(database)]
+    results = search(database)
+    assert results[0].header == headers[0]
+    assert "1 computed" in repr(results)
+    assert results[-1].header == headers[-1]
+    for which in (slice(1, None), slice(None, None, -1), slice(5, 2), slice(-2, 100)):
+        assert [result.header for result in results[which]] == headers[which]
+    for place in (len(headers), -len(headers) - 1):
+        with pytest.raises(IndexError, match=f"there is no result {place} of {len(headers)} queries"):
+            results[place]
+
+
 def test_tables_and_reports_are_made_again_with_whole_subjects(database, tmp_path):
     """The database, which is closed after the last query, is opened again for the letters that hits do not have."""
     results = search(database)
