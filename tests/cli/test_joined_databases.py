@@ -154,7 +154,7 @@ def test_a_stored_run_says_which_databases_it_searched(swsearch, folder):
         f"digest        {digests[1]}",
         "together      50 protein sequences",
     ]
-    assert rows(swsearch("runs", "list", "--store", "s.sqlite"))[1].endswith("  a.db b.db")
+    assert "  a.db b.db  swsearch query q.fa a.db b.db" in rows(swsearch("runs", "list", "--store", "s.sqlite"))[1]
     found = json.loads(swsearch("runs", "show", "1", "--store", "s.sqlite", "--format", "json").out)["run"]
     assert found["databases"] == [
         {"name": f"{name}.db", "digest": digest, "path": f"{folder}/{name}.db"}
