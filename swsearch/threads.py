@@ -18,6 +18,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from swsearch.arguments import whole_number
 from swsearch.errors import InputError
+from swsearch.pulse import given_up_by
 from swsearch.words import option
 
 MAX_THREADS: Final = 1024
@@ -79,6 +80,9 @@ U = TypeVar("U")
 class Threads:
     """A number of threads; a context manager, at whose end all work has ended.
 
+    An exception that leaves the context gives up the work: what has not begun is not begun, and what runs ends with
+    ``CancelledError`` where it next calls :func:`swsearch.pulse.beat`.
+
     Parameters
     ----------
     n_threads : int, optional
@@ -94,12 +98,15 @@ class Threads:
         if n_threads is not None:
             check_threads(n_threads)
         wanted = min(usable_cores(), MOST_DEFAULT_THREADS) if n_threads is None else n_threads
-        self._pool, self.n_threads = _started(wanted) if wanted > 1 else (None, 1)
+        self._given_up = Event()
+        self._pool, self.n_threads = _started(wanted, self._given_up) if wanted > 1 else (None, 1)
 
     def __enter__(self) -> Threads:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._given_up.set()
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
@@ -115,8 +122,8 @@ class Threads:
         return done
 
     def in_order(self, function: Callable[[U], T], items: Iterable[U]) -> Generator[T, None, None]:
-        """The results of ``function(item)`` in the order of the items, of which a few are taken ahead; each as soon as
-        it is known when a further item is taken.
+        """The results of ``function(item)`` in the order of the items, of which a few are taken ahead: no more
+        than it takes to have the first result.
 
         An exception of an item comes in the place of its result.
         """
@@ -127,7 +134,8 @@ class Threads:
         try:
             for item in items:
                 running.append(self._pool.submit(function, item))
-                while running and (running[0].done() or len(running) > self.n_threads + _AHEAD):
+                # One result for each item: if all that are known were given at once, no thread would work meanwhile.
+                if running[0].done() or len(running) > self.n_threads + _AHEAD:
                     yield running.popleft().result()
             while running:
                 yield running.popleft().result()
@@ -136,10 +144,10 @@ class Threads:
                 future.cancel()
 
 
-def _started(n_threads: int) -> tuple[ThreadPoolExecutor | None, int]:
+def _started(n_threads: int, given_up: Event) -> tuple[ThreadPoolExecutor | None, int]:
     """A pool of running threads and their number, as many as the system starts; None and 1 if it starts none."""
     while n_threads > 0:
-        pool = ThreadPoolExecutor(n_threads)
+        pool = ThreadPoolExecutor(n_threads, initializer=given_up_by, initargs=(given_up,))
         begin = Event()
         n_started = 0
         try:
@@ -160,7 +168,7 @@ _END: Final = object()
 
 def read_ahead(items: Iterator[T]) -> Generator[T, None, None]:
     """The items of an iterator that runs on its own thread, up to two items ahead."""
-    started, _ = _started(1)
+    started, _ = _started(1, Event())
     if started is None:
         yield from items
         return

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future
 
+import numpy as np
 import pytest
 
+from swsearch.database.partition import Partition
+from swsearch.hits.traceback import LocalAligner
+from swsearch.pulse import beat
+from swsearch.query.profile import sequence_profile
+from swsearch.scoring.scheme import default_scheme
+from swsearch.search.frames import Frame
+from swsearch.sequences.alphabet import PROTEIN
 from swsearch.threads import Threads, read_ahead
+from tests.support import random_codes
 
 ITEMS = list(range(50))
 
@@ -75,3 +85,58 @@ def test_fewer_threads_than_requested_do_the_work(monkeypatch: pytest.MonkeyPatc
         assert list(threads.in_order(square, iter(ITEMS[:40]))) == [number * number for number in ITEMS[:40]]
     if n_possible == 0:
         assert list(read_ahead(iter(ITEMS))) == ITEMS
+
+
+@pytest.mark.parametrize("work", ["beats", "alignment"])
+def test_an_exception_ends_work_at_its_next_beat(work: str) -> None:
+    """The alignment has more cells than a processor computes in an hour."""
+    began = threading.Event()
+
+    def beats() -> None:
+        while True:
+            began.set()
+            beat()
+
+    def alignment() -> None:
+        codes = random_codes(np.random.default_rng(3), 3_000_000)
+        query = Frame("plus", 0, codes, sequence_profile(codes, default_scheme(PROTEIN)))
+        began.set()
+        LocalAligner(PROTEIN, progress=beat).align(query, Partition.pack([codes]))
+
+    def interrupted(threads: Threads) -> None:
+        futures.append(threads.submit({"beats": beats, "alignment": alignment}[work]))
+        assert began.wait(60)
+        raise KeyboardInterrupt
+
+    futures: list[Future[None]] = []
+    with pytest.raises(KeyboardInterrupt), Threads(2) as threads:
+        interrupted(threads)
+    assert isinstance(futures[0].exception(), CancelledError)
+
+
+def test_one_result_is_given_for_each_item_that_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool that has the first three results at once: were they given at once, no thread would have work meanwhile."""
+    taken: list[int] = []
+    submitted: list[Future[int]] = []
+
+    def items() -> Iterator[int]:
+        for number in range(5):
+            taken.append(number)
+            yield number
+
+    class ThreeAtOnce:
+        def submit(self, function: Callable[[int], int], item: int) -> Future[int]:
+            submitted.append(Future())
+            if len(submitted) >= 3:
+                for number, future in enumerate(submitted):
+                    if not future.done():
+                        future.set_result(function(number))
+            return submitted[-1]
+
+        def shutdown(self, **_: bool) -> None:
+            """Nothing runs."""
+
+    monkeypatch.setattr("swsearch.threads._started", lambda n_threads, given_up: (ThreeAtOnce(), n_threads))
+    with Threads(2) as threads:
+        given = [(result, len(taken)) for result in threads.in_order(square, items())]
+    assert given == [(0, 3), (1, 4), (4, 5), (9, 5), (16, 5)]

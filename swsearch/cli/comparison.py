@@ -103,7 +103,7 @@ def cluster(
         typer.Option(
             *options.FORMAT,
             metavar="[tsv|jsonl]",
-            help="tsv: a representative and a member on each line; jsonl: a cluster on each line.",
+            help="tsv: a representative and a member on each line, without a header; jsonl: a cluster on each line.",
             rich_help_panel=OUTPUT,
         ),
     ] = "tsv",

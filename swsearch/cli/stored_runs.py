@@ -15,7 +15,7 @@ from swsearch.cli.command import CommandGroup
 from swsearch.cli.command_line import command_line
 from swsearch.errors import InputError, RunNotFound, StoreError
 from swsearch.hits.shards import PLACEHOLDER
-from swsearch.options import DEFAULT_STORE
+from swsearch.options import DEFAULT_STORE, EVERY_SUBJECT
 from swsearch.words import counted, one_line, quoted, size_in_bytes
 
 if TYPE_CHECKING:
@@ -180,7 +180,8 @@ def show(run: Run, store: options.KeptStore = DEFAULT_STORE, format_name: option
         if value is not None:
             words = name.split("_")
             is_option = words[0] != "chosen" and name not in (ALL_AGAINST_ALL, FILES_READ)
-            rows.append((f"--{'-'.join(words)}" if is_option else " ".join(words), str(value)))
+            shown = "all" if (name, value) == ("top", EVERY_SUBJECT) else str(value)
+            rows.append((f"--{'-'.join(words)}" if is_option else " ".join(words), shown))
     for name, text in rows:
         if text:
             print(f"{name:<14} {text}" if len(name) > 13 else f"{name:<14}{text}")

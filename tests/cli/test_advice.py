@@ -153,8 +153,10 @@ def test_the_number_of_a_list_is_refused_with_its_range(swsearch, few_proteins_d
     outcome = swsearch("query", QUERIES, few_proteins_db, "--top", number)
     assert outcome.code == 2
     assert f"{number}: choose a number of subjects, 1 to 2,147,483,647, or all (0); see" in outcome.error
-    lists = [swsearch("query", QUERIES, few_proteins_db, "--store", "none", "--top", top).out for top in ("0", "all")]
+    lists = [swsearch("query", QUERIES, few_proteins_db, "--top", top).out for top in ("0", "all")]
     assert lists[0] == lists[1] != ""
+    shown = [swsearch("runs", "show", run).out.splitlines() for run in ("1", "2")]
+    assert all("--top         all" in lines for lines in shown)
 
 
 def test_a_list_that_is_cut_says_so_in_every_format(swsearch, few_proteins_db):

@@ -27,6 +27,7 @@ from swsearch.engine.protocol import BackgroundEngine, EndsEngine
 from swsearch.engine.registry import Machine
 from swsearch.errors import EngineError
 from swsearch.hits.hit import Hit
+from swsearch.pulse import beat
 from swsearch.query.profile import sequence_profile
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import read_queries
@@ -397,6 +398,23 @@ def test_results_of_several_threads_are_those_of_one(case, monkeypatch):
     assert found[2] == found[1]
     assert [number for number, _ in found[2]] == [0, 1, 2, 3]
     assert all(hits for _, hits in found[2])
+
+
+def test_a_search_given_up_ends_what_its_threads_rank(case, monkeypatch):
+    """The ranking of the second query, which never ends by itself, ends at its next beat."""
+    ranked = Searcher._result
+
+    def endless(searcher: Searcher, prepared: Any, *scored: Any) -> Any:
+        while prepared.number == 1:
+            beat()
+        return ranked(searcher, prepared, *scored)
+
+    monkeypatch.setattr(Searcher, "_result", endless)
+    with CudaDevices([0], opener()) as engine, open_database("subjects.db") as database:
+        searcher = Searcher(database, engine, SearchOptions(), machine=Machine("cuda", 2))
+        results = searcher.search(read_queries("queries.fasta", PROTEIN, force_alphabet=True))
+        assert next(results).number == 0
+        results.close()
 
 
 def test_time_counts_from_when_the_engine_began(case):
