@@ -28,7 +28,7 @@ from provenance import commit
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.subjects import chunk_bytes
+from swsearch.engine.cuda.search.subjects import device_bytes
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme
@@ -174,7 +174,7 @@ def main() -> None:
     singles = [[profiles[place]] for place in order]
     pairs = [[profiles[a], profiles[b]] for a, b in zip(order[::2], order[1::2], strict=True)]
 
-    memory_limit = None if options.memory_share is None else int(chunk_bytes(partition) * options.memory_share)
+    memory_limit = None if options.memory_share is None else int(device_bytes(partition) * options.memory_share)
     device = PyCudaDevice()
     report: dict[str, Any] = {
         "benchmark": "cuda engine",

@@ -37,7 +37,7 @@ from provenance import commit
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
-from swsearch.engine.cuda.search.subjects import chunk_bytes
+from swsearch.engine.cuda.search.subjects import device_bytes
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
@@ -114,7 +114,7 @@ def main() -> None:
         ("batch", [profiles], True, None),
         ("every score", [profiles], False, None),
         ("single", [[profile] for profile in profiles], True, None),
-        ("capped", [profiles], True, int(chunk_bytes(partition) * CAPPED)),
+        ("capped", [profiles], True, int(device_bytes(partition) * CAPPED)),
     )
     sys.setswitchinterval(SWITCH_SECONDS)  # as the commands do
     for name, calls, with_floors, limit in cases:

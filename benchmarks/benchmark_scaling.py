@@ -1,7 +1,7 @@
 """How the time of one search grows with the database, up to 20 million proteins.
 
     python benchmarks/benchmark_scaling.py PROTEINS.fasta [--subjects 500000,2000000,8000000,20000000] [--length 350]
-        [--repeat 3] [--folder FOLDER] [--out RESULT.json]
+        [--repeat 3] [--engine cuda] [--batch QUERIES.fasta] [--before PYTHON] [--folder FOLDER] [--out RESULT.json]
 
 A database has the first proteins of the file, and then copies of all of them in which three of ten residues are
 replaced. The query is the first protein of the file with at least ``--length`` residues. Whole commands:
@@ -9,8 +9,11 @@ replaced. The query is the first protein of the file with at least ``--length`` 
 index      ``swsearch index``, seconds and seconds of the processors
 query      ``swsearch query --format tsv`` with the defaults: seconds and seconds of the processors, of the first run,
            and medians of ``--repeat`` later ones
+batch      the same with all queries of ``--batch``, once after the others, with the cells a second of the whole command
 
-Each database is deleted before the next one is made; the largest needs twice its residues of disk space.
+PYTHON is the interpreter of an environment with an earlier version, which runs in turns with this one; the reports of
+both must be equal. Each database is deleted before the next one is made; the largest needs twice its residues of disk
+space.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from provenance import commit, processor
+from provenance import commit, device_of, processor
 
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.fasta import read_sequences
@@ -59,12 +62,10 @@ def write_proteins(source: Path, n_subjects: int, path: Path) -> int:
     return n_residues
 
 
-def command(*arguments: object) -> dict[str, float]:
-    """Run `swsearch`; seconds and processor seconds."""
+def command(python: str, *arguments: object) -> dict[str, float]:
+    """Run `swsearch` of an interpreter; seconds and processor seconds."""
     began = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "swsearch", *map(str, arguments)], stdout=subprocess.DEVNULL
-    )
+    process = subprocess.Popen([python, "-P", "-m", "swsearch", *map(str, arguments)], stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"swsearch {arguments[0]} ended with the status {os.waitstatus_to_exitcode(status)}")
@@ -81,16 +82,22 @@ def main() -> None:
     parser.add_argument("--subjects", default="500000,2000000,8000000,20000000")
     parser.add_argument("--length", type=int, default=350)
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--engine", default="auto")
+    parser.add_argument("--batch", type=Path)
+    parser.add_argument("--before", metavar="PYTHON")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
+    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--remark", default="")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
 
+    versions = ({"before": options.before} if options.before else {}) | {"now": sys.executable}
     query = next(record for record in read_sequences(options.proteins, PROTEIN) if len(record) >= options.length)
     report: dict[str, Any] = {
         "benchmark": "scaling",
         "command": " ".join(sys.argv),
-        "commit": commit(),
+        "commit": options.commit or commit(),
+        **(device_of(options.engine) if options.engine == "cuda" else {}),
         "processor": processor(),
         "n_processors": os.cpu_count(),
         "remark": options.remark,
@@ -103,11 +110,33 @@ def main() -> None:
         os.environ["XDG_DATA_HOME"] = str(folder / "data")  # the runs are not kept among those of the user
         for n_subjects in map(int, options.subjects.split(",")):
             n_residues = write_proteins(options.proteins, n_subjects, folder / "proteins.fasta")
-            index = command("index", folder / "proteins.fasta", "-o", folder / "proteins.db", "--quiet")
+            index = command(sys.executable, "index", folder / "proteins.fasta", "-o", folder / "proteins.db", "--quiet")
             (folder / "proteins.fasta").unlink()
-            search = ("query", folder / "query.fasta", folder / "proteins.db", "--format", "tsv", "--quiet")
-            runs = [command(*search) for _ in range(1 + options.repeat)]
-            row = {"residues": n_residues, "index": index, "first": runs[0], "query": medians(runs[1:])}
+
+            def searched(version: str, queries: Path) -> dict[str, float]:
+                """Run a search of a version, and keep its report for the comparison."""
+                out = ("--format", "tsv", "--out", folder / f"{version}.tsv")
+                search = ("query", queries, folder / "proteins.db", "--engine", options.engine, "--quiet")
+                return command(versions[version], *search, *out)
+
+            def check_equal() -> None:
+                if len({(folder / f"{version}.tsv").read_bytes() for version in versions}) > 1:
+                    raise SystemExit("the reports of the two versions differ")
+
+            runs: dict[str, list[dict[str, float]]] = {version: [] for version in versions}
+            for _ in range(1 + options.repeat):
+                for version in versions:
+                    runs[version].append(searched(version, folder / "query.fasta"))
+            check_equal()
+            row: dict[str, Any] = {"residues": n_residues, "index": index}
+            for version, found in runs.items():
+                row[version] = {"first": found[0], "query": medians(found[1:])}
+            if options.batch:
+                cells = n_residues * sum(map(len, read_sequences(options.batch, PROTEIN)))
+                for version in versions:
+                    once = searched(version, options.batch)
+                    row[version]["batch"] = once | {"gcups": cells / once["seconds"] / 1e9}
+                check_equal()
             report["databases"][str(n_subjects)] = row
             print(n_subjects, json.dumps(row), flush=True)
             shutil.rmtree(folder / "proteins.db")

@@ -32,8 +32,9 @@ from typing import Any
 
 import numpy as np
 
-from swsearch.cluster.batches import MEMORY_SHARE, PLACES
+from swsearch.cluster.batches import PLACES
 from swsearch.cluster.dispatcher import LEAST_BACKGROUND_SECONDS, LEAST_SECONDS, LOOK_SECONDS, MAX_HITS, TASK_SECONDS
+from swsearch.engine.cuda.search.engine import DATABASE_SHARE
 from swsearch.options import option_of
 
 TOP = option_of("top").default
@@ -311,8 +312,8 @@ class LargeDatabase:
 
     n_gpus = 8
     memory_bytes = 149.6e9
-    gcups = 10_103 * 0.75 * 0.95
-    """Of a GPU beside others, whose database is streamed."""
+    gcups = 10_103 * 0.95
+    """Of a GPU beside others, which keeps the database or a slice of it."""
     disk_bytes_per_second = 2e9
 
     @property
@@ -322,8 +323,8 @@ class LargeDatabase:
 
     @property
     def n_slices(self) -> int:
-        """The smallest number of slices that fit the workers and divide evenly among them."""
-        count = max(1, math.ceil(self.n_bytes / (self.memory_bytes * MEMORY_SHARE)))
+        """The smallest number of slices that the GPUs keep and that divide evenly among them."""
+        count = max(1, math.ceil(self.n_bytes / (self.memory_bytes * DATABASE_SHARE)))
         while count % self.n_gpus and self.n_gpus % count:
             count += 1
         return count

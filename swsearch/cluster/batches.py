@@ -22,7 +22,7 @@ from swsearch.sequences.record import SequenceRecord
 PLACES: Final = 2
 """Parts that a worker has at a time."""
 MEMORY_SHARE: Final = 0.7
-"""Share of a worker's memory that slices may take."""
+"""Share of the memory of a worker without a GPU that slices may take."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,9 @@ class Worker:
         """Memory for slices, at most; 0 until it is known."""
         if self.ready is None:
             return 0
-        share = self.info.limit_bytes or self.ready.host_bytes // self.info.n_on_host
-        return int(MEMORY_SHARE * (self.ready.engine_bytes or share))
+        if self.ready.kept_bytes is not None:
+            return self.ready.kept_bytes
+        return int(MEMORY_SHARE * (self.info.limit_bytes or self.ready.host_bytes // self.info.n_on_host))
 
     @property
     def is_well(self) -> bool:

@@ -125,11 +125,11 @@ class Residents:
         is no such engine, or it does not have this number of threads or these devices.
         """
         engine = self._opened(machine, first)
-        memory, kept = (engine.memory_bytes, engine.kept_bytes) if isinstance(engine, MemoryEngine) else (None, None)
+        kept = engine.kept_bytes if isinstance(engine, MemoryEngine) else None
         rate = None
         if isinstance(engine, BackgroundEngine):
             rate = FORECAST_CELLS / engine.forecast((), (), FORECAST_CELLS).seconds
-        return Ready(self._engine_choice, memory, self._host_bytes, self.is_background, rate, kept)
+        return Ready(self._engine_choice, self._host_bytes, self.is_background, rate, kept)
 
     def _opened(self, machine: Machine, first: SearchSpec | None = None) -> ScoreEngine:
         """The engine, which is opened unless it is open; see :meth:`ready`."""

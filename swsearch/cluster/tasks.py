@@ -56,14 +56,12 @@ class SearchSpec:
 class Ready:
     """A worker that can search.
 
-    ``engine_bytes`` is the memory of its engine, if it has memory of its own, ``kept_bytes`` the size of the largest
-    database that stays in it, and ``host_bytes`` the memory of its machine or container. If the engine
-    ``is_background``, it begins each task before it has finished the one before. ``cells_per_second`` is the rate that
-    it is expected to have, if that is known.
+    ``host_bytes`` is the memory of its machine or container. If the engine ``is_background``, it begins each task
+    before it has finished the one before. ``cells_per_second`` is the rate that it is expected to have, if that is
+    known, and ``kept_bytes`` the size of the largest database that stays in the memory of an engine that has its own.
     """
 
     engine_choice: str
-    engine_bytes: int | None
     host_bytes: int
     is_background: bool = False
     cells_per_second: float | None = None

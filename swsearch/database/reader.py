@@ -402,8 +402,8 @@ class PackedDatabase(Closeable):
         """The distinct lengths of subjects in residues, ascending; uint32."""
         found = [np.empty(0, dtype=np.uint32)]
         for segment in self.segments:
-            lengths = segment.partition().lengths
-            found.append(lengths[np.flatnonzero(np.diff(lengths, prepend=0))])
+            lengths = segment.partition().lengths  # ascending
+            found += [lengths[:-1][lengths[1:] != lengths[:-1]], lengths[-1:]]
         return distinct(np.concatenate(found))
 
     def codes(self, subject_index: int) -> Codes:

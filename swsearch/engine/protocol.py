@@ -203,11 +203,6 @@ class MemoryEngine(Protocol):
     """An engine with memory of its own, to which it copies the subjects."""
 
     @property
-    def memory_bytes(self) -> int:
-        """Total memory, used or free."""
-        ...
-
-    @property
     def kept_bytes(self) -> int:
         """Size of the largest database that stays in this memory; a larger one is copied for each search."""
         ...

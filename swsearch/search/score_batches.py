@@ -200,7 +200,8 @@ def score_by_length(
 
 def parts_by_length(partition: Partition) -> list[Partition]:
     """The partition, divided at :data:`LENGTH_STEPS`; no part is empty."""
-    borders = sorted({0, *np.searchsorted(partition.lengths, LENGTH_STEPS).tolist(), len(partition)})
+    steps = np.array(LENGTH_STEPS, partition.lengths.dtype)  # with another type, NumPy would copy the lengths
+    borders = sorted({0, *np.searchsorted(partition.lengths, steps).tolist(), len(partition)})
     return [partition[first:stop] for first, stop in itertools.pairwise(borders)]
 
 

@@ -75,4 +75,4 @@ def test_the_times_of_large_databases_are_those_of_the_page(simulator):
     assert f"| memory | {row} |" in page
     row = " | ".join(f"{one.query_seconds:.3g} s" for one in databases)
     assert f"| a query on one GPU | {row} |" in page
-    assert [one.n_slices for one in databases] == [1, 1, 8]
+    assert [one.n_slices for one in databases] == [1, 2, 8]

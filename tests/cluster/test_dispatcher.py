@@ -58,7 +58,7 @@ class Hands:
 
     def prepare(self, worker: str, _engine: bytes, _first: bytes | None) -> int:
         self.n_sent += 1
-        said = self.unwell.get(worker, Ready("an engine", None, 0))
+        said = self.unwell.get(worker, Ready("an engine", 0))
         self.ready[self.n_sent] = Answered(self.n_sent, packed(said))
         return self.n_sent
 

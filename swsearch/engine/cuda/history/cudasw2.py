@@ -30,7 +30,7 @@ from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Timing
 from swsearch.engine.cuda.runtime.kernels import CODE_COLUMNS, UNIT_BYTES, WARP, KernelSpec
 from swsearch.engine.cuda.runtime.parameters import CLASSIC, PARTITIONED, packed
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
-from swsearch.engine.cuda.search.subjects import DeviceSubjects, SubjectStore, in_stored_order
+from swsearch.engine.cuda.search.subjects import DeviceSubjects, SubjectStore
 from swsearch.engine.protocol import Progress
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import ScoreBlock
@@ -174,10 +174,8 @@ class Cudasw2Engine(Closeable):
     ) -> list[ScoreBlock]:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
         blocks: list[list[ScoreBlock]] = [[] for _ in profiles]
-        streamed = False
         with contextlib.closing(self._store.pieces(partition)) as pieces:
             for subjects in pieces if len(partition) else ():
-                streamed = subjects.streamed
                 for number, profile in enumerate(profiles):
                     block = self._score_piece(profile, subjects)
                     blocks[number].append(block if floors is None else block.at_least(floors[number]))
@@ -186,8 +184,7 @@ class Cudasw2Engine(Closeable):
                     self._store.advance()
                     if progress is not None:
                         progress(cells)
-        whole = [ScoreBlock.concatenate(found) for found in blocks]
-        return [in_stored_order(block, partition) for block in whole] if streamed else whole
+        return [ScoreBlock.concatenate(found) for found in blocks]
 
     def close(self) -> None:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""

@@ -23,16 +23,18 @@ from swsearch.engine.cuda.search.pipeline import IN_FLIGHT, Pipeline, ScoreCall
 from swsearch.engine.cuda.search.plan import PlanOptions, SearchPlan, Thresholds
 from swsearch.engine.cuda.search.planner import batch_indices
 from swsearch.engine.cuda.search.slots import Slot
-from swsearch.engine.cuda.search.subjects import SubjectStore, chunk_bytes
+from swsearch.engine.cuda.search.subjects import SubjectStore
 from swsearch.engine.cuda.search.verified_windows import VerifiedWindows
 from swsearch.engine.protocol import Progress, Scored, ScoreRequest, score_requests
 from swsearch.hits.score_block import Ends, ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Closeable, Scores
 
-DATABASE_SHARE: Final = 0.04
-"""Share of the device's free memory that databases may take: the boundaries between strips need up to twenty bytes per
-residue in addition."""
+DATABASE_SHARE: Final = 0.5
+"""Share of the device's free memory that databases may take."""
+PIECE_SHARE: Final = 0.02
+"""Share that the subjects of one launch may take: the boundaries between strips need up to twenty bytes per residue in
+addition."""
 SMALLEST_SHARE: Final = 1 << 18
 """The smallest buffers of a batch are this fraction of the device's memory, so that they need not grow in a search."""
 
@@ -109,9 +111,10 @@ class CudaEngine(Closeable):
         slots = [Slot(self._device, smallest=smallest) for _ in range(IN_FLIGHT)]
         self._lists = IntraTaskLauncher(self._device, self._scratch)
         self._end_finder = EndFinder(Slot(self._device), self._lists, self._choice)
+        free = self._device.free_bytes()
         if memory_limit is None:
-            memory_limit = int(self._device.free_bytes() * DATABASE_SHARE)
-        self._store = SubjectStore(self._device, memory_limit)
+            memory_limit = int(free * DATABASE_SHARE)
+        self._store = SubjectStore(self._device, memory_limit, int(free * PIECE_SHARE))
         # This sweep must not free cached memory, because the kernels of the batches in flight use it.
         self.windows = VerifiedWindows(self._lists, self._choice, DiamondSweep(self._device), self.timing)
         resources = Resources(
@@ -132,7 +135,7 @@ class CudaEngine(Closeable):
 
     def keeps(self, partition: Partition) -> bool:
         """Whether the partition fits the memory for databases, so that it is uploaded only once."""
-        return chunk_bytes(partition) <= self.kept_bytes
+        return self._store.keeps(partition)
 
     def may_bound(self, partition: Partition) -> bool:
         """Whether a bound takes the place of most scores of the partition if floors are given."""

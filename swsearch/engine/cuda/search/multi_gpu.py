@@ -19,7 +19,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -31,7 +31,7 @@ from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.kernel_choice import KernelPolicy
 from swsearch.engine.cuda.search.pipeline import ScoreCall
 from swsearch.engine.cuda.search.plan import SearchForecast, expected_rate
-from swsearch.engine.cuda.search.subjects import ONE_SLOT_RESIDUES, chunk_bytes, in_stored_order
+from swsearch.engine.cuda.search.subjects import ONE_SLOT_RESIDUES, device_bytes
 from swsearch.engine.protocol import Progress, Scored, ScoreRequest, score_requests
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import Ends, ScoreBlock
@@ -56,7 +56,7 @@ class _Shares:
     def joined(self, blocks: list[ScoreBlock]) -> ScoreBlock:
         """The blocks of all parts, in the order of the parts, as one block in stored order."""
         block = ScoreBlock.concatenate(blocks)
-        return in_stored_order(block, self.whole) if self.is_dealt else block
+        return _in_stored_order(block, self.whole) if self.is_dealt else block
 
 
 @dataclass(frozen=True)
@@ -325,11 +325,6 @@ class CudaDevices(Closeable):
         return ", ".join(engine.description for engine in self.engines)
 
     @property
-    def memory_bytes(self) -> int:
-        """Total memory of the devices, used or free."""
-        return sum(engine.facts.memory_bytes for engine in self.engines)
-
-    @property
     def kept_bytes(self) -> int:
         """Size of the largest database that each device keeps."""
         return min(engine.kept_bytes for engine in self.engines)
@@ -412,7 +407,7 @@ class CudaDevices(Closeable):
         return SearchForecast(
             devices=facts,
             free_bytes=min(free),
-            database_bytes=sum(map(chunk_bytes, parts)),
+            database_bytes=sum(map(device_bytes, parts)),
             n_pieces=max((engine.n_pieces(part, call_residues) for part in parts), default=1),
             shared_subjects=shared,
             n_profiles=n_profiles,
@@ -506,3 +501,15 @@ def _dealt(partition: Partition, n_parts: int) -> list[Partition]:
         )
         for first in range(n_parts)
     ]
+
+
+def _in_stored_order(block: ScoreBlock, partition: Partition) -> ScoreBlock:
+    """A block in stored order, with its rows of the partition replaced by the subjects' indices."""
+    within = {int(partition.subject_index[row]): columns for row, columns in block.within.items()}
+    if len(block) == len(partition):
+        scores = np.empty_like(block.score)
+        scores[block.subject_index] = block.score
+        return replace(block, subject_index=partition.subject_index, score=scores, within=within)
+    order = np.argsort(block.subject_index)
+    subject_index = partition.subject_index[block.subject_index[order]]
+    return replace(block, subject_index=subject_index, score=block.score[order], within=within)

@@ -25,7 +25,7 @@ from swsearch.engine.cuda.search.batch_run import BatchRun, Resources
 from swsearch.engine.cuda.search.plan import BatchPlan
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.stretches import CutSubjects, SubjectCutter
-from swsearch.engine.cuda.search.subjects import DeviceSubjects, SubjectStore, chunk_bytes, in_stored_order
+from swsearch.engine.cuda.search.subjects import DeviceSubjects, SubjectStore
 from swsearch.engine.cuda.search.verified_windows import score_by_diamonds
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.hits.score_block import ScoreBlock
@@ -130,7 +130,6 @@ class _Flight:
     run: BatchRun
     group: _BatchGroup
     is_last: bool
-    streamed: bool
 
 
 class Pipeline:
@@ -284,8 +283,7 @@ class Pipeline:
             self._end_if_done(progress)
             return
         partition = group.partition
-        is_kept = chunk_bytes(partition) <= self._store.limit_bytes
-        if not is_kept or not all(flight.group.has_subjects_of(group) for flight in self._flights):
+        if not self._store.keeps(partition) or not all(flight.group.has_subjects_of(group) for flight in self._flights):
             self._drain()  # the subjects may take the memory of others
         sleeping = len(batches) > self._n_slots or bool(self._flights)
         n_started = 0
@@ -301,7 +299,7 @@ class Pipeline:
                     if not self._free:
                         self._finish()
                     run = self._started(batch, progress, subjects, sleeping=sleeping)
-                    self._flights.append(_Flight(run, group, n_started == len(partition), subjects.streamed))
+                    self._flights.append(_Flight(run, group, n_started == len(partition)))
                     progress.n_in_flight += 1
                 if subjects.streamed:
                     self._drain()  # the next piece takes the memory of this one
@@ -314,7 +312,7 @@ class Pipeline:
 
         From here on the batch has its own kernels or generic ones.
         """
-        if subjects.streamed or batch.n_subjects != len(subjects):
+        if batch.n_subjects != len(subjects):
             requests = progress.requests
             of_batch = [requests[index] for index in batch.indices]
             batch = self._choice.plan_batch(batch.indices, of_batch, subjects.partition)
@@ -346,7 +344,7 @@ class Pipeline:
         if flight.is_last:
             del group.waiting[run.plan.indices]
             for index in run.plan.indices:
-                self._deliver(progress, index, _joined(group, index, streamed=flight.streamed))
+                self._deliver(progress, index, _joined(group, index))
         self._end_if_done(progress)
 
     def _drain(self) -> None:
@@ -379,10 +377,6 @@ class Pipeline:
         group.tiled = tiled
 
 
-def _joined(group: _BatchGroup, index: int, *, streamed: bool) -> ScoreBlock:
+def _joined(group: _BatchGroup, index: int) -> ScoreBlock:
     """The block of a request that was scored against all pieces, with the subjects that were scored by diamonds."""
-    pieces = group.blocks.pop(index)
-    joined = pieces[0] if len(pieces) == 1 else ScoreBlock.concatenate(pieces)
-    if streamed:  # the pieces have another order
-        joined = in_stored_order(joined, group.partition)
-    return ScoreBlock.concatenate([joined, group.tiled[index]]) if group.tiled else joined
+    return ScoreBlock.concatenate([*group.blocks.pop(index), *([group.tiled[index]] if group.tiled else [])])

@@ -1,99 +1,85 @@
-"""The database on the device: it is cached between calls if it fits, else streamed chunk by chunk.
+"""The database on the device: it stays there between calls if it fits, else it is streamed piece by piece.
 
 The input is a partition of the packed database, mapped from its file; the output is the same arrays in device memory:
 residues, starts and lengths. Subjects have the same layout on the device as in the file, with starts relative to the
 first residue.
 
-:class:`SubjectStore` caches uploaded partitions up to its limit of bytes and frees the least recently used one first. A
-partition beyond the limit is streamed in chunks: while kernels work on one, a thread copies the next from the mapped
-file to pinned memory. With a few queries the kernels finish a chunk so soon that its upload time matters; then there
+Kernels need further memory for each residue of the subjects that one launch scores. So a partition is scored in pieces,
+which are ranges of subjects. :class:`SubjectStore` keeps the pieces of the partitions that were used last, up to its
+limit of bytes. A larger partition is streamed: while kernels work on one piece, threads copy the next from the mapped
+file to pinned memory. With a few queries the kernels finish a piece so soon that its upload time matters; then there
 are two slots on the device, and the copy stream uploads into one while kernels work on the other. For many queries
 there is one slot of twice the size.
-
-A chunk consists of bands, which are ranges of stored subjects, spread over the partition. Therefore each chunk has
-short subjects with which a launch ends, and enough subjects of every length to fill the device.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections import OrderedDict
+from bisect import bisect_right
+from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.database.format import SUBJECT_ALIGNMENT
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Event, Stream
 from swsearch.errors import EngineError
-from swsearch.hits.score_block import ScoreBlock
+from swsearch.threads import Threads
 
 BYTES_PER_SUBJECT: Final = 12
 """Bytes of a subject's start and length."""
-SMALLEST_CHUNK: Final = 1 << 20
-BANDS: Final = 4
-"""Number of bands of a chunk. It is small, so that most chunks have none of the longest subjects, which end last."""
+SMALLEST_PIECE: Final = 1 << 20
 ONE_SLOT_RESIDUES: Final = 3000
 """Query residues from which there is one slot. Its upload overlaps no kernel, but takes less than a twentieth of the
-chunk's time, and kernels are faster on one large chunk than on two halves."""
+piece's time, and kernels are faster on one large piece than on two halves."""
+STAGED_BYTES: Final = 1 << 25
+"""Size of the two parts of pinned memory for the upload of an array: one is filled while the other is copied."""
+LEAST_STAGED: Final = 1 << 28
+"""An array of fewer bytes is uploaded by the driver, which is slower but needs no pinned memory of its own."""
+COPIED_BYTES: Final = 1 << 22
+"""Bytes that a thread copies at a time."""
 
 
 def _padded(length: int) -> int:
     return -(-length // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT
 
 
-def chunk_bytes(partition: Partition) -> int:
+def device_bytes(partition: Partition) -> int:
     """Device memory of a partition, in bytes."""
     first, last = partition.residue_span
     return last - first + len(partition) * BYTES_PER_SUBJECT
 
 
-Chunk = list[slice]
-"""Bands: ranges of stored indices, ascending."""
+def pieces_of(partition: Partition, max_bytes: int) -> list[Partition]:
+    """The partition in as few ranges as possible of at most ``max_bytes`` on the device, of similar sizes.
 
-
-def chunks(partition: Partition, max_bytes: int) -> list[Chunk]:
-    """The partition in chunks of at most ``max_bytes`` on the device; a larger subject is a chunk of its own.
-
-    Each subject is in exactly one chunk. If subjects are short in comparison with a chunk, its bands are spread evenly
-    over the partition; otherwise each chunk is one range.
+    A larger subject is a piece of its own.
     """
     if len(partition) == 0:
         return []
-    begins, ends = _extents(partition)
-    if (_padded(int(partition.lengths[-1])) + BYTES_PER_SUBJECT) * BANDS * 4 > max_bytes:
-        return _ranges(begins, ends, max_bytes)
-    n_chunks = -(-int(ends[-1]) // max_bytes)
-    while True:
-        n_bands = n_chunks * BANDS
-        cuts = np.searchsorted(ends, ends[-1] * np.arange(1, n_bands) / n_bands)
-        bounds = [0, *cuts.tolist(), len(partition)]
-        bands = [slice(start, stop) for start, stop in itertools.pairwise(bounds)]
-        found = [[band for band in bands[first::n_chunks] if band.start < band.stop] for first in range(n_chunks)]
-        if max(sum(int(ends[band.stop - 1] - begins[band.start]) for band in chunk) for chunk in found) <= max_bytes:
-            return [chunk for chunk in found if chunk]
-        n_chunks += -(-n_chunks // 8)
 
+    whole = device_bytes(partition)
 
-def _extents(partition: Partition) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Cumulative device bytes before and after each subject in stored order, table entries included."""
-    tables = np.arange(len(partition), dtype=np.int64) * BYTES_PER_SUBJECT
-    begins = (partition.starts - partition.starts[0]).astype(np.int64) + tables
-    lengths = partition.lengths.astype(np.int64)
-    return begins, begins + lengths + -lengths % SUBJECT_ALIGNMENT + BYTES_PER_SUBJECT
+    def before(row: int) -> int:
+        """Device bytes of the subjects before a row."""
+        if row == len(partition):
+            return whole
+        return int(partition.starts[row]) - int(partition.starts[0]) + row * BYTES_PER_SUBJECT
 
-
-def _ranges(begins: NDArray[np.int64], ends: NDArray[np.int64], max_bytes: int) -> list[Chunk]:
-    found: list[Chunk] = []
+    longest = _padded(int(partition.lengths[-1])) + BYTES_PER_SUBJECT
+    most = min(max_bytes, -(-whole // -(-whole // max_bytes)) + longest)
+    found = []
     first = 0
-    while first < len(ends):
-        stop = max(first + 1, int(np.searchsorted(ends, begins[first] + max_bytes, side="right")))
-        found.append([slice(first, stop)])
+    while first < len(partition):
+        rows = range(first + 2, len(partition) + 1)
+        stop = first + 1 + bisect_right(rows, before(first) + most, key=before)
+        found.append(partition[first:stop])
         first = stop
     return found
 
@@ -109,10 +95,10 @@ class SubjectTable(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DeviceSubjects:
-    """A chunk on the device, and the same subjects on the host.
+    """A piece on the device, and the same subjects on the host.
 
-    ``subject_index`` of a streamed chunk is the position in the complete partition. ``tables`` are device buffers that
-    describe these subjects, with what the host knows of them; they exist as long as the subjects.
+    The memory of a ``streamed`` piece is that of a later one, too. ``tables`` are device buffers that describe these
+    subjects, with what the host knows of them; they exist as long as the subjects.
     """
 
     residues: Buffer
@@ -154,60 +140,100 @@ class DeviceSubjects:
         self.tables.clear()
 
 
+def _host_starts(partition: Partition) -> NDArray[np.uint64]:
+    """The starts of the subjects in the memory of a device."""
+    return partition.starts - np.uint64(partition.residue_span[0])
+
+
+def _copy(target: NDArray[Any], source: NDArray[Any], threads: Threads) -> None:
+    """Copy bytes on several threads; those of a mapped file take one thread long, which waits for each page."""
+    parts = [slice(first, first + COPIED_BYTES) for first in range(0, len(source), COPIED_BYTES)]
+    for _ in threads.in_order(lambda part: np.copyto(target[part], source[part]), parts):
+        pass
+
+
+class _Upload:
+    """Copies arrays to the device; a context manager, at whose end all copies have ended.
+
+    A large array passes through pinned memory in parts: while one part is copied to the device, threads fill the other.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._parts: deque[tuple[NDArray[np.uint8], Event | None]] = deque()
+        """The parts of pinned memory, the one that was used last at the end, with the end of its copy."""
+        self._stack = ExitStack()
+        self._threads: Threads | None = None
+
+    def __enter__(self) -> _Upload:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+        self._device.synchronize()
+        for part, _event in self._parts:
+            self._device.unpin(part)
+
+    def __call__(self, buffer: Buffer, array: NDArray[Any]) -> None:
+        """Begin to copy a contiguous array."""
+        if array.nbytes < LEAST_STAGED:
+            self._device.upload(buffer, array, Stream.COMPUTE)
+            return
+        if self._threads is None:
+            self._threads = self._stack.enter_context(Threads())
+            self._parts.extend((self._device.pinned(STAGED_BYTES), None) for _ in range(2))
+        source = array.view(np.uint8)
+        for first in range(0, len(source), STAGED_BYTES):
+            part, copied = self._parts.popleft()
+            if copied is not None:
+                copied.wait()
+            filled = part[: len(source) - first]
+            _copy(filled, source[first : first + STAGED_BYTES], self._threads)
+            self._device.upload(buffer, filled, Stream.COMPUTE, first)
+            self._parts.append((part, self._device.event(Stream.COMPUTE)))
+
+
 class _Slot:
-    """Memory for one chunk of a streamed partition, on the device and pinned on the host."""
+    """Memory for one piece of a streamed partition, on the device and pinned on the host: residues, starts, lengths."""
 
     def __init__(self, device: Device, residue_bytes: int, n_subjects: int) -> None:
         self._device = device
         self.capacity = (residue_bytes, n_subjects)
-        self.residues = device.allocate(residue_bytes)
-        self.starts = device.allocate(n_subjects * 8)
-        self.lengths = device.allocate(n_subjects * 4)
-        self._pinned = [device.pinned(n_bytes) for n_bytes in (max(residue_bytes, 1), n_subjects * 8, n_subjects * 4)]
-        self.host_residues = self._pinned[0]
-        self.host_starts = self._pinned[1].view(np.uint64)
-        self.host_lengths = self._pinned[2].view(np.uint32)
+        n_bytes = (max(residue_bytes, 1), n_subjects * 8, n_subjects * 4)
+        self._buffers = [device.allocate(n) for n in n_bytes]
+        self._pinned = [device.pinned(n) for n in n_bytes]
 
-    def fill(self, partition: Partition, chunk: Chunk) -> Partition:
-        """Copy a chunk to pinned memory; the returned partition is valid until the next call."""
-        n_bytes = 0
-        starts = []
-        for stored in chunk:
-            band = partition[stored]
-            first, last = band.residue_span
-            np.copyto(self.host_residues[n_bytes : n_bytes + last - first], band.residues[first:last])
-            starts.append(band.starts - np.uint64(first) + np.uint64(n_bytes))
-            n_bytes += last - first
-        return Partition(
-            self.host_residues[:n_bytes],
-            np.concatenate(starts),
-            np.concatenate([partition.lengths[band] for band in chunk]),
-            np.concatenate([np.arange(band.start, band.stop, dtype=np.uint32) for band in chunk]),
-        )
+    def fill(self, piece: Partition, threads: Threads) -> Partition:
+        """Copy a piece to pinned memory; returns the piece."""
+        first, last = piece.residue_span
+        _copy(self._pinned[0][: last - first], piece.residues[first:last], threads)
+        np.copyto(self._pinned[1].view(np.uint64)[: len(piece)], _host_starts(piece))
+        np.copyto(self._pinned[2].view(np.uint32)[: len(piece)], piece.lengths)
+        return piece
 
-    def upload(self, partition: Partition) -> DeviceSubjects:
-        """Begin to copy the filled chunk to the device."""
-        host_starts, host_lengths = self.host_starts[: len(partition)], self.host_lengths[: len(partition)]
-        np.copyto(host_starts, partition.starts)
-        np.copyto(host_lengths, partition.lengths)
-        self._device.upload(self.residues, partition.residues, Stream.COPY)
-        self._device.upload(self.starts, host_starts, Stream.COPY)
-        self._device.upload(self.lengths, host_lengths, Stream.COPY)
-        return DeviceSubjects(self.residues, self.starts, self.lengths, partition, streamed=True)
+    def upload(self, piece: Partition) -> DeviceSubjects:
+        """Begin to copy the piece, which fills the pinned memory, to the device."""
+        first, last = piece.residue_span
+        for buffer, pinned, n in zip(
+            self._buffers, self._pinned, (last - first, len(piece) * 8, len(piece) * 4), strict=True
+        ):
+            self._device.upload(buffer, pinned[:n], Stream.COPY)
+        residues, starts, lengths = self._buffers
+        return DeviceSubjects(residues, starts, lengths, piece, streamed=True)
 
     def free(self) -> None:
-        for buffer in (self.residues, self.starts, self.lengths):
+        for buffer in self._buffers:
             buffer.free()
         for array in self._pinned:
             self._device.unpin(array)
 
 
 class _Staged:
-    """A chunk in transfer: a thread copies it to its slot's pinned memory, then the copy stream uploads it."""
+    """A piece in transfer: threads copy it to its slot's pinned memory, then the copy stream uploads it."""
 
-    def __init__(self, slot: _Slot, partition: Partition, chunk: Chunk, copier: ThreadPoolExecutor) -> None:
+    def __init__(self, slot: _Slot, piece: Partition, copier: ThreadPoolExecutor, threads: Threads) -> None:
         self._slot = slot
-        self._filled: Future[Partition] = copier.submit(slot.fill, partition, chunk)
+        self._filled: Future[Partition] = copier.submit(slot.fill, piece, threads)
         self._subjects: DeviceSubjects | None = None
 
     def begin_if_ready(self) -> None:
@@ -215,7 +241,7 @@ class _Staged:
             self.subjects()
 
     def subjects(self) -> DeviceSubjects:
-        """The chunk on the device, after its upload has begun."""
+        """The piece on the device, after its upload has begun."""
         if self._subjects is None:
             self._subjects = self._slot.upload(self._filled.result())
         return self._subjects
@@ -237,162 +263,168 @@ def _begins(whole: Partition, partition: Partition) -> bool:
     return plain and where["data"] == other["data"] and len(partition) <= len(whole)
 
 
-class SubjectStore:
-    """Partitions on one device, cached or streamed in up to ``limit_bytes`` of device memory."""
+def _first(pieces: list[DeviceSubjects], n_subjects: int) -> list[DeviceSubjects]:
+    """The first subjects of the pieces of a partition."""
+    found = []
+    for piece in pieces:
+        if n_subjects > 0:
+            found.append(piece.prefix(min(n_subjects, len(piece))))
+        n_subjects -= len(piece)
+    return found
 
-    def __init__(self, device: Device, limit_bytes: int) -> None:
+
+class SubjectStore:
+    """Partitions on one device, in pieces of up to ``piece_bytes`` of its memory.
+
+    They are kept in up to ``limit_bytes`` of it, or streamed. ``piece_bytes`` is the limit by default.
+    """
+
+    def __init__(self, device: Device, limit_bytes: int, piece_bytes: int | None = None) -> None:
         self._device = device
         self.limit_bytes = limit_bytes
-        self._kept: OrderedDict[_Key, DeviceSubjects] = OrderedDict()
+        self.piece_bytes = limit_bytes if piece_bytes is None else min(piece_bytes, limit_bytes)
+        self._kept: OrderedDict[_Key, tuple[Partition, list[DeviceSubjects]]] = OrderedDict()
         self._slots: list[_Slot] = []
         self._stage: Callable[[], _Staged] | None = None
-        """Begins the transfer of the next chunk."""
+        """Begins the transfer of the next piece."""
         self._next: _Staged | None = None
-        """The next chunk, once its transfer has begun."""
+        """The next piece, once its transfer has begun."""
 
     @property
     def kept_bytes(self) -> int:
-        """Device memory of the cached partitions."""
-        return sum(chunk_bytes(subjects.partition) for subjects in self._kept.values())
+        """Device memory of the partitions that are kept."""
+        return sum(device_bytes(partition) for partition, _ in self._kept.values())
+
+    def keeps(self, partition: Partition) -> bool:
+        """Whether a partition is small enough to be kept, so that it is uploaded only once."""
+        return device_bytes(partition) <= self.limit_bytes
 
     def preload(self, partition: Partition) -> None:
         """Upload a partition that fits, before it is searched."""
-        if chunk_bytes(partition) <= self.limit_bytes:
+        if self.keeps(partition):
             self._keep(partition)
 
     def pieces(self, partition: Partition, query_residues: int = 0) -> Generator[DeviceSubjects, None, None]:
-        """The partition's subjects on the device, each once; a piece is valid until the next one is requested.
+        """The partition's subjects on the device, each once and in their order.
 
-        ``query_residues`` are those of all queries that are scored against each piece. Raises
-        :class:`OutOfDeviceMemory`; a smaller ``limit_bytes`` may help.
+        ``query_residues`` are those of all queries that are scored against each piece. A streamed piece is valid until
+        the next one is requested. Raises :class:`OutOfDeviceMemory`; smaller limits may help.
         """
-        if chunk_bytes(partition) <= self.limit_bytes:
-            yield self._keep(partition)
+        if self.keeps(partition):
+            yield from self._keep(partition)
         else:
             yield from self._stream(partition, query_residues)
 
-    def _keep(self, partition: Partition) -> DeviceSubjects:
+    def _keep(self, partition: Partition) -> list[DeviceSubjects]:
         key = _key(partition)
-        for kept_key, kept in self._kept.items():
-            if kept_key != key and _begins(kept.partition, partition):
+        for kept_key, (whole, pieces) in self._kept.items():
+            if kept_key != key and _begins(whole, partition):
                 self._kept.move_to_end(kept_key)
-                return DeviceSubjects(kept.residues, kept.starts, kept.lengths, partition)
-        subjects = self._kept.get(key)
-        if subjects is None:
+                return _first(pieces, len(partition))
+        if key not in self._kept:
             self._free_slots()
-            wanted = chunk_bytes(partition)
+            wanted = device_bytes(partition)
             while self._kept and self.kept_bytes + wanted > self.limit_bytes:
-                self._kept.popitem(last=False)[1].free()
-            subjects = self._load(partition)
-            self._kept[key] = subjects
+                self._free_oldest()
+            self._kept[key] = partition, self._load(partition)
         self._kept.move_to_end(key)
-        return subjects
+        return self._kept[key][1]
 
-    def _load(self, partition: Partition) -> DeviceSubjects:
-        first, last = partition.residue_span
-        starts = partition.starts - np.uint64(first)
+    def _load(self, partition: Partition) -> list[DeviceSubjects]:
         buffers: list[Buffer] = []
-        arrays: tuple[NDArray[np.generic], ...] = (
-            np.ascontiguousarray(partition.residues[first:last]),
-            np.ascontiguousarray(starts.astype(np.uint64, copy=False)),
-            np.ascontiguousarray(partition.lengths),
-        )
+        loaded = []
         try:
-            for array in arrays:
-                buffers.append(self._device.allocate(array.nbytes))
-                self._device.upload(buffers[-1], array, Stream.COMPUTE)
-            self._device.synchronize()
+            with _Upload(self._device) as upload:
+                for piece in pieces_of(partition, max(self.piece_bytes, SMALLEST_PIECE)):
+                    first, last = piece.residue_span
+                    for array in (piece.residues[first:last], _host_starts(piece), piece.lengths):
+                        buffers.append(self._device.allocate(array.nbytes))
+                        upload(buffers[-1], np.ascontiguousarray(array))
+                    residues, starts, lengths = buffers[-3:]
+                    loaded.append(DeviceSubjects(residues, starts, lengths, piece))
         except EngineError:
             for buffer in buffers:
                 buffer.free()
             raise
-        return DeviceSubjects(buffers[0], buffers[1], buffers[2], partition)
+        return loaded
 
     def n_pieces(self, partition: Partition, query_residues: int) -> int:
-        """Number of pieces that :meth:`pieces` yields."""
-        if chunk_bytes(partition) <= self.limit_bytes:
-            return 1
-        return len(self._chunks(partition, query_residues)[0])
+        """Number of pieces in which a partition is streamed; 1 if it is kept."""
+        return 1 if self.keeps(partition) else len(self._streamed(partition, query_residues)[0])
 
-    def _chunks(self, partition: Partition, query_residues: int) -> tuple[list[Chunk], int]:
-        """The chunks of a streamed partition, and the number of slots."""
+    def _streamed(self, partition: Partition, query_residues: int) -> tuple[list[Partition], int]:
+        """The pieces of a streamed partition, and the number of slots."""
         n_slots = 1 if query_residues >= ONE_SLOT_RESIDUES else 2
-        return chunks(partition, max(self.limit_bytes // n_slots, SMALLEST_CHUNK)), n_slots
+        most = min(self.piece_bytes, self.limit_bytes // n_slots)
+        return pieces_of(partition, max(most, SMALLEST_PIECE)), n_slots
 
     def _stream(self, partition: Partition, query_residues: int) -> Generator[DeviceSubjects, None, None]:
         while self._kept:
-            self._kept.popitem()[1].free()
-        parts, n_slots = self._chunks(partition, query_residues)
-        slots = self._slots_for(partition, parts, n_slots)
+            self._free_oldest()
+        pieces, n_slots = self._streamed(partition, query_residues)
+        slots = self._slots_for(pieces, n_slots)
         copier = ThreadPoolExecutor(1, thread_name_prefix="swsearch-stage")
         try:
-            staged = _Staged(slots[0], partition, parts[0], copier)
-            for number in range(len(parts)):
-                # The slot is free: its last chunk was scored before this one was requested.
-                subjects = staged.subjects()
-                self._device.follow(Stream.COMPUTE, Stream.COPY)
-                self._next = self._stage = None
-                if number + 1 < len(parts):
-                    self._stage = partial(_Staged, slots[(number + 1) % n_slots], partition, parts[number + 1], copier)
-                    if n_slots > 1:  # a single slot's pinned memory is in use until a kernel has waited for its upload
-                        self._next = self._stage()
-                yield subjects
-                if self._stage is not None:
-                    staged = self._next or self._stage()
+            with Threads() as threads:
+                staged = _Staged(slots[0], pieces[0], copier, threads)
+                for number in range(len(pieces)):
+                    # The slot is free: its last piece was scored before this one was requested.
+                    subjects = staged.subjects()
+                    self._device.follow(Stream.COMPUTE, Stream.COPY)
+                    self._next = self._stage = None
+                    if number + 1 < len(pieces):
+                        slot = slots[(number + 1) % n_slots]
+                        self._stage = partial(_Staged, slot, pieces[number + 1], copier, threads)
+                        if n_slots > 1:  # a single slot's pinned memory is in use until a kernel waited for its upload
+                            self._next = self._stage()
+                    yield subjects
+                    if self._stage is not None:
+                        staged = self._next or self._stage()
         finally:
             self._next = self._stage = None
             copier.shutdown(wait=True, cancel_futures=True)
             self._device.synchronize()
 
-    def _slots_for(self, partition: Partition, parts: list[Chunk], n_slots: int) -> list[_Slot]:
-        """Slots large enough for every chunk; those of the previous call if they have the right size."""
-        residue_bytes = n_subjects = 1
-        for chunk in parts:
-            spans = [partition[band].residue_span for band in chunk]
-            residue_bytes = max(residue_bytes, sum(last - first for first, last in spans))
-            n_subjects = max(n_subjects, sum(band.stop - band.start for band in chunk))
-        if [slot.capacity for slot in self._slots] != [(residue_bytes, n_subjects)] * n_slots:
+    def _slots_for(self, pieces: list[Partition], n_slots: int) -> list[_Slot]:
+        """Slots large enough for every piece; those of the previous call if they have the right size."""
+        spans = [piece.residue_span for piece in pieces]
+        capacity = max(last - first for first, last in spans), max(map(len, pieces))
+        if [slot.capacity for slot in self._slots] != [capacity] * n_slots:
             self._free_slots()
             for _ in range(n_slots):
-                self._slots.append(_Slot(self._device, residue_bytes, n_subjects))
+                self._slots.append(_Slot(self._device, *capacity))
         return self._slots
 
     def advance(self) -> None:
-        """Continue the transfer of the next chunk; call this when a kernel on the current one has ended."""
+        """Continue the transfer of the next piece; call this when a kernel on the current one has ended."""
         if self._next is None:
             self._next = None if self._stage is None else self._stage()
         elif len(self._slots) > 1:
             self._next.begin_if_ready()
 
     def halve_limit(self) -> bool:
-        """Free all memory and halve the limit; called after the device ran out of memory.
+        """Free all memory and halve both limits; called after the device ran out of memory.
 
-        Returns False if the limit is already a megabyte.
+        Returns False if a piece is already a megabyte.
         """
         self.clear()
-        if self.limit_bytes <= SMALLEST_CHUNK:
+        if self.piece_bytes <= SMALLEST_PIECE:
             return False
-        self.limit_bytes = max(self.limit_bytes // 2, SMALLEST_CHUNK)
+        self.piece_bytes = max(self.piece_bytes // 2, SMALLEST_PIECE)
+        self.limit_bytes = max(self.limit_bytes // 2, SMALLEST_PIECE)
         return True
 
     def clear(self) -> None:
-        """Free all cached partitions and the slots."""
+        """Free all partitions that are kept, and the slots."""
         while self._kept:
-            self._kept.popitem()[1].free()
+            self._free_oldest()
         self._free_slots()
+
+    def _free_oldest(self) -> None:
+        _, (_, pieces) = self._kept.popitem(last=False)
+        for piece in pieces:
+            piece.free()
 
     def _free_slots(self) -> None:
         while self._slots:
             self._slots.pop().free()
-
-
-def in_stored_order(block: ScoreBlock, partition: Partition) -> ScoreBlock:
-    """A block in stored order, with its positions in the partition replaced by the subjects' indices."""
-    within = {int(partition.subject_index[position]): columns for position, columns in block.within.items()}
-    if len(block) == len(partition):
-        scores = np.empty_like(block.score)
-        scores[block.subject_index] = block.score
-        return replace(block, subject_index=partition.subject_index, score=scores, within=within)
-    order = np.argsort(block.subject_index)
-    subject_index = partition.subject_index[block.subject_index[order]]
-    return replace(block, subject_index=subject_index, score=block.score[order], within=within)

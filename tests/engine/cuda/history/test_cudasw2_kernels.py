@@ -207,7 +207,7 @@ def test_profiles_hold_every_row_once() -> None:
 
 
 def test_pieces_and_empty_partitions(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("swsearch.engine.cuda.search.subjects.SMALLEST_CHUNK", 200)
+    monkeypatch.setattr("swsearch.engine.cuda.search.subjects.SMALLEST_PIECE", 200)
     queries, partition = case(6, (40,))
     profiles = [sequence_profile(query, default_scheme(PROTEIN)) for query in queries]
     device = emulated()

@@ -29,7 +29,7 @@ FILES = (
     "history/test_wavefront.py",
 )
 CHOSEN = (
-    "gap_costs or strands or beyond_each_type or (streamed and bands) or no_residue or (rule and 10000) "
+    "gap_costs or strands or beyond_each_type or a_streamed_database or no_residue or (rule and 10000) "
     "or (dna_and_floors and striped) or pieces_and_empty or first_row or little_memory or several_launches "
     "or reaches_across or every_type or position_specific or long_subjects_alone "
     "or strips_of_their_own or floor_for_each_length"

@@ -28,7 +28,7 @@ from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.plan import InterTaskPlan, Strip, Thresholds
 from swsearch.engine.cuda.search.planner import plan_inter_task, plan_inter_task_bound
 from swsearch.engine.cuda.search.profile import pack_strips
-from swsearch.engine.cuda.search.subjects import SubjectStore, chunk_bytes
+from swsearch.engine.cuda.search.subjects import SubjectStore, device_bytes
 from swsearch.engine.cuda.search.tiles import TunedTile, available_bands, tiles
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
@@ -388,7 +388,7 @@ def test_a_sample_of_a_streamed_database_is_taken_from_each_piece(emulated: Make
     partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(30, 90, 300)])
     queries = [random_codes(rng, length) for length in (70, 75)]
     scored = Scored.of(profiles_of(queries, default_scheme(PROTEIN)), partition)
-    with CudaEngine(emulated(), chunk_bytes(partition) // 3, thresholds=Thresholds(bound_subjects=1)) as engine:
+    with CudaEngine(emulated(), device_bytes(partition) // 3, thresholds=Thresholds(bound_subjects=1)) as engine:
         for floor in (30, 45):
             found = engine.score(scored.profiles, partition, [floor] * 2)
             assert_same(found, scored.at_least(floor))

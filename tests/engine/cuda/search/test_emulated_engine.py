@@ -12,7 +12,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
 from swsearch.engine.cuda.search.engine import IN_FLIGHT, CudaEngine
 from swsearch.engine.cuda.search.plan import Thresholds
-from swsearch.engine.cuda.search.subjects import chunk_bytes
+from swsearch.engine.cuda.search.subjects import device_bytes
 from swsearch.engine.protocol import ScoreEngine, ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError
@@ -239,14 +239,52 @@ def test_partitions_are_kept_while_they_fit(emulated: MakeDevice) -> None:
     assert device.used_bytes == 0
 
 
-@pytest.mark.parametrize("bands", [16, 2], ids=["ranges", "bands"])
+def kept_in_pieces(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, piece_bytes: int) -> CudaEngine:
+    """An engine that keeps small databases, in pieces of this size."""
+    monkeypatch.setattr("swsearch.engine.cuda.search.subjects.SMALLEST_PIECE", 100)
+    device = emulated()
+    monkeypatch.setattr("swsearch.engine.cuda.search.engine.PIECE_SHARE", piece_bytes / device.free_bytes())
+    return CudaEngine(device, pairs=False)
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_a_database_that_is_kept_in_pieces_gives_the_same_blocks(
+    emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, staged: bool
+) -> None:
+    """The complete partition, then its first subjects, which are those of some of its pieces, then another one."""
+    if staged:
+        for name, n_bytes in (("LEAST_STAGED", 1), ("STAGED_BYTES", 64), ("COPIED_BYTES", 16)):
+            monkeypatch.setattr(f"swsearch.engine.cuda.search.subjects.{name}", n_bytes)
+    rng = np.random.default_rng(9)
+    queries = [random_codes(rng, length) for length in (35, 30)]
+    subjects = [random_codes(rng, int(length)) for length in rng.integers(1, 30, 40)]
+    partition = Partition.pack([*subjects, *(query[:28] for query in queries)])
+    profiles = profiles_of(queries, default_scheme(PROTEIN))
+    reference = ReferenceEngine()
+    with kept_in_pieces(emulated, monkeypatch, 300) as engine:
+        device = engine._device
+        assert isinstance(device, EmulatedDevice)
+        assert engine.n_pieces(partition, 65) == 1  # it is not streamed
+        for floors in (None, [20, 40]):
+            assert_same(engine.score(profiles, partition, floors), reference.score(profiles, partition, floors))
+        used, n_launches = device.used_bytes, len(device.launches)
+        assert engine._store.kept_bytes == device_bytes(partition)
+        for few in (partition[:5], partition[:23], partition):
+            assert_same(engine.score(profiles, few, [20, 40]), reference.score(profiles, few, [20, 40]))
+        assert (device.used_bytes, engine._store.kept_bytes) == (used, device_bytes(partition))
+        assert len(device.launches) > n_launches + 6  # several pieces
+        other = Partition.pack(subjects[::-1])
+        assert_same(engine.score(profiles, other), reference.score(profiles, other))
+        assert engine._store.kept_bytes == device_bytes(partition) + device_bytes(other)
+    assert device.used_bytes == 0
+
+
 @pytest.mark.parametrize("n_slots", [1, 2])
 def test_a_streamed_database_gives_the_same_blocks(
-    emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, bands: int, n_slots: int
+    emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, n_slots: int
 ) -> None:
-    """The smallest chunk is reduced from a megabyte, so that a small database has many; with and without floors."""
-    monkeypatch.setattr("swsearch.engine.cuda.search.subjects.SMALLEST_CHUNK", 400)
-    monkeypatch.setattr("swsearch.engine.cuda.search.subjects.BANDS", bands)
+    """The smallest piece is reduced from a megabyte, so that a small database has many; with and without floors."""
+    monkeypatch.setattr("swsearch.engine.cuda.search.subjects.SMALLEST_PIECE", 400)
     monkeypatch.setattr("swsearch.engine.cuda.search.subjects.ONE_SLOT_RESIDUES", 0 if n_slots == 1 else 1000)
     rng = np.random.default_rng(9)
     queries = [random_codes(rng, length) for length in (35, 30)]
@@ -269,14 +307,14 @@ def test_a_streamed_database_gives_the_same_blocks(
 
 
 def test_a_full_device_gets_smaller_pieces(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("swsearch.engine.cuda.search.subjects.SMALLEST_CHUNK", 256)
+    monkeypatch.setattr("swsearch.engine.cuda.search.subjects.SMALLEST_PIECE", 256)
     queries, partition = protein_case(10, (250,))
     profiles = profiles_of(queries, default_scheme(PROTEIN))
     roomy = emulated()
     with CudaEngine(roomy) as engine:
         wanted = engine.score(profiles, partition)
     device = emulated(memory_bytes=roomy.peak_bytes - 40_000)
-    with CudaEngine(device, memory_limit=chunk_bytes(partition)) as engine:
+    with CudaEngine(device, memory_limit=device_bytes(partition)) as engine:
         assert_same(engine.score(profiles, partition), wanted)
     assert len(device.launches) > len(roomy.launches)
     with CudaEngine(emulated(memory_bytes=3000)) as engine, pytest.raises(OutOfDeviceMemory, match="out of memory"):

@@ -206,7 +206,7 @@ def test_a_search_takes_its_own_kernels_when_they_are_compiled(seed: int, finish
 def test_pieces_of_a_streamed_database_change_over_as_well(
     emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("swsearch.engine.cuda.search.subjects.SMALLEST_CHUNK", 400)
+    monkeypatch.setattr("swsearch.engine.cuda.search.subjects.SMALLEST_PIECE", 400)
     monkeypatch.setattr("swsearch.engine.cuda.search.subjects.ONE_SLOT_RESIDUES", 0)
     profiles, partition = protein_case(9, (35, 30))
     device = Waiting(finishes_after=4)

@@ -18,7 +18,7 @@ from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.runtime.warm_up import LIBRARY
 from swsearch.engine.cuda.search import multi_gpu
 from swsearch.engine.cuda.search.multi_gpu import PROFILES_PER_DEVICE, CudaDevices
-from swsearch.engine.cuda.search.subjects import chunk_bytes
+from swsearch.engine.cuda.search.subjects import device_bytes
 from swsearch.engine.protocol import MemoryEngine, Scored, ScoreEngine, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError, EngineUnavailable
@@ -76,18 +76,17 @@ def test_the_memory_decides_how_subjects_are_divided(open_device, missing_bytes,
     """Of 40 subjects each device is dealt 20; ranges of equal residues give the first device the 29 shortest."""
     profiles, partition = small_case(8, 1)
     assert partition.lengths[:28].sum() < partition.n_residues / 2 <= partition.lengths[:30].sum()
-    with CudaDevices([0, 1], open_device, chunk_bytes(partition) - missing_bytes) as engine:
+    with CudaDevices([0, 1], open_device, device_bytes(partition) - missing_bytes) as engine:
         assert f"{n_of_first} subjects" in "".join(engine.explain(score_requests(profiles, [30]), partition))
         for floors in (None, [30]):
             found = engine.score(profiles, partition, floors)
             assert_same(found, ReferenceEngine().score(profiles, partition, floors))
 
 
-def test_the_memory_of_the_engine_is_that_of_its_devices():
-    """Expected value: the sum of what the devices state."""
+def test_a_database_is_kept_that_each_device_keeps():
+    """Expected value: the least of what the devices keep."""
     with CudaDevices([0, 1], opener()) as engine:
         assert isinstance(engine, MemoryEngine)
-        assert engine.memory_bytes == sum(one.facts.memory_bytes for one in engine.engines) > 0
         assert engine.kept_bytes == min(one.kept_bytes for one in engine.engines) > 0
     assert not isinstance(ReferenceEngine(), MemoryEngine)
 
@@ -113,7 +112,7 @@ def test_a_device_that_cannot_be_opened_closes_the_others():
 def test_each_device_streams_subjects_beyond_its_memory(open_device):
     """Neither all subjects nor a device's share fit a third of the memory that they need."""
     profiles, partition = small_case(9, 2 * PROFILES_PER_DEVICE + 1)
-    with CudaDevices([0, 1], open_device, chunk_bytes(partition) // 3) as engine:
+    with CudaDevices([0, 1], open_device, device_bytes(partition) // 3) as engine:
         assert not engine.shares_subjects(len(profiles), partition)
         for chosen in (profiles, profiles[:1]):
             assert not any(one.keeps(share) for one in engine.engines for share in engine._ranges_of(partition))

@@ -13,7 +13,7 @@ from swsearch.engine.cuda.runtime.device import Buffer, DeviceLost
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.pipeline import ScoreCall
 from swsearch.engine.cuda.search.plan import Thresholds
-from swsearch.engine.cuda.search.subjects import chunk_bytes
+from swsearch.engine.cuda.search.subjects import device_bytes
 from swsearch.engine.protocol import ScoreRequest, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.hits.score_block import ScoreBlock
@@ -138,7 +138,7 @@ def test_the_next_call_begins_before_the_last_one_has_ended(emulated: MakeDevice
 def test_calls_of_other_subjects_wait_for_the_last_one(emulated: MakeDevice) -> None:
     """Two partitions that fit the memory together, and two of which either takes the place of the other."""
     both = [subjects(4), subjects(5, 25)]
-    for memory_limit in (1 << 20, max(map(chunk_bytes, both))):
+    for memory_limit in (1 << 20, max(map(device_bytes, both))):
         events: list[str] = []
         calls = several(events, both)
         with CudaEngine(emulated(shuffle=1), memory_limit) as engine:
@@ -151,7 +151,7 @@ def test_a_streamed_partition_is_scored_between_calls_of_one_that_is_kept(emulat
     small, large = subjects(6, 4), subjects(7, 60)
     events: list[str] = []
     calls = several(events, [small, large])
-    with CudaEngine(emulated(shuffle=2), chunk_bytes(small)) as engine:
+    with CudaEngine(emulated(shuffle=2), device_bytes(small)) as engine:
         engine.serve(source(calls))
     for call in calls:
         assert_complete(call)

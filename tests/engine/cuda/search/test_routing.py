@@ -31,7 +31,7 @@ from swsearch.engine.cuda.search.planner import (
     plan_inter_task,
     plan_intra_task,
 )
-from swsearch.engine.cuda.search.subjects import BYTES_PER_SUBJECT, chunk_bytes, chunks
+from swsearch.engine.cuda.search.subjects import BYTES_PER_SUBJECT, device_bytes, pieces_of
 from swsearch.engine.cuda.search.tiles import tiles
 from swsearch.folders import resource_folder
 from swsearch.query.profile import QueryProfile, sequence_profile
@@ -195,27 +195,37 @@ def test_blocks_on_a_multiprocessor() -> None:
     assert fitting_blocks(hopper, 256, 255, 230_000) == 1
 
 
-def test_chunks_cover_a_partition_within_their_limit() -> None:
+def assert_divides(pieces: list[Partition], partition: Partition, limit: int) -> None:
+    """The pieces are the subjects in their order, and a piece beyond the limit is one subject."""
+    np.testing.assert_array_equal(np.concatenate([piece.starts for piece in pieces]), partition.starts)
+    assert all(len(piece) == 1 or device_bytes(piece) <= limit for piece in pieces)
+
+
+def test_pieces_cover_a_partition_within_their_limit() -> None:
     rng = np.random.default_rng(5)
     partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(1, 200, 60)])
-    whole = chunk_bytes(partition)
+    whole = device_bytes(partition)
     first, last = partition.residue_span
     assert whole == last - first + 60 * BYTES_PER_SUBJECT
     for limit in (1, 300, 1000, whole - 1, whole):
-        parts = chunks(partition, limit)
-        indices = np.concatenate([np.arange(60)[band] for part in parts for band in part])
-        np.testing.assert_array_equal(np.sort(indices), np.arange(60))
-        for part in parts:
-            alone = len(part) == 1 and part[0].stop - part[0].start == 1
-            assert alone or sum(chunk_bytes(partition[band]) for band in part) <= limit
-    assert len(chunks(partition, whole)) == 1
-    assert len(chunks(partition, 1)) == 60
+        assert_divides(pieces_of(partition, limit), partition, limit)
+    assert len(pieces_of(partition, whole)) == 1
+    assert len(pieces_of(partition, whole - 1)) == 2
+    assert len(pieces_of(partition, 1)) == 60
+    assert pieces_of(Partition.pack([]), 100) == []
+
+
+def test_a_subject_beyond_the_limit_is_a_piece_of_its_own() -> None:
+    rng = np.random.default_rng(7)
+    partition = Partition.pack([random_codes(rng, length) for length in (5, 9, 30, 35, 4000)])
+    pieces = pieces_of(partition, 200)
+    assert_divides(pieces, partition, 200)
+    assert [len(piece) for piece in pieces] == [4, 1]
 
 
 @pytest.mark.parametrize("removed", [False, True])
-def test_chunks_of_short_subjects_have_subjects_of_all_lengths(monkeypatch: pytest.MonkeyPatch, removed: bool) -> None:
-    """Bands are distributed over the partition; gaps left by removed subjects count, because they are copied too."""
-    monkeypatch.setattr("swsearch.engine.cuda.search.subjects.BANDS", 16)
+def test_pieces_are_few_and_of_similar_sizes(removed: bool) -> None:
+    """Gaps left by removed subjects count, because they are copied too."""
     rng = np.random.default_rng(6)
     partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(1, 100, 4000)])
     if removed:
@@ -223,16 +233,8 @@ def test_chunks_of_short_subjects_have_subjects_of_all_lengths(monkeypatch: pyte
         partition = Partition(
             partition.residues, partition.starts[left], partition.lengths[left], partition.subject_index[left]
         )
-    limit = chunk_bytes(partition) // 3
-    parts = chunks(partition, limit)
-    assert 3 <= len(parts) <= 4
-    indices = np.concatenate([np.arange(len(partition))[band] for part in parts for band in part])
-    np.testing.assert_array_equal(np.sort(indices), np.arange(len(partition)))
-    for part in parts:
-        assert len(part) == 16
-        assert sum(chunk_bytes(partition[band]) for band in part) <= limit
-        assert [band.start for band in part] == sorted(band.start for band in part)
-        mean = partition.n_residues / len(partition)
-        assert sum(partition[band].n_residues for band in part) / sum(
-            band.stop - band.start for band in part
-        ) == pytest.approx(mean, rel=0.1)
+    limit = device_bytes(partition) // 3 + 500
+    pieces = pieces_of(partition, limit)
+    assert_divides(pieces, partition, limit)
+    assert len(pieces) == 3
+    assert min(map(device_bytes, pieces)) > 0.95 * limit

@@ -14,7 +14,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.plan import Thresholds
 from swsearch.engine.cuda.search.planner import chain_limit
-from swsearch.engine.cuda.search.subjects import chunk_bytes
+from swsearch.engine.cuda.search.subjects import device_bytes
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
@@ -172,4 +172,4 @@ def test_a_database_with_long_subjects_is_uploaded_once(emulated: MakeDevice) ->
     partition = genome(12, profiles[0].rows.astype(np.uint8)[:40])
     with engine_with_small_windows(emulated(multiprocessors=16)) as engine:
         assert_as_reference(engine, profiles, partition)
-        assert engine._store.kept_bytes == chunk_bytes(partition)
+        assert engine._store.kept_bytes == device_bytes(partition)

@@ -546,7 +546,7 @@ def test_a_long_search_says_its_plan_beforehand(case, monkeypatch, capfd):
 
 def test_the_plan_tells_how_a_database_beyond_the_memory_is_laid_out(case, monkeypatch):
     """With a limit of 700 bytes, the database of about 2 kB is streamed by one device, and divided among four."""
-    monkeypatch.setattr("swsearch.engine.cuda.search.subjects.SMALLEST_CHUNK", 300)
+    monkeypatch.setattr("swsearch.engine.cuda.search.subjects.SMALLEST_PIECE", 300)
     with CudaDevices([0], opener(), memory_limit=700) as engine:
         searcher, queries = open_case(engine)
         forecast = searcher.forecast(10**9, queries)
