@@ -34,7 +34,7 @@ from swsearch.cluster.tasks import (
 )
 from swsearch.database.opening import is_url, load_catalogue, open_database
 from swsearch.database.reader import DatabasePart, PackedDatabase
-from swsearch.engine.protocol import BackgroundEngine, MemoryEngine, ScoreEngine
+from swsearch.engine.protocol import BackgroundEngine, ScoreEngine
 from swsearch.engine.registry import Machine, open_engine
 from swsearch.errors import DatabaseError, InputError, SwSearchError
 from swsearch.hits.result import QueryResult
@@ -125,10 +125,10 @@ class Residents:
         is no such engine, or it does not have this number of threads or these devices.
         """
         engine = self._opened(machine, first)
-        kept = engine.kept_bytes if isinstance(engine, MemoryEngine) else None
-        rate = None
+        rate = kept = None
         if isinstance(engine, BackgroundEngine):
             rate = FORECAST_CELLS / engine.forecast((), (), FORECAST_CELLS).seconds
+            kept = engine.kept_bytes
         return Ready(self._engine_choice, self._host_bytes, self.is_background, rate, kept)
 
     def _opened(self, machine: Machine, first: SearchSpec | None = None) -> ScoreEngine:

@@ -199,18 +199,16 @@ class Forecast(Protocol):
 
 
 @runtime_checkable
-class MemoryEngine(Protocol):
-    """An engine with memory of its own, to which it copies the subjects."""
+class BackgroundEngine(ScoreEngine, Protocol):
+    """An engine that works in the background: its first results can be used while it scores the other profiles.
+
+    It has memory of its own, to which it copies the subjects.
+    """
 
     @property
     def kept_bytes(self) -> int:
-        """Size of the largest database that stays in this memory; a larger one is copied for each search."""
+        """Size of the largest database that stays in its memory; a larger one is copied for each search."""
         ...
-
-
-@runtime_checkable
-class BackgroundEngine(ScoreEngine, Protocol):
-    """An engine that works in the background: its first results can be used while it scores the other profiles."""
 
     def begin(self, requests: Sequence[ScoreRequest], partition: Partition) -> Scoring:
         """Start to score the requests; the work is executed after all work that was started earlier."""

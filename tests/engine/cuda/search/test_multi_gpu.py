@@ -19,7 +19,7 @@ from swsearch.engine.cuda.runtime.warm_up import LIBRARY
 from swsearch.engine.cuda.search import multi_gpu
 from swsearch.engine.cuda.search.multi_gpu import PROFILES_PER_DEVICE, CudaDevices
 from swsearch.engine.cuda.search.subjects import device_bytes
-from swsearch.engine.protocol import MemoryEngine, Scored, ScoreEngine, score_requests
+from swsearch.engine.protocol import BackgroundEngine, Scored, ScoreEngine, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError, EngineUnavailable
 from swsearch.hits.score_block import ScoreBlock
@@ -86,9 +86,9 @@ def test_the_memory_decides_how_subjects_are_divided(open_device, missing_bytes,
 def test_a_database_is_kept_that_each_device_keeps():
     """Expected value: the least of what the devices keep."""
     with CudaDevices([0, 1], opener()) as engine:
-        assert isinstance(engine, MemoryEngine)
+        assert isinstance(engine, BackgroundEngine)
         assert engine.kept_bytes == min(one.kept_bytes for one in engine.engines) > 0
-    assert not isinstance(ReferenceEngine(), MemoryEngine)
+    assert not isinstance(ReferenceEngine(), BackgroundEngine)
 
 
 def test_a_device_that_cannot_be_opened_closes_the_others():
