@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "common/python.hpp"
+#include "index/equal_subjects.hpp"
 #include "index/identifiers.hpp"
 #include "index/records.hpp"
 #include "index/runs.hpp"
@@ -189,6 +190,28 @@ bool residues_hold(const Array& residues_array, const Array& starts_array, const
     });
 }
 
+// The numbers of the result alternate: that of a subject, then that of the first one with its residues.
+auto equal_subjects(const Array& residues_array, const Array& starts_array, const Array& lengths_array,
+                    std::uint64_t part, std::uint64_t n_parts) {
+    const auto residues = view_of<const std::uint8_t>(residues_array, "residues");
+    const auto starts = view_of<const std::uint64_t>(starts_array, "starts");
+    const auto lengths = view_of<const std::uint32_t>(lengths_array, "lengths");
+    check_that(starts.length == lengths.length && starts.length <= UINT32_MAX, "starts and lengths differ in length");
+    check_that(part < n_parts, "there is no such part");
+    for (std::size_t i = 0; i < starts.length; ++i) {
+        const std::uint64_t padded = (std::uint64_t{lengths[i]} + 15) / 16 * 16;
+        check_that(starts[i] <= residues.length && padded <= residues.length - starts[i],
+                   "a subject leaves the array of residues");
+    }
+    const auto found = without_lock([&] { return index::equal_subjects(residues, starts, lengths, part, n_parts); });
+    std::vector<std::uint32_t> numbers;
+    for (const auto& [subject, first] : found) {
+        numbers.push_back(subject);
+        numbers.push_back(first);
+    }
+    return array_of<std::uint32_t, 2>(std::move(numbers), {found.size(), 2});
+}
+
 auto copy_subjects(const std::vector<Array>& source_arrays, const Array& which_array, const Array& starts_array,
                    const Array& lengths_array) {
     std::vector<View<const std::uint8_t>> sources;
@@ -263,6 +286,7 @@ void bind_index(nb::module_& module) {
     module.def("gather_values", &gather_values, "fd"_a, "pieces"_a);
     module.def("write_fasta", &write_fasta, "headers"_a, "ends"_a, "codes"_a, "lengths"_a, "decode"_a, "width"_a);
     module.def("residues_hold", &residues_hold, "residues"_a, "starts"_a, "lengths"_a, "is_letter"_a, "fill"_a);
+    module.def("equal_subjects", &equal_subjects, "residues"_a, "starts"_a, "lengths"_a, "part"_a, "n_parts"_a);
     module.def("copy_subjects", &copy_subjects, "sources"_a, "which"_a, "starts"_a, "lengths"_a);
     module.def("permuted", &permuted, "bytes"_a, "ends"_a, "order"_a);
     module.def("write_identifiers", &write_identifiers, "headers"_a, "ends"_a, "kept"_a, "first"_a, "fd"_a, "offset"_a);

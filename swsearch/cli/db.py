@@ -164,6 +164,8 @@ def _rows(name: str, subjects: PackedDatabase) -> Iterator[tuple[str, str]]:
     removed_residues = sum(segment.n_removed_residues for segment in catalogue.segments)
     gone = f"{counted(catalogue.n_removed, 'sequence')}, {counted(removed_residues, 'residue')}"
     removed = f"{gone}, in the files until a compaction"
+    n_repeats, repeated_residues = subjects.repeats()
+    equal = f"{counted(n_repeats, 'sequence')}, {counted(repeated_residues, 'residue')}"
     yield "database", name
     yield "alphabet", catalogue.alphabet
     yield "sequences", f"{catalogue.n_subjects:,}"
@@ -176,6 +178,7 @@ def _rows(name: str, subjects: PackedDatabase) -> Iterator[tuple[str, str]]:
     yield "segments", f"{len(catalogue.segments):,}"
     yield "slices", _slices(catalogue)
     yield "taxonomy", "none" if catalogue.taxonomy is None else taxonomy_line(catalogue.taxonomy)
+    yield "repeats", f"{equal}, equal to others, which are scored for them" if n_repeats else "none"
     yield "removed", removed if catalogue.n_removed else "none"
     yield "made by", f"{catalogue.program}, {catalogue.created}"
 

@@ -68,6 +68,7 @@ def describe_database(name: str, database: PackedDatabase) -> dict[str, Any]:
     """What a database holds; ``name`` is the name by which it was asked for."""
     catalogue = database.catalogue
     lengths = database.distinct_lengths()
+    n_repeats, repeated_residues = database.repeats()
     return {
         "database": name,
         "alphabet": catalogue.alphabet,
@@ -82,6 +83,8 @@ def describe_database(name: str, database: PackedDatabase) -> dict[str, Any]:
         "generation": catalogue.generation,
         "n_segments": len(catalogue.segments),
         "slice_residues": [segment.n_residues for segment in catalogue.segments[: catalogue.n_slices]],
+        "n_repeated_subjects": n_repeats,
+        "n_repeated_residues": repeated_residues,
         "n_removed_subjects": catalogue.n_removed,
         "n_removed_residues": sum(segment.n_removed_residues for segment in catalogue.segments),
         "program": catalogue.program,

@@ -53,6 +53,9 @@ def write_catalogue(catalogue: Catalogue) -> str:
         del fields["whole"]
     else:
         del fields["whole"]["indices"]
+    for segment in [*fields["segments"], *([fields["whole"]] if version == 3 else [])]:
+        if segment["repeats"] is None:
+            del segment["repeats"]
     for segment in fields["segments"]:
         if version < 3:
             del segment["indices"]
@@ -227,6 +230,7 @@ _SEGMENT: Final = _record(
     files=_record(dict, **dict.fromkeys(ARRAY_DTYPES, _FILE)),
     removed=_optional(_TOMBSTONES),
     indices=_optional(_FILE),
+    repeats=_optional(_FILE),
 )
 _TAXONOMY: Final = _record(
     TaxonomyEntry,

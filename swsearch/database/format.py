@@ -24,6 +24,9 @@ file                   dtype, shape             meaning
                                                 only if subjects were removed
 ``indices.bin``        uint32 (n,)              only in a slice: FASTA index in the whole segment of each subject,
                                                 in FASTA order of the slice; ascending
+``repeats.bin``        uint32 (e, 2)            stored positions of the e subjects whose residues are equal to
+                                                those of an earlier one in stored order, ascending, each with
+                                                that of the first of these; present only if there are any
 =====================  =======================  ============================================================
 
 The *FASTA index* of a subject is its 0-based index in the FASTA from which the segment was built, and its *stored
@@ -77,6 +80,9 @@ file                   dtype, shape             meaning
 The catalogue has the field ``taxonomy`` if there is such a folder; a program may ignore it. It is not part of the
 digest, because scores and E-values do not depend on it.
 
+**Repeats.** Of equal subjects, a search scores the first one only. A program may ignore ``repeats.bin`` and the field
+``repeats`` of a segment, which is present if there is this file: they are not part of the digest.
+
 **Versions.** A catalogue without removals has version 1. A catalogue with removals has version 2, and its segments have
 the field ``removed`` (null or the file). A program that supports only version 1 would count removed subjects; the
 version makes it refuse the database instead. A catalogue with slices has version 3, a field ``whole``, and in each
@@ -91,8 +97,8 @@ program checks
 
 - *when a database is opened*: all fields of the catalogue (only white space in its JSON may differ), the type and size
   of every file, and that ``removed-G.bin`` contains ascending FASTA indices;
-- *at the first use of a segment's subjects*: that ``starts``, ``lengths`` and the size of ``residues`` agree, and that
-  ``order`` contains valid FASTA indices;
+- *at the first use of a segment's subjects*: that ``starts``, ``lengths`` and the size of ``residues`` agree, that
+  ``order`` contains valid FASTA indices, and that ``repeats`` grow and name earlier subjects of the same length;
 - *at each access to a subject*: that ``positions`` is the inverse of ``order`` for this subject, that the header ends
   are valid, and that residues to be aligned or written are letters;
 - *only in verification and compaction*: the SHA-256 of every file. Only these detect a letter that was changed to
@@ -145,6 +151,9 @@ TAXONOMY_DTYPES: Final = {**TREE_DTYPES, "set_of": "<u4", "set_taxids": "<u4", "
 INDICES: Final = "indices"
 """Name of the array that only slices have."""
 INDICES_DTYPE: Final = "<u4"
+REPEATS: Final = "repeats"
+"""Name of the array that only segments with equal subjects have."""
+REPEATS_DTYPE: Final = "<u4"
 MAX_SLICES: Final = 128
 """Largest number of slices."""
 
@@ -171,7 +180,8 @@ class Tombstones:
 class SegmentEntry:
     """One segment: the name of its folder, the statistics of its arrays (including removed subjects), and its files.
 
-    ``indices`` is the file ``indices.bin`` of a slice, and None in any other segment.
+    ``indices`` is the file ``indices.bin`` of a slice, and None in any other segment; ``repeats`` is ``repeats.bin``,
+    and None if no subjects are equal.
     """
 
     name: str
@@ -182,11 +192,19 @@ class SegmentEntry:
     files: dict[str, FileEntry]
     removed: Tombstones | None = None
     indices: FileEntry | None = None
+    repeats: FileEntry | None = None
 
     @property
     def is_slice(self) -> bool:
         """Whether the segment is a slice of the whole segment."""
         return self.indices is not None
+
+    @property
+    def arrays(self) -> dict[str, FileEntry]:
+        """The files of all arrays, by the names of the arrays."""
+        optional = {INDICES: self.indices, REPEATS: self.repeats}
+        found = {name: self.files[name] for name in ARRAY_DTYPES}
+        return found | {name: file for name, file in optional.items() if file is not None}
 
     @property
     def n_removed(self) -> int:
@@ -311,9 +329,7 @@ class Catalogue:
     def _segment_files(self) -> dict[str, FileEntry]:
         found: dict[str, FileEntry] = {}
         for segment in self.segments:
-            names = {f"{name}.bin": segment.files[name] for name in ARRAY_DTYPES}
-            if segment.indices is not None:
-                names[f"{INDICES}.bin"] = segment.indices
+            names = {f"{name}.bin": file for name, file in segment.arrays.items()}
             if segment.removed is not None:
                 names[segment.removed.name] = segment.removed.file
             found.update({f"{segment.name}/{name}": file for name, file in names.items()})

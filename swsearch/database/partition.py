@@ -8,7 +8,7 @@ a database into partitions affects when results become available but not the res
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -33,12 +33,15 @@ class Partition:
         Number of residues of each subject, ascending.
     subject_index : uint32 array, shape (n_subjects,)
         Index of each subject in the database's FASTA order.
+    repeats : uint32 array, shape (n_repeats, 2), optional
+        Rows of subjects whose residues are those of an earlier row, ascending, and that row. Perhaps not all of them.
     """
 
     residues: Codes
     starts: Offsets
     lengths: Lengths
     subject_index: SubjectIndex
+    repeats: NDArray[np.uint32] | None = None
 
     @classmethod
     def pack(cls, subjects: Sequence[Codes]) -> Partition:
@@ -91,4 +94,29 @@ class Partition:
 
     def __getitem__(self, rows: slice | NDArray[np.intp]) -> Partition:
         """The subjects of a range of rows, or of an ascending array of rows."""
-        return Partition(self.residues, self.starts[rows], self.lengths[rows], self.subject_index[rows])
+        repeats = None if self.repeats is None else _among(self.repeats, rows, len(self))
+        return Partition(self.residues, self.starts[rows], self.lengths[rows], self.subject_index[rows], repeats)
+
+    @cached_property
+    def distinct(self) -> Partition:
+        """The subjects that are not repeats."""
+        if self.repeats is None or not len(self.repeats):
+            return self
+        is_repeat = np.zeros(len(self), dtype=np.bool_)
+        is_repeat[self.repeats[:, 0]] = True
+        return replace(self[np.flatnonzero(~is_repeat)], repeats=None)
+
+
+def _among(repeats: NDArray[np.uint32], rows: slice | NDArray[np.intp], n_subjects: int) -> NDArray[np.uint32]:
+    """The repeats of which both subjects are among some rows, as places in these."""
+    if isinstance(rows, slice):
+        first, stop, _ = rows.indices(n_subjects)
+        begin, end = np.searchsorted(repeats[:, 0], np.array([first, stop], dtype=np.uint32))
+        found = repeats[begin:end]
+        return found[found[:, 1] >= first] - np.uint32(first)
+    if not len(repeats) or not len(rows):
+        return repeats[:0]
+    places = np.searchsorted(rows, repeats)
+    is_there: NDArray[np.bool_] = (rows[np.minimum(places, len(rows) - 1)] == repeats).all(axis=1)
+    found = places[is_there].astype(np.uint32)
+    return found

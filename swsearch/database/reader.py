@@ -406,6 +406,12 @@ class PackedDatabase(Closeable):
             found += [lengths[:-1][lengths[1:] != lengths[:-1]], lengths[-1:]]
         return distinct(np.concatenate(found))
 
+    def repeats(self) -> tuple[int, int]:
+        """Numbers of subjects that are equal to another one of their segment and not scored, and of their residues."""
+        parts = [(part.lengths, part.repeats) for part in self.partitions() if part.repeats is not None]
+        rows = [lengths[repeats[:, 0]] for lengths, repeats in parts]
+        return sum(map(len, rows)), sum(int(lengths.sum(dtype=np.uint64)) for lengths in rows)
+
     def codes(self, subject_index: int) -> Codes:
         """Residue codes of a subject; uint8, shape (length,), a read-only view, checked to be letters."""
         segment, fasta_index = self._find(subject_index)

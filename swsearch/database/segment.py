@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -25,6 +25,8 @@ from swsearch.database.format import (
     INDICES,
     INDICES_DTYPE,
     MAX_SUBJECT_LENGTH,
+    REPEATS,
+    REPEATS_DTYPE,
     SUBJECT_ALIGNMENT,
     TAIL_PADDING,
     TAXONOMY_DTYPES,
@@ -216,6 +218,8 @@ class Segment:
         """FASTA index in the whole segment of each subject, ascending; uint32; None if this is no slice."""
         self.n_whole = entry.n_subjects if n_whole is None else n_whole
         """Number of subjects, including removed ones, of the segment or of all slices together."""
+        self.repeats = repeats_of(folder, entry)
+        """Stored positions of subjects equal to an earlier one, and of the first of these; uint32, shape (e, 2)."""
         self._has_checked_layout = False
 
     def numbered(self, numbering: Numbering) -> Segment:
@@ -302,12 +306,11 @@ class Segment:
     def partition(self) -> Partition:
         """The remaining subjects in stored order; ``residues`` is a view, the smaller arrays are views or copies."""
         self._check_layout()
-        starts, lengths, order = self.starts, self.lengths, self.order
+        stored = Partition(self.residues, self.starts, self.lengths, self.order, self.repeats)
         if len(self.removed):
-            left = self.is_left()[order]
-            starts, lengths, order = starts[left], lengths[left], order[left]
-        subject_index = self.numbering.subject_index(self.whole_indices(order))
-        return Partition(self.residues, starts, lengths, subject_index)
+            stored = stored[np.flatnonzero(self.is_left()[self.order])]
+        subject_index = self.numbering.subject_index(self.whole_indices(stored.subject_index))
+        return replace(stored, subject_index=subject_index)
 
     def header(self, fasta_index: int) -> bytes:
         """The header of the subject at ``fasta_index``, as it was read from the FASTA."""
@@ -362,6 +365,12 @@ class Segment:
             if bool((np.diff(indices, prepend=last) <= 0).any()) or int(indices[-1]) >= self.n_whole:
                 raise self._damaged("indices.bin", "the indices do not grow, or are those of no subject")
             last = int(indices[-1])
+        rows, firsts = self.repeats.T
+        n = self.entry.n_subjects
+        if len(rows) and (int(rows[-1]) >= n or bool((rows[1:] <= rows[:-1]).any()) or bool((firsts >= rows).any())):
+            raise self._damaged("repeats.bin", "the places do not grow, or are those of no subject or of a later one")
+        if bool((self.lengths[rows] != self.lengths[firsts]).any()):
+            raise self._damaged("repeats.bin", "subjects of different lengths cannot be equal")
         self._has_checked_layout = True
 
     def check_letters(self, codes: Codes, alphabet: Alphabet, *, padded: bool = False) -> None:
@@ -386,6 +395,16 @@ def indices_of(folder: Path, entry: SegmentEntry) -> SubjectIndex | None:
     if entry.indices is None:
         return None
     return mapped_file(array_path(folder, INDICES), np.dtype(INDICES_DTYPE), entry.indices.size, entry.n_subjects)
+
+
+def repeats_of(folder: Path, entry: SegmentEntry) -> NDArray[np.uint32]:
+    """The pairs of ``repeats.bin``; uint32, shape (e, 2)."""
+    if entry.repeats is None:
+        return np.empty((0, 2), dtype=np.uint32)
+    path, dtype = array_path(folder, REPEATS), np.dtype(REPEATS_DTYPE)
+    if entry.repeats.size % (2 * dtype.itemsize):
+        raise DatabaseError(f"{path} is damaged: it has half a pair; index the FASTA again")
+    return mapped_file(path, dtype, entry.repeats.size, None).reshape(-1, 2)
 
 
 def removed_of(folder: Path, entry: SegmentEntry) -> SubjectIndex:

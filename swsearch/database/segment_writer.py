@@ -28,14 +28,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch import _native
 from swsearch.database.export import of_each_chunk
-from swsearch.database.external_sort import HeaderFiles, IdentifierSpool, SortedRuns
+from swsearch.database.external_sort import HeaderFiles, IdentifierSpool, SortedRuns, padded
 from swsearch.database.format import (
     ARRAY_DTYPES,
     INDICES,
     INDICES_DTYPE,
     MAX_SUBJECT_LENGTH,
     MAX_SUBJECTS,
+    REPEATS,
+    REPEATS_DTYPE,
     TAIL_PADDING,
     FileEntry,
     SegmentEntry,
@@ -49,13 +52,16 @@ from swsearch.sequences.fasta import Skip, read_chunks
 from swsearch.sequences.record import SequenceChunk, split_header
 from swsearch.sequences.source import Spooled, refuse_repeated_pipes, seekable, shown_name, source_name
 from swsearch.threads import Threads
-from swsearch.typing import SubjectIndex
+from swsearch.typing import Lengths, SubjectIndex
 from swsearch.words import counted, option
 
 BY_LENGTH: Final = ("residues", "starts", "lengths", "order")
 """The arrays in stored order."""
 BLOCK_BYTES: Final = 4 << 20
 """Approximate size of the blocks in which residues are gathered; an interrupt waits for at most a few blocks."""
+
+COMPARED_SUBJECTS: Final = 1 << 20
+"""Number of subjects that are compared with each other, unless more have one length."""
 
 Progress = Callable[[int, int], None]
 """Called with subjects and residues read so far, after each chunk."""
@@ -232,7 +238,7 @@ def _write_arrays(
             longest=runs.longest,
             files={name: written[name] for name in ARRAY_DTYPES},
         )
-    return entry, alphabet
+    return replace(entry, repeats=_write_repeats(segment, entry, threads)), alphabet
 
 
 def _write_slices(whole: Segment, folders: Sequence[Path], alphabet: Alphabet, threads: Threads) -> list[SegmentEntry]:
@@ -292,6 +298,40 @@ def write_residues(segment: Path, runs: SortedRuns, threads: Threads) -> dict[st
                 files.write(name, getattr(block, name))
         files.write("residues", np.full(TAIL_PADDING, PAD_CODE, dtype=np.uint8))
         return files.finish()
+
+
+def _write_repeats(folder: Path, entry: SegmentEntry, threads: Threads) -> FileEntry | None:
+    """Write which subjects are equal to earlier ones; None, without a file, if there are none."""
+    stored = Segment(folder, entry, Numbering(0, entry.n_subjects, np.empty(0, np.uint32)))
+    with ArrayFiles(folder, (REPEATS,), threads) as files:
+        for pairs in threads.in_order(lambda block: _repeats_in(stored, *block), _comparable(stored.lengths)):
+            files.write(REPEATS, pairs)
+        written = files.finish()[REPEATS]
+    if written.size:
+        return written
+    array_path(folder, REPEATS).unlink()
+    return None
+
+
+def _comparable(lengths: Lengths) -> Iterator[tuple[int, int]]:
+    """Ranges of about :data:`COMPARED_SUBJECTS` stored subjects, each with all subjects of its lengths."""
+    first = 0
+    while first < len(lengths):
+        last = min(first + COMPARED_SUBJECTS, len(lengths)) - 1
+        stop = int(np.searchsorted(lengths, lengths[last], side="right"))
+        yield first, stop
+        first = stop
+
+
+def _repeats_in(stored: Segment, first: int, stop: int) -> NDArray[np.uint32]:
+    """The repeats of a range; if it has many subjects, they are compared in several parts, one after the other."""
+    n_parts = -(-(stop - first) // (4 * COMPARED_SUBJECTS))
+    begin = stored.starts[first]
+    end = int(stored.starts[stop - 1]) + int(padded(stored.lengths[stop - 1 : stop])[0])
+    arrays = stored.residues[int(begin) : end], stored.starts[first:stop] - begin, stored.lengths[first:stop]
+    parts = [_native.equal_subjects(*arrays, part, n_parts) for part in range(n_parts)]
+    pairs = np.concatenate(parts)
+    return pairs[np.argsort(pairs[:, 0])] + np.uint32(first)
 
 
 def _first_word(header: bytes) -> bytes:
@@ -365,7 +405,7 @@ class ArrayFiles:
 
     def write(self, name: str, array: NDArray[Any]) -> None:
         """Append an array of any integer type to a file, whose type it gets."""
-        dtype = INDICES_DTYPE if name == INDICES else ARRAY_DTYPES[name]
+        dtype = {INDICES: INDICES_DTYPE, REPEATS: REPEATS_DTYPE, **ARRAY_DTYPES}[name]
         self._files[name].write(np.ascontiguousarray(array).astype(dtype, copy=False))
 
     def finish(self) -> dict[str, FileEntry]:

@@ -16,8 +16,6 @@ import numpy as np
 
 from swsearch import _native
 from swsearch.database.format import (
-    ARRAY_DTYPES,
-    INDICES,
     SUBJECT_ALIGNMENT,
     TAIL_PADDING,
     Catalogue,
@@ -104,9 +102,7 @@ def changed_files(segments: Sequence[tuple[Path, SegmentEntry]], threads: Thread
 
 
 def _files_of(folder: Path, entry: SegmentEntry) -> list[tuple[Path, FileEntry]]:
-    files = [(array_path(folder, name), entry.files[name]) for name in ARRAY_DTYPES]
-    if entry.indices is not None:
-        files.append((array_path(folder, INDICES), entry.indices))
+    files = [(array_path(folder, name), file) for name, file in entry.arrays.items()]
     if entry.removed is not None:
         files.append((folder / entry.removed.name, entry.removed.file))
     return files
@@ -143,6 +139,8 @@ def _structure_problems(segment: Segment, where: str, alphabet: Alphabet, thread
         problems.append(f"{where}: subjects of equal length are not in the order of the FASTA")
     if not _removals_hold(segment):
         problems.append(f"{where}: the removed are no growing places of subjects, or not as many as the catalogue says")
+    if not all(_are_equal(segment, row, first) for row, first in segment.repeats.tolist()):
+        problems.append(f"{where}: subjects that are said to be equal are not")
     padding = segment.residues[len(segment.residues) - TAIL_PADDING :]
     holds = all_hold(lambda part: _residues_hold(segment, part, alphabet), _residue_blocks(segment))
     if not holds or not bool((padding == PAD_CODE).all()):
@@ -197,6 +195,12 @@ def _ties_hold(segment: Segment, part: slice) -> bool:
     overlapping = slice(max(part.start - 1, 0), part.stop)
     is_tie = np.diff(segment.lengths[overlapping].astype(np.int64)) == 0
     return bool((np.diff(segment.order[overlapping].astype(np.int64))[is_tie] > 0).all())
+
+
+def _are_equal(segment: Segment, row: int, first: int) -> bool:
+    length = int(segment.lengths[row])
+    one, other = (segment.residues[start : start + length] for start in segment.starts[[row, first]].tolist())
+    return np.array_equal(one, other)
 
 
 def _removals_hold(segment: Segment) -> bool:

@@ -13,6 +13,7 @@ its sequences.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -59,7 +60,9 @@ class SearchSubjects:
     frames : tuple of int
         Frames of a subject, in order of preference among equal scores; ``(0,)`` if subjects are not translated.
     partitions : list of Partition
-        All subjects that are scored, with ``n_residues`` residues.
+        All subjects that are searched, with ``n_residues`` residues.
+    scored : list of Partition
+        The same without the subjects that are equal to others; :meth:`compared` adds their scores.
     n_rows, n_subjects : int
         Number of rows of all partitions, one per subject or per frame of a subject, and of subjects.
     distinct_lengths : uint32 array
@@ -111,6 +114,7 @@ class SearchSubjects:
             lengths = database.lengths(self.selection.subject_index)
             self.parameters = self.selection.parameters
         self.partitions = list(self._cut(chosen, partition_residues)) if is_scored_here else []
+        self.scored = [partition.distinct for partition in self.partitions]
         if is_scored_here:
             self.n_residues = sum(partition.n_residues for partition in self.partitions)
             self.n_rows = sum(map(len, self.partitions))
@@ -159,21 +163,56 @@ class SearchSubjects:
 
     @cached_property
     def _leading_parts(self) -> LeadingParts:
-        return LeadingParts(self.partitions)
+        return LeadingParts(self.scored)
 
     def partitions_for(self, queries: Sequence[SequenceRecord]) -> list[Partition]:
-        """Partitions with all subjects that one of the queries is compared with, and perhaps some others."""
+        """Partitions to score, for all subjects that one of the queries is compared with, and perhaps some others."""
         subject_queries = [query for query in queries if isinstance(query, SubjectQuery)]
         if len(subject_queries) < len(queries):
-            return self.partitions
+            return self.scored
         return self._leading_parts.before(subject_queries)
 
     def n_compared_residues(self, query: SequenceRecord) -> int:
         """Number of residues of the subjects that a query is compared with."""
         return self.order.residues_before(query) if isinstance(query, SubjectQuery) else self.n_residues
 
+    @cached_property
+    def _repeats(self) -> tuple[SubjectIndex, SubjectIndex]:
+        """Subjects that are scored for an equal one, which is in the same place of the second array; ascending."""
+        repeats = [(part, part.repeats) for part in self.partitions if part.repeats is not None]
+        pairs = [part.subject_index[rows] for part, rows in repeats]
+        equal, scored = np.concatenate([np.empty((0, 2), np.uint32), *pairs]).T
+        order = np.argsort(scored, kind="stable")
+        return scored[order], equal[order]
+
+    @property
+    def has_repeats(self) -> bool:
+        """Whether some subjects are not scored, because others are equal to them."""
+        return len(self._repeats[0]) > 0
+
+    def _with_repeats(self, block: ScoreBlock) -> ScoreBlock:
+        """A block of scores, with those of equal subjects."""
+        if not self.has_repeats:
+            return block
+        scored, equal = self._repeats
+        begin, end = (np.searchsorted(scored, block.subject_index, side=side) for side in ("left", "right"))
+        counts = end - begin
+        rows = np.repeat(np.arange(len(block)), counts)
+        added = equal[np.repeat(end - np.cumsum(counts), counts) + np.arange(len(rows))]
+        within = block.within
+        if len(added) and within:
+            pairs = zip(added.tolist(), block.subject_index[rows].tolist(), strict=True)
+            within = {**within, **{other: within[subject] for other, subject in pairs if subject in within}}
+        return replace(
+            block,
+            subject_index=np.concatenate([block.subject_index, added]),
+            score=np.concatenate([block.score, block.score[rows]]),
+            within=within,
+        )
+
     def compared(self, block: ScoreBlock, query: SequenceRecord) -> ScoreBlock:
-        """The rows of a block whose subjects are compared with the query."""
+        """The scores of the subjects that are compared with the query, from those of the subjects that were scored."""
+        block = self._with_repeats(block)
         if not isinstance(query, SubjectQuery):
             return block
         lengths = self.database.lengths(block.subject_index)

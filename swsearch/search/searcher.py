@@ -122,7 +122,7 @@ class Searcher(PlannedSearch):
         if not isinstance(self.engine, BackgroundEngine):
             return None
         batches = ([p for prepared in batch for p in prepared.profiles] for batch in self._batches(queries))
-        partitions = self.search_subjects.partitions
+        partitions = self.search_subjects.scored
         return self.engine.forecast(batches, partitions, n_cells, floors=self.observe is None)
 
     def explain(self, queries: Sequence[SequenceRecord]) -> list[str]:
@@ -401,6 +401,6 @@ def searcher_on(
         stack.enter_context(scorer)
         searcher = Searcher(subjects, scorer, options, machine=machine, translating=translating, engine_choice=why)
         if isinstance(scorer, BackgroundEngine):
-            for partition in searcher.search_subjects.partitions[:1]:
+            for partition in searcher.search_subjects.scored[:1]:
                 scorer.preload(partition)
         yield searcher

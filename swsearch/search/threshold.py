@@ -215,9 +215,10 @@ class Threshold:
     @property
     def engine_bound(self) -> Threshold | None:
         """The top-k bound of the engine; None if a subject has several scores, because the engine sees only one of
-        them.
+        them, or if a score is that of several subjects, because the engine counts them once.
         """
-        return self.bound if self.n_comparisons == 1 and not self.is_masked else None
+        is_one = self.n_comparisons == 1 and not self.is_masked and not self.of_search.subjects.has_repeats
+        return self.bound if is_one else None
 
     @property
     def top(self) -> int:

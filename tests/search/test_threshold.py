@@ -29,7 +29,7 @@ def bound(top, statistics, query_length, distinct_lengths, space, comparisons, l
     )
     of_search = SimpleNamespace(
         limits=SearchOptions(top=top).limits(PROTEIN), significance=significance, lowest_score=lowest_score,
-        subjects=SimpleNamespace(distinct_lengths=distinct_lengths),
+        subjects=SimpleNamespace(distinct_lengths=distinct_lengths, has_repeats=False),
     )  # fmt: skip
     return Threshold(of_search, query_length, 1, False, False, True, False, None)  # type: ignore[arg-type]
 

@@ -1,0 +1,170 @@
+"""Searches of databases with equal subjects, of which one is scored.
+
+Expected values: the reports of the same search without ``repeats.bin``, in which every subject is scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from swsearch.cli.app import main
+from swsearch.database.opening import open_database
+from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.search.options import SearchOptions
+from swsearch.search.queries import read_queries
+from swsearch.search.searcher import Searcher
+from swsearch.sequences.alphabet import DNA, PROTEIN
+from tests.support import random_dna, random_protein
+
+QUERY = ["query", "queries.fasta", "subjects.db"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Six queries, and 400 subjects of 90 sequences: random ones, and parts of the queries."""
+    rng = np.random.default_rng(5)
+    queries = [random_protein(rng, length) for length in (150, 90, 90, 60, 40, 25)]
+    sequences = [random_protein(rng, int(length)) for length in rng.integers(10, 200, 60)]
+    sequences += [query[part : part + 70] for query in queries for part in (0, 5, 9, 12, 20)]
+    chosen = rng.integers(0, len(sequences), 400)
+    write(tmp_path / "queries.fasta", queries)
+    write(tmp_path / "subjects.fasta", [sequences[which] for which in chosen])
+    (tmp_path / "ids.txt").write_text("".join(f"s{number}\n" for number in range(0, 400, 3)))
+    monkeypatch.chdir(tmp_path)
+    index("subjects.fasta", "subjects.db")
+    return tmp_path
+
+
+def write(path: Path, sequences: list, alphabet=PROTEIN) -> None:
+    path.write_text("".join(f">s{number}\n{alphabet.decode(codes)}\n" for number, codes in enumerate(sequences)))
+
+
+def index(fasta: str, target: str, *options: str) -> None:
+    assert main(["index", fasta, "-o", target, "--quiet", *options]) == 0
+
+
+def reports(monkeypatch: pytest.MonkeyPatch, *command: str) -> tuple[bytes, bytes]:
+    """The report of a command, and that without repeats."""
+    found = []
+    for name in ("with", "without"):
+        with monkeypatch.context() as patched:
+            if name == "without":
+                patched.setattr("swsearch.database.segment.repeats_of", lambda *_: np.empty((0, 2), np.uint32))
+            assert main([*command, "--store", "none", "--quiet", "--out", f"{name}.json"]) == 0
+        found.append(Path(f"{name}.json").read_bytes())
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--top", "3"],
+        ["--top", "all", "--evalue", "1000"],
+        ["--evalue", "inf", "--top", "7"],
+        ["--evalue", "inf", "--top", "7", "--composition", "none"],
+        ["--top", "4", "--composition", "none", "--ties", "all"],
+        ["--max-hsps", "3", "--min-identity", "40"],
+        ["--iterations", "3", "--inclusion-evalue", "1"],
+        ["--sensitive"],
+        ["--mask", "tantan", "--min-score", "30"],
+        ["--partition-residues", "2000"],
+        ["--include", "ids.txt"],
+        ["--exclude", "ids.txt", "--evalue", "inf", "--top", "9"],
+    ],
+    ids=" ".join,
+)
+def test_reports_are_those_of_all_subjects(folder, monkeypatch, options):
+    one, other = reports(monkeypatch, *QUERY, "--format", "json", *options)
+    assert one == other
+    assert one.count(b'"subject_index"') > 5 or one.count(b"subject") > 20
+
+
+@pytest.mark.parametrize("command", ["allpairs", "cluster", "rbh"])
+def test_all_against_all_is_that_of_all_subjects(folder, monkeypatch, command):
+    """Each subject is compared with those before it, among which are repeats."""
+    if command == "rbh":
+        index("queries.fasta", "queries.db")
+    databases = ["queries.db", "subjects.db"] if command == "rbh" else ["subjects.db"]
+    one, other = reports(monkeypatch, command, *databases)
+    assert one == other
+    assert len(one) > 1000
+
+
+@pytest.mark.parametrize("n_slices", [2, 3])
+def test_slices_and_removed_subjects_change_nothing(folder, monkeypatch, n_slices):
+    index("subjects.fasta", "sliced.db", "--slices", str(n_slices))
+    for database in ("subjects.db", "sliced.db"):
+        assert main(["db", "remove", database, "--from-file", "ids.txt", "--quiet"]) == 0
+    whole = reports(monkeypatch, *QUERY, "--format", "tsv")
+    sliced = reports(monkeypatch, "query", "queries.fasta", "sliced.db", "--format", "tsv")
+    assert len({*whole, *sliced}) == 1
+    assert len(whole[0]) > 1000
+
+
+def test_translated_subjects_are_those_of_all_subjects(folder, monkeypatch):
+    rng = np.random.default_rng(6)
+    genes = [random_dna(rng, 300) for _ in range(20)]
+    write(folder / "genes.fasta", [genes[which] for which in rng.integers(0, 20, 60)], DNA)
+    index("genes.fasta", "genes.db", "--alphabet", "dna")
+    one, other = reports(
+        monkeypatch,
+        "query",
+        "queries.fasta",
+        "genes.db",
+        "--translate",
+        "subject",
+        "--evalue",
+        "1e6",
+        "--format",
+        "tsv",
+    )
+    assert one == other
+    assert len(one) > 1000
+
+
+def test_the_engine_scores_each_sequence_once(folder):
+    """The statistics of the result count the cells of all subjects; the engine is given those of 90 sequences."""
+    scored: list[int] = []
+
+    class Noting(CpuEngine):
+        def score_by_length(self, profiles, partition, *rest):
+            scored.append(len(partition))
+            return super().score_by_length(profiles, partition, *rest)
+
+    with open_database("subjects.db") as database, Noting(1) as engine:
+        n_distinct = len({record.codes.tobytes() for record in database})
+        searcher = Searcher(database, engine, SearchOptions())
+        queries = read_queries("queries.fasta", PROTEIN, force_alphabet=True)
+        results = list(searcher.search(queries))
+        cells = [len(result.letters) * database.n_residues for result in results]
+    assert scored == [n_distinct]
+    assert n_distinct < 100
+    assert [result.stats.cells for result in results] == cells
+
+
+@pytest.mark.peer("emulated GPU")
+@pytest.mark.parametrize(
+    "options",
+    [[], ["--evalue", "inf", "--top", "7", "--composition", "none"], ["--top", "4", "--composition", "none"]],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("devices", ["0", "0,1"])
+def test_gpus_give_the_report_of_the_cpu(folder, monkeypatch, use_emulated: Callable[[], None], options, devices):
+    wanted, _ = reports(monkeypatch, *QUERY, "--format", "json", "--engine", "cpu", *options)
+    use_emulated()
+    found = reports(monkeypatch, *QUERY, "--format", "json", "--engine", "cuda", "--devices", devices, *options)
+    assert found == (wanted, wanted)
+
+
+@pytest.fixture
+def use_emulated(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Make the engine named cuda run on emulated devices."""
+    from tests.engine.cuda.emulation.emulated_device import opener
+    from tests.engine.cuda.search.test_whole_search import use
+
+    return lambda: use(monkeypatch, opener())
