@@ -79,6 +79,7 @@ class QueuedEngine:
     name = "cpu"
     profiles_per_call = 16
     rows_per_call = 1 << 20
+    kept_bytes = 1 << 30
 
     def __init__(self, cpu):
         self.cpu = cpu

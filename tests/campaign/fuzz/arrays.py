@@ -236,6 +236,7 @@ CALLS: Final[dict[str, tuple[Callable[..., object], Callable[[random.Random], li
     "write_fasta": (_native.write_fasta, _text),
     "copy_subjects": (lambda one, other, *rest: _native.copy_subjects([one, other], *rest), _subjects),
     "residues_hold": (_native.residues_hold, _stored_residues),
+    "equal_subjects": (_native.equal_subjects, lambda rng: [*_stored_residues(rng)[:3], 0, rng.randint(1, 3)]),
     "gather_values": (_gather_values, lambda rng: list(_pieces(rng))),
     "PairWalk": (_walk, _walk_arguments),
 }
