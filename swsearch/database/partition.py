@@ -8,7 +8,7 @@ a database into partitions affects when results become available but not the res
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -102,9 +102,9 @@ class Partition:
         """The subjects that are not repeats."""
         if self.repeats is None or not len(self.repeats):
             return self
-        is_repeat = np.zeros(len(self), dtype=np.bool_)
-        is_repeat[self.repeats[:, 0]] = True
-        return replace(self[np.flatnonzero(~is_repeat)], repeats=None)
+        is_kept = np.ones(len(self), dtype=np.bool_)
+        is_kept[self.repeats[:, 0]] = False
+        return Partition(self.residues, self.starts[is_kept], self.lengths[is_kept], self.subject_index[is_kept])
 
 
 def _among(repeats: NDArray[np.uint32], rows: slice | NDArray[np.intp], n_subjects: int) -> NDArray[np.uint32]:
