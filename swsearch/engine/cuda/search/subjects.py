@@ -170,9 +170,11 @@ class _Upload:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
-        self._device.synchronize()
-        for part, _event in self._parts:
-            self._device.unpin(part)
+        try:
+            self._device.synchronize()
+        finally:
+            for part, _event in self._parts:
+                self._device.unpin(part)
 
     def __call__(self, buffer: Buffer, array: NDArray[Any]) -> None:
         """Begin to copy a contiguous array."""
@@ -247,13 +249,15 @@ class _Staged:
         return self._subjects
 
 
-_Key = tuple[int, int, int, int]
+_Key = tuple[int, int, int]
 
 
 def _key(partition: Partition) -> _Key:
-    """Equal for partitions of the same memory; valid while the partition is alive."""
-    where = int(partition.residues.__array_interface__["data"][0])
-    return (where, *partition.residue_span, len(partition))
+    """Equal for partitions of the same memory; valid while the partition is alive.
+
+    Two selections of subjects have starts of their own, even where their number, first and last subject are the same.
+    """
+    return partition.residues.ctypes.data, partition.starts.ctypes.data, len(partition)
 
 
 def _begins(whole: Partition, partition: Partition) -> bool:
@@ -363,9 +367,9 @@ class SubjectStore:
             self._free_oldest()
         pieces, n_slots = self._streamed(partition, query_residues)
         slots = self._slots_for(pieces, n_slots)
-        copier = ThreadPoolExecutor(1, thread_name_prefix="swsearch-stage")
-        try:
-            with Threads() as threads:
+        with Threads() as threads:
+            copier = ThreadPoolExecutor(1, thread_name_prefix="swsearch-stage")
+            try:
                 staged = _Staged(slots[0], pieces[0], copier, threads)
                 for number in range(len(pieces)):
                     # The slot is free: its last piece was scored before this one was requested.
@@ -380,10 +384,10 @@ class SubjectStore:
                     yield subjects
                     if self._stage is not None:
                         staged = self._next or self._stage()
-        finally:
-            self._next = self._stage = None
-            copier.shutdown(wait=True, cancel_futures=True)
-            self._device.synchronize()
+            finally:
+                self._next = self._stage = None
+                copier.shutdown(wait=True, cancel_futures=True)
+                self._device.synchronize()
 
     def _slots_for(self, pieces: list[Partition], n_slots: int) -> list[_Slot]:
         """Slots large enough for every piece; those of the previous call if they have the right size."""

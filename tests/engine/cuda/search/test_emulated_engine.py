@@ -279,6 +279,17 @@ def test_a_database_that_is_kept_in_pieces_gives_the_same_blocks(
     assert device.used_bytes == 0
 
 
+def test_selections_of_as_many_subjects_are_kept_side_by_side(emulated: MakeDevice) -> None:
+    """All but one subject, which is another one each time; first and last subject are the same."""
+    queries, partition = protein_case(8, (61,))
+    profiles = profiles_of(queries, default_scheme(PROTEIN))
+    rows = np.arange(len(partition))
+    selections = [partition[np.delete(rows, left_out)] for left_out in (3, 5, 3)]
+    with CudaEngine(emulated()) as engine:
+        for selection in [*selections, *selections]:
+            assert_same(engine.score(profiles, selection), ReferenceEngine().score(profiles, selection))
+
+
 @pytest.mark.parametrize("n_slots", [1, 2])
 def test_a_streamed_database_gives_the_same_blocks(
     emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, n_slots: int
