@@ -64,6 +64,14 @@ class Partition:
     def __len__(self) -> int:
         return len(self.lengths)
 
+    @property
+    def memory(self) -> tuple[int, int, int, int]:
+        """The addresses of its arrays and its number of subjects, which tell apart partitions that are alive: those of
+        the same subjects in the same memory have the same.
+        """
+        starts, lengths = self.starts.ctypes.data, self.lengths.ctypes.data
+        return self.residues.ctypes.data, starts, lengths, len(self)
+
     @cached_property
     def n_residues(self) -> int:
         """Number of residues of all subjects, without padding."""

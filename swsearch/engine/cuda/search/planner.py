@@ -620,16 +620,6 @@ def _shape(request: ScoreRequest) -> Hashable:
     )  # fmt: skip
 
 
-def _same(partition: Partition, other: Partition | None) -> bool:
-    """Whether two partitions, both alive, have the same subjects in the same memory."""
-    if partition is other:
-        return True
-    if other is None or len(partition) != len(other):
-        return False
-    starts, lengths = partition.starts.ctypes.data, partition.lengths.ctypes.data
-    return starts == other.starts.ctypes.data and lengths == other.lengths.ctypes.data
-
-
 class PlanCache:
     """Plans of one device and one set of options, against the partition of the last call, each shape planned once."""
 
@@ -646,7 +636,8 @@ class PlanCache:
         options: PlanOptions,
     ) -> BatchPlan:
         """See :func:`plan_batch`."""
-        if not _same(partition, self._partition) or len(self._plans) == KNOWN_PLANS:
+        known = self._partition
+        if known is None or partition.memory != known.memory or len(self._plans) == KNOWN_PLANS:
             self._partition = partition
             self._plans.clear()
         key = tuple(map(_shape, requests))

@@ -249,17 +249,6 @@ class _Staged:
         return self._subjects
 
 
-_Key = tuple[int, int, int]
-
-
-def _key(partition: Partition) -> _Key:
-    """Equal for partitions of the same memory; valid while the partition is alive.
-
-    Two selections of subjects have starts of their own, even where their number, first and last subject are the same.
-    """
-    return partition.residues.ctypes.data, partition.starts.ctypes.data, len(partition)
-
-
 def _begins(whole: Partition, partition: Partition) -> bool:
     """Whether a partition consists of the first subjects of another and shares its memory."""
     where, other = (p.lengths.__array_interface__ for p in (partition, whole))
@@ -287,7 +276,7 @@ class SubjectStore:
         self._device = device
         self.limit_bytes = limit_bytes
         self.piece_bytes = limit_bytes if piece_bytes is None else min(piece_bytes, limit_bytes)
-        self._kept: OrderedDict[_Key, tuple[Partition, list[DeviceSubjects]]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[Partition, list[DeviceSubjects]]] = OrderedDict()
         self._slots: list[_Slot] = []
         self._stage: Callable[[], _Staged] | None = None
         """Begins the transfer of the next piece."""
@@ -320,7 +309,7 @@ class SubjectStore:
             yield from self._stream(partition, query_residues)
 
     def _keep(self, partition: Partition) -> list[DeviceSubjects]:
-        key = _key(partition)
+        key = partition.memory
         for kept_key, (whole, pieces) in self._kept.items():
             if kept_key != key and _begins(whole, partition):
                 self._kept.move_to_end(kept_key)
