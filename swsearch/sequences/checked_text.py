@@ -147,10 +147,12 @@ def first_problem(stream: io.TextIOBase, name: str, alphabet: Alphabet | None) -
         while at < len(text):
             skipped = (residues if record else _BLANK_LINES).match(text, at)
             assert skipped is not None
-            if skipped.end() > at:
-                number += text.count("\n", at, skipped.end())
-                has_residues |= not skipped[0].isspace()
-                at = skipped.end()
+            # Before Python 3.11.5, a possessive group also takes the beginning of the line that it does not match.
+            end = text.rfind("\n", at, skipped.end()) + 1
+            if end > at:
+                number += text.count("\n", at, end)
+                has_residues |= not text[at:end].isspace()
+                at = end
                 continue
             stop = text.find("\n", at) + 1 or len(text)
             raw = text[at:stop].rstrip("\n").encode("ascii", "surrogateescape")
