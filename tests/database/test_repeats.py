@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from swsearch.database import segment_writer
 from swsearch.database.builder import build_database
@@ -15,6 +18,7 @@ from swsearch.database.changes import add_to_database, compact_database, remove_
 from swsearch.database.format import CATALOGUE
 from swsearch.database.opening import open_database
 from swsearch.database.partition import Partition
+from swsearch.database.segment_writer import HashingFile
 from swsearch.database.verify import verify
 from swsearch.errors import DatabaseError
 from tests.support import random_codes
@@ -141,12 +145,8 @@ def test_verification_compares_the_residues_of_repeats(tmp_path):
     assert problem.endswith("subjects that are said to be equal are not")
 
 
-def replace_pairs(path: Path, change) -> None:
+def replace_pairs(path: Path, change: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
     """Change ``repeats.bin``, with its size and digest in the catalogue."""
-    from dataclasses import replace
-
-    from swsearch.database.segment_writer import HashingFile
-
     catalogue = read_catalogue((path / CATALOGUE).read_text())
     (segment,) = catalogue.segments
     file = path / segment.name / "repeats.bin"

@@ -5,6 +5,7 @@ Expected values: the reports of the same search without ``repeats.bin``, in whic
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -81,7 +82,7 @@ def reports(monkeypatch: pytest.MonkeyPatch, *command: str) -> tuple[bytes, byte
 def test_reports_are_those_of_all_subjects(folder, monkeypatch, options):
     one, other = reports(monkeypatch, *QUERY, "--format", "json", *options)
     assert one == other
-    assert one.count(b'"subject_index"') > 5 or one.count(b"subject") > 20
+    assert sum(len(query["hits"]) for query in json.loads(one)["queries"]) > 5
 
 
 @pytest.mark.parametrize("command", ["allpairs", "cluster", "rbh"])

@@ -140,7 +140,7 @@ class DeviceSubjects:
         self.tables.clear()
 
 
-def _host_starts(partition: Partition) -> NDArray[np.uint64]:
+def _device_starts(partition: Partition) -> NDArray[np.uint64]:
     """The starts of the subjects in the memory of a device."""
     return partition.starts - np.uint64(partition.residue_span[0])
 
@@ -209,7 +209,7 @@ class _Slot:
         """Copy a piece to pinned memory; returns the piece."""
         first, last = piece.residue_span
         _copy(self._pinned[0][: last - first], piece.residues[first:last], threads)
-        np.copyto(self._pinned[1].view(np.uint64)[: len(piece)], _host_starts(piece))
+        np.copyto(self._pinned[1].view(np.uint64)[: len(piece)], _device_starts(piece))
         np.copyto(self._pinned[2].view(np.uint32)[: len(piece)], piece.lengths)
         return piece
 
@@ -330,7 +330,7 @@ class SubjectStore:
             with _Upload(self._device) as upload:
                 for piece in pieces_of(partition, max(self.piece_bytes, SMALLEST_PIECE)):
                     first, last = piece.residue_span
-                    for array in (piece.residues[first:last], _host_starts(piece), piece.lengths):
+                    for array in (piece.residues[first:last], _device_starts(piece), piece.lengths):
                         buffers.append(self._device.allocate(array.nbytes))
                         upload(buffers[-1], np.ascontiguousarray(array))
                     residues, starts, lengths = buffers[-3:]
