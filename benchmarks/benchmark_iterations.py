@@ -285,6 +285,7 @@ TOOLS: dict[str, Callable[[Data, list[str], Path], Lists]] = {
     "swsearch": ours(),
     "swsearch none": ours(composition="none"),
     "swsearch bias": ours(composition="bias"),
+    "swsearch sensitive": ours(sensitive=True),
     "hhblits": hhblits,
 }
 COUNTS_SEQUENCES = ("jackhmmer", "hhblits")

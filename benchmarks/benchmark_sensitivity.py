@@ -32,7 +32,7 @@ from benchmark_iterations import records
 from provenance import commit, processor
 
 import swsearch
-from swsearch.query.columns import column_model
+from swsearch.query.estimation import estimated_query
 from swsearch.search.threshold import RESCORED_EVALUE
 
 LIMITS = (0.001, 0.01, 0.1, 1.0, 10.0)
@@ -145,7 +145,11 @@ def n_candidates(queries: list[tuple[str, str]], database: Path) -> dict[str, fl
     plain = swsearch.SearchOptions(evalue=RESCORED_EVALUE, composition="none", top=1)
     with swsearch.open_searcher(database, plain, engine="cpu") as searcher:
         records = [swsearch.sequence(letters, "protein", header=name) for name, letters in queries]
-        profiles = [column_model().query(one.header, one.codes, searcher.scheme.matrix) for one in records]
+        rows = [np.empty((0, len(one)), dtype=np.uint8) for one in records]
+        profiles = [
+            estimated_query(one, none, searcher.scheme.matrix, by_context=True)
+            for one, none in zip(records, rows, strict=True)
+        ]
         return spread([result.n_passed for result in searcher.search(profiles)])
 
 

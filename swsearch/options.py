@@ -459,7 +459,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "lower; for proteins.",
     ),
     Option(
-        "sensitive", bool, CHOICE, SEARCHES, False, label="Sensitive",
+        "sensitive", bool, CHOICE, (*SEARCHES, "msa"), False, label="Sensitive",
         help="Also find remote relatives. For proteins.",
     ),
     # --- rounds ---

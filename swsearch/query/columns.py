@@ -1,17 +1,13 @@
-"""Context columns: which residues may replace each residue of a sequence, predicted from its neighbours.
+"""Columns of a query and of subjects, and Forward scores, the sums over all local alignments of them.
 
-:class:`ColumnModel` predicts, for each position of a sequence, the distribution of the 20 amino acids in the columns of
-alignments of its relatives. Biegert and Söding 2009 (doi 10.1073/pnas.0810767106) do this with a library of contexts;
-for a query, such a library does it (:mod:`swsearch.query.contexts`), and for subjects a small neural network, which
-takes a microsecond for each residue (``benchmarks/train_columns.py`` trains it). Three things are made of the columns:
-
-* the position-specific scores of a query (:meth:`ColumnModel.query`): its own residue has the share 1 - τ of each
-  column, and the predicted column τ = :data:`QUERY_ADMIXTURE`;
-* the columns of subjects, which are mixed in the same way;
-* local Forward scores of a query and subjects (:meth:`ColumnModel.forward`): the logarithm of the sum over all local
-  alignments of their odds. The odds of position i of the query and position j of the subject are Σ_a q_i(a) s_j(a) /
-  p(a), where q and s are the columns and p is the composition of natural proteins. Gaps have the probabilities of a
-  pair hidden Markov model.
+A *column* is the distribution of the 20 amino acids at a position of a sequence in the alignments of its relatives.
+Those of a query are in its position-specific scores (:func:`implied_columns`). Those of subjects are predicted by a
+small neural network from the neighbours of each residue, which takes a microsecond for a residue
+(``benchmarks/train_columns.py`` trains it); a residue has the share 1 - a of its own column, and the predicted column
+a = :data:`SUBJECT_ADMIXTURE`. :meth:`ColumnModel.forward` computes the logarithm of the sum over all local alignments
+of their odds. The odds of position i of the query and position j of the subject are Σ_a q_i(a) s_j(a) / p(a), where q
+and s are the columns and p is the composition of natural proteins. Gaps have the probabilities of a pair hidden Markov
+model.
 
 The network has integer weights, and every sum of floating-point numbers has a fixed order, so all machines compute the
 same bytes. ``docs/design/sensitivity.md`` has the formulas.
@@ -29,20 +25,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch import _native
-from swsearch.deterministic import exp, log
+from swsearch.deterministic import exp, log, sum_in_order
+from swsearch.errors import ScoringError
 from swsearch.hits.result import N_AMINO_ACIDS
-from swsearch.query.contexts import predicted_columns
-from swsearch.query.profile import PositionSpecificQuery, with_other_letters
-from swsearch.query.scale import scaled_scores
+from swsearch.query.profile import PositionSpecificQuery
 from swsearch.scoring.matrix import SubstitutionMatrix
-from swsearch.scoring.ungapped import background
-from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
+from swsearch.scoring.ungapped import background, matrix_lambda
+from swsearch.sequences.alphabet import PROTEIN
 from swsearch.typing import Codes, Floats
 
-QUERY_ADMIXTURE: Final = 0.9
-"""Share τ of the predicted column in the column of a query; the rest is its residue."""
 SUBJECT_ADMIXTURE: Final = 0.9
-"""The same share in the column of a subject."""
+"""Share a of the predicted column in the column of a subject; the rest is its residue."""
 GAP_OPEN: Final = 0.03
 GAP_EXTEND: Final = 0.5
 """Probabilities δ that a gap begins in either sequence after a pair of residues, and ε that it is extended."""
@@ -124,31 +117,6 @@ class ColumnModel:
         _native.context_columns(*self._layers(), residues, starts, lengths, found, n_threads, instruction_set)
         return found
 
-    def query_columns(self, codes: Codes) -> Floats:
-        """The columns of a query, float64 of shape (length, 20): its residues mixed with the predicted columns.
-
-        A position that is no amino acid has the composition of natural proteins.
-        """
-        plain = codes & np.uint8(CODE_MASK)
-        mixed: Floats = QUERY_ADMIXTURE * predicted_columns(codes.tobytes())
-        known = np.flatnonzero(plain < N_AMINO_ACIDS)
-        mixed[known, plain[known]] += 1.0 - QUERY_ADMIXTURE
-        mixed[plain >= N_AMINO_ACIDS] = background(PROTEIN)
-        return mixed
-
-    def query(self, header: str, codes: Codes, matrix: SubstitutionMatrix) -> PositionSpecificQuery:
-        """A query with the scores of its columns, in the scale of the matrix.
-
-        Raises
-        ------
-        ScoringError
-            The matrix has no ungapped λ.
-        """
-        plain = codes & np.uint8(CODE_MASK)
-        log_odds = log(self.query_columns(codes) / background(PROTEIN))
-        scores = scaled_scores(log_odds, plain < N_AMINO_ACIDS, plain, matrix)
-        return PositionSpecificQuery(header, codes, PROTEIN, with_other_letters(scores, plain, matrix))
-
     def forward(
         self,
         query: Floats,
@@ -181,6 +149,24 @@ class ColumnModel:
         )
         scores: Floats = log(np.maximum(totals.astype(np.float64), np.finfo(np.float64).tiny)) + exponents * _LN2
         return scores
+
+
+def implied_columns(query: PositionSpecificQuery, matrix: SubstitutionMatrix) -> Floats:
+    """The columns that position-specific scores s stand for, float64 of shape (length, 20).
+
+    They are p(a) exp(λ s(a)), divided by their sum, where λ is the ungapped scale of the matrix.
+
+    Raises
+    ------
+    ScoringError
+        The matrix has no ungapped λ.
+    """
+    lam = matrix_lambda(matrix)
+    if lam is None:
+        raise ScoringError(f"matrix {matrix.name} has no scale (λ), so its scores stand for no columns")
+    odds = background(PROTEIN) * exp(lam * query.scores[:, :N_AMINO_ACIDS].astype(np.float64))
+    columns: Floats = odds / sum_in_order(odds, axis=1)[:, None]
+    return columns
 
 
 @lru_cache(maxsize=1)

@@ -1,13 +1,14 @@
-"""Contexts: typical windows of columns, by which the column at a residue is predicted from its neighbours.
+"""Contexts: typical windows of columns, by which the column at a position is predicted from its neighbours.
 
-Each of K contexts k has a prior probability P_k and 13 columns p_kj(a). For position i of a sequence x (Biegert and
-Söding 2009, doi 10.1073/pnas.0810767106)::
+Each of K contexts k has a prior probability P_k and 13 columns p_kj(a). For position i of a sequence or an alignment
+that has c_i(a) observations of amino acid a there (Biegert and Söding 2009, doi 10.1073/pnas.0810767106)::
 
-    weight_k  ∝  P_k · Π_j p_kj(x_(i+j))^(w_j),   j = -6 … 6,   w_j = 1.6 · 0.85^|j|
+    weight_k  ∝  P_k · Π_j Π_a p_kj(a)^(w_j · c_(i+j)(a)),   j = -6 … 6,   w_j = 1.6 · 0.85^|j|
     t_i(a)    =  Σ_k weight_k · p_k0(a)
 
-The logarithms are whole numbers in units of 1/100, the weights in units of 2^-20 of the largest, and the columns in
-units of 2^-16. So all sums are exact, and every machine computes the same bytes.
+The observations are whole numbers in units of 1/64, the logarithms in units of 1/100, the weights in units of 2^-20 of
+the largest, and the columns in units of 2^-16. All products and sums of these are whole numbers below 2^53, which
+float64 holds; so they are exact in any order, and every machine computes the same bytes.
 """
 
 from __future__ import annotations
@@ -22,8 +23,7 @@ from numpy.typing import NDArray
 
 from swsearch.deterministic import exp
 from swsearch.hits.result import N_AMINO_ACIDS
-from swsearch.sequences.alphabet import CODE_MASK
-from swsearch.typing import Codes, Floats
+from swsearch.typing import Floats
 
 WIDTH: Final = 13
 UNITS: Final = 100.0
@@ -34,6 +34,10 @@ SHARE_UNITS: Final = 65536.0
 WEIGHT_UNITS: Final = 1048576.0
 CENTRAL_WEIGHT: Final = 1.6
 DECAY: Final = 0.85
+COUNT_UNITS: Final = 64.0
+"""Of an observation."""
+_N_WEIGHTS: Final = 2048
+"""A context whose logarithm is 20.47 below that of the best one, or lower, has the weight 0."""
 _BLOCK: Final = 128
 """Positions that are computed together: about 10 MB."""
 
@@ -54,53 +58,54 @@ class Contexts:
     columns: NDArray[np.uint8]
 
     @cached_property
-    def _costs(self) -> NDArray[np.int16]:
-        """-w_j ln p_kj(a) of each place, letter and context; 0 for a letter that is no amino acid."""
-        costs = np.zeros((WIDTH, N_AMINO_ACIDS + 1, len(self.priors)), dtype=np.int16)
+    def _costs(self) -> Floats:
+        """-w_j ln p_kj(a) of each place and letter, whole numbers of shape (13 * 20, K)."""
+        costs = np.empty((WIDTH, N_AMINO_ACIDS, len(self.priors)))
         for place in range(WIDTH):
             weight = CENTRAL_WEIGHT * UNITS / FILE_UNITS
             for _ in range(abs(place - WIDTH // 2)):
                 weight *= DECAY
-            costs[place, :N_AMINO_ACIDS] = np.rint(weight * self.columns[:, place].T)
-        return costs
+            costs[place] = np.rint(weight * self.columns[:, place].T)
+        return costs.reshape(WIDTH * N_AMINO_ACIDS, -1)
 
     @cached_property
-    def _central(self) -> NDArray[np.int64]:
-        """p_k0(a) in units of 2^-16, shape (20, K)."""
-        shares = exp(self.columns[:, WIDTH // 2].T / -FILE_UNITS)
-        return np.rint(shares * SHARE_UNITS).astype(np.int64)
+    def _central(self) -> Floats:
+        """p_k0(a) in units of 2^-16, whole numbers of shape (K, 20)."""
+        return np.rint(exp(self.columns[:, WIDTH // 2] / -FILE_UNITS) * SHARE_UNITS)
 
-    def predicted(self, codes: Codes) -> Floats:
-        """The predicted columns of a sequence, float64 of shape (length, 20), whose rows sum to 1.
+    def predicted(self, counts: Floats) -> Floats:
+        """The predicted columns, float64 of shape (length, 20), whose rows sum to 1.
 
-        ``codes`` are uint8 residue codes, with or without flags; places outside of the sequence and letters that are no
-        amino acid say nothing.
+        ``counts``, float64 of shape (length, 20), has the observations c_i(a), at most 1,000. A residue of a sequence
+        is one observation; positions without any, and places outside of the sequence, say nothing.
         """
-        outside = np.full(WIDTH // 2, N_AMINO_ACIDS, dtype=np.uint8)
-        letters = np.concatenate([outside, np.minimum(codes & CODE_MASK, N_AMINO_ACIDS), outside])
-        sums = np.empty((len(codes), N_AMINO_ACIDS), dtype=np.int64)
-        for first in range(0, len(codes), _BLOCK):
-            n = min(_BLOCK, len(codes) - first)
-            costs = np.tile((self.priors * np.int16(UNITS / FILE_UNITS)).astype(np.int16), (n, 1))
-            for place in range(WIDTH):
-                costs += self._costs[place, letters[first + place : first + place + n]]
-            weights = _weights()[costs - costs.min(axis=1, keepdims=True)]
-            for letter in range(N_AMINO_ACIDS):
-                sums[first : first + n, letter] = (weights * self._central[letter]).sum(axis=1, dtype=np.int64)
-        columns: Floats = sums / sums.sum(axis=1, keepdims=True, dtype=np.int64)
+        length = len(counts)
+        padded = np.zeros((length + WIDTH - 1, N_AMINO_ACIDS))
+        padded[WIDTH // 2 : WIDTH // 2 + length] = np.rint(counts * COUNT_UNITS)
+        windows = np.lib.stride_tricks.sliding_window_view(padded.reshape(-1), WIDTH * N_AMINO_ACIDS)[::N_AMINO_ACIDS]
+        columns = np.empty((length, N_AMINO_ACIDS))
+        priors = self.priors * (UNITS / FILE_UNITS)
+        for first in range(0, length, _BLOCK):
+            costs = priors + np.rint(windows[first : first + _BLOCK] @ self._costs / COUNT_UNITS)
+            places = np.minimum(costs - costs.min(axis=1, keepdims=True), _N_WEIGHTS - 1).astype(np.int64)
+            columns[first : first + _BLOCK] = _weights()[places] @ self._central
+        columns /= columns.sum(axis=1, keepdims=True)
         return columns
 
 
 @lru_cache(maxsize=1)
-def _weights() -> NDArray[np.int64]:
-    """exp(-x) of each difference of logarithms x, in units of 2^-20."""
-    return np.rint(exp(np.arange(1 << 15) / -UNITS) * WEIGHT_UNITS).astype(np.int64)
+def _weights() -> Floats:
+    """exp(-x) of each difference of logarithms x, whole numbers in units of 2^-20."""
+    return np.rint(exp(np.arange(_N_WEIGHTS) / -UNITS) * WEIGHT_UNITS)
 
 
 @lru_cache(maxsize=16)
-def predicted_columns(codes: bytes) -> Floats:
-    """The columns that the library of the program predicts; a query needs them for its scores and for Forward."""
-    columns = contexts().predicted(np.frombuffer(codes, dtype=np.uint8))
+def predicted_columns(counts: bytes) -> Floats:
+    """The columns that the library of the program predicts; they are computed once where a query is prepared again.
+
+    ``counts`` are the bytes of the array that :meth:`Contexts.predicted` takes.
+    """
+    columns = contexts().predicted(np.frombuffer(counts).reshape(-1, N_AMINO_ACIDS))
     columns.flags.writeable = False
     return columns
 

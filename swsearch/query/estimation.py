@@ -1,8 +1,9 @@
 """Position-specific scores estimated from a multiple alignment, by the method of PSI-BLAST.
 
-:func:`estimate_scores` takes rows of :mod:`swsearch.query.multiple_alignment` and returns one row of integer scores for
-each column. :func:`position_specific_query` makes a :class:`PositionSpecificQuery` of an alignment from a file;
-:mod:`swsearch.query.profile_files` is its caller, and :mod:`swsearch.search.rounds` estimates from hits. The method is
+:func:`estimated_query` makes a :class:`PositionSpecificQuery` of a query and rows of
+:mod:`swsearch.query.multiple_alignment`, which are those of the hits of a round (:mod:`swsearch.search.rounds`), or
+none in the first round of a sensitive search. :func:`position_specific_query` makes one of an alignment from a file;
+:mod:`swsearch.query.profile_files` is its caller. The method is
 that of Altschul and others 1997 (doi 10.1093/nar/25.17.3389) and 2009 (doi 10.1093/nar/gkn981).
 
 *Rows and block of a column.* Hits are local alignments, so each column has its own rows: those whose aligned part
@@ -39,6 +40,11 @@ conserved column has a smaller number m of pseudocounts (Altschul and others 200
 
 A column whose c is not below 1 tells nothing: n = 0 and m = 30.
 
+*Contexts.* In a sensitive search, the expected column e(i) = p(i) Σ_j f(j) exp(λ s(j, i)) of the pseudocounts is
+replaced by one that depends on the neighbouring positions too: t(i)^w e(i)^(1-w), divided by its sum, where t is the
+column that contexts predict from n + 1 observations f (:mod:`swsearch.query.contexts`) and w =
+:data:`CONTEXT_WEIGHT`. For a single sequence, n = 0, so this column is Q.
+
 *Scores* are φ ln(Q / p) / λ, rounded, in the units of the matrix (half bits for BLOSUM62). The factor φ gives the
 scores of all columns together the λ of the matrix, as in PSI-BLAST, so that the statistics of the matrix and its gap
 costs apply. If no column has an observation, there is nothing to scale, and the scores are those of the matrix.
@@ -61,12 +67,14 @@ from swsearch import _native
 from swsearch.deterministic import exp, log, sum_in_order
 from swsearch.errors import InputError
 from swsearch.hits.result import N_AMINO_ACIDS
+from swsearch.query.contexts import predicted_columns
 from swsearch.query.multiple_alignment import MultipleAlignment, distinct_rows, rows_of_alignment
 from swsearch.query.profile import PositionSpecificQuery, with_other_letters
 from swsearch.query.scale import scaled_scores
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.scoring.ungapped import background, matrix_lambda
-from swsearch.sequences.alphabet import PAD_CODE, PROTEIN
+from swsearch.sequences.alphabet import CODE_MASK, PAD_CODE, PROTEIN
+from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes, Floats
 from swsearch.words import first_word
 
@@ -74,6 +82,8 @@ MIN_BLOCK: Final = 25
 """Smallest number of columns of a block."""
 MAX_OBSERVATIONS: Final = 400
 """Largest number of independent observations of a column."""
+CONTEXT_WEIGHT: Final = 0.6
+"""w: how much contexts decide about pseudocounts, and not the matrix."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,8 +177,30 @@ def position_specific_query(
     return PositionSpecificQuery(header, consensus, PROTEIN, with_other_letters(scores, consensus, matrix))
 
 
+def estimated_query(
+    query: SequenceRecord,
+    rows: NDArray[np.uint8],
+    matrix: SubstitutionMatrix,
+    n_threads: int = 1,
+    *,
+    by_context: bool = False,
+) -> PositionSpecificQuery:
+    """The query with the scores that the rows of its hits imply; see :func:`estimate_scores`.
+
+    ``rows``, uint8 of shape (n_hits, length), may be none.
+    """
+    codes = query.codes & np.uint8(CODE_MASK)
+    scores = estimate_scores(np.concatenate((codes[None, :], rows)), codes, matrix, n_threads, by_context=by_context)
+    return PositionSpecificQuery(query.header, query.codes, PROTEIN, with_other_letters(scores, codes, matrix))
+
+
 def estimate_scores(
-    rows: NDArray[np.uint8], codes: Codes, matrix: SubstitutionMatrix, n_threads: int = 1
+    rows: NDArray[np.uint8],
+    codes: Codes,
+    matrix: SubstitutionMatrix,
+    n_threads: int = 1,
+    *,
+    by_context: bool = False,
 ) -> NDArray[np.int64]:
     """The scores that rows of a query-anchored alignment imply.
 
@@ -181,6 +213,8 @@ def estimate_scores(
     matrix : SubstitutionMatrix
     n_threads : int
         It does not affect the result.
+    by_context : bool
+        Whether contexts decide about pseudocounts too.
 
     Returns
     -------
@@ -191,10 +225,12 @@ def estimate_scores(
     ScoringError
         The matrix has no ungapped λ.
     """
-    return scores_of(column_frequencies(distinct_rows(rows), n_threads), codes, matrix)
+    return scores_of(column_frequencies(distinct_rows(rows), n_threads), codes, matrix, by_context=by_context)
 
 
-def scores_of(columns: ColumnFrequencies, codes: Codes, matrix: SubstitutionMatrix) -> NDArray[np.int64]:
+def scores_of(
+    columns: ColumnFrequencies, codes: Codes, matrix: SubstitutionMatrix, *, by_context: bool = False
+) -> NDArray[np.int64]:
     """The scores of columns; those whose code is not an amino acid have the scores of the matrix.
 
     Raises
@@ -204,18 +240,38 @@ def scores_of(columns: ColumnFrequencies, codes: Codes, matrix: SubstitutionMatr
     """
     lam = matrix_lambda(matrix)
     known = codes < N_AMINO_ACIDS
-    if lam is None or not columns.observations[known].any():
-        return scaled_scores(np.zeros((len(codes), N_AMINO_ACIDS)), np.zeros(len(codes), dtype=bool), codes, matrix)
-    return scaled_scores(_log_odds(columns.frequencies, columns.observations, matrix, lam), known, codes, matrix)
+    log_odds = np.zeros((len(codes), N_AMINO_ACIDS))
+    if lam is None or not (by_context or columns.observations[known].any()):
+        return scaled_scores(log_odds, np.zeros(len(codes), dtype=bool), codes, matrix)
+    frequencies, observations = columns.frequencies, columns.observations[known]
+    expected = _expected(frequencies[known], matrix, lam)
+    if by_context:
+        counts = frequencies * (columns.observations + 1.0)[:, None]
+        expected = _with_context(expected, predicted_columns(counts.tobytes())[known])
+    log_odds[known] = _log_odds(frequencies[known], observations, expected)
+    return scaled_scores(log_odds, known, codes, matrix)
 
 
-def _log_odds(frequencies: Floats, observations: Floats, matrix: SubstitutionMatrix, lam: float) -> Floats:
-    """ln(Q / p), shape (n_columns, 20)."""
-    p = background(PROTEIN)
+def _expected(frequencies: Floats, matrix: SubstitutionMatrix, lam: float) -> Floats:
+    """e / p: the odds of the amino acids that replace those of a column, shape (n_columns, 20)."""
     odds = exp(lam * matrix.scores[:N_AMINO_ACIDS, :N_AMINO_ACIDS].astype(np.float64))
     expected: Floats = frequencies[:, :1] * odds[0]
     for letter in range(1, N_AMINO_ACIDS):  # in order, and without an array of 400 products per column
         expected = expected + frequencies[:, letter : letter + 1] * odds[letter]
+    return expected
+
+
+def _with_context(expected: Floats, predicted: Floats) -> Floats:
+    """The expected odds where ``predicted`` are the columns of contexts."""
+    p = background(PROTEIN)
+    mixed = exp(CONTEXT_WEIGHT * log(predicted / p) + (1.0 - CONTEXT_WEIGHT) * log(expected))
+    odds: Floats = mixed / sum_in_order(mixed * p, axis=1)[:, None]
+    return odds
+
+
+def _log_odds(frequencies: Floats, observations: Floats, expected: Floats) -> Floats:
+    """ln(Q / p), shape (n_columns, 20)."""
+    p = background(PROTEIN)
     pseudocounts, n = _pseudocounts(frequencies, observations)
     ratios = (n[:, None] * frequencies / p + pseudocounts[:, None] * expected) / (n + pseudocounts)[:, None]
     return log(ratios)

@@ -139,10 +139,9 @@ def filters_alignments(run: RunInfo) -> bool:
 
 def adjusts_evalues(run: RunInfo) -> bool:
     """Whether E-values were adjusted for composition, after the subjects that passed were counted."""
-    if run.lam is None or run.iterations > 1:
-        return run.iterations > 1
-    is_adjusted = run.parameters.get("composition") == "adjust" and run.aligned_alphabet == "protein"
-    return is_adjusted and not run.is_sensitive
+    if run.lam is None or run.iterations > 1 or run.is_sensitive:
+        return run.iterations > 1 or run.is_sensitive
+    return run.parameters.get("composition") == "adjust" and run.aligned_alphabet == "protein"
 
 
 def loses_subjects(run: RunInfo, query: QueryResult, shown: int) -> bool:

@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from swsearch.query.profile import PositionSpecificQuery, QueryProfile, sequence_profile
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.options import SearchOptions
@@ -92,9 +94,10 @@ class Preparer:
         if self._translates or isinstance(query, PositionSpecificQuery):
             return query
         if self._options.sensitive:
-            from swsearch.query.columns import column_model
+            from swsearch.query.estimation import estimated_query
 
-            return column_model().query(query.header, query.codes, self._scheme.matrix)
+            no_rows = np.empty((0, len(query)), dtype=np.uint8)
+            return estimated_query(query, no_rows, self._scheme.matrix, by_context=True)
         return self._masked(query)
 
     def frames(self, query: SequenceRecord) -> list[Frame]:

@@ -250,7 +250,7 @@ class SearchOptions:
     def _check_sensitive(self) -> None:
         if not self.sensitive:
             return
-        usual = {"translate": (None,), "iterations": (1,), "mask": ("none",), "composition": ("adjust", "none")}
+        usual = {"translate": (None,), "mask": ("none",), "composition": ("adjust",)}
         for name, values in usual.items():
             if getattr(self, name) not in values:
                 raise InputError(

@@ -157,7 +157,7 @@ class PlannedSearch(ABC):
             The alphabet of the query is not :attr:`query_alphabet`.
         InputError
             The query is empty, shorter than a codon although it is to be translated, or longer than 16,777,216
-            residues; or it has position-specific scores, which cannot be masked, corrected or predicted.
+            residues; or it has position-specific scores, which cannot be masked or corrected.
         TypeError
             The query is not a :class:`SequenceRecord`.
         """
@@ -167,10 +167,9 @@ class PlannedSearch(ABC):
         self.requirements.check_query(query)
         if not isinstance(query, PositionSpecificQuery):
             return
-        if self.options.mask != "none" or self.options.composition == "bias" or self.options.sensitive:
+        if self.options.mask != "none" or self.options.composition == "bias":
             name = f"query {shortened(query.identifier)}" if query.identifier else "the query"
-            of_letters = f"{option('mask')} and {option('composition', 'bias')}"
-            unusable = option("sensitive", True) if self.options.sensitive else of_letters
+            unusable = f"{option('mask')} and {option('composition', 'bias')}"
             raise InputError(f"{name} has position-specific scores; leave out {unusable}")
 
     def cells(self, query: SequenceRecord) -> int:

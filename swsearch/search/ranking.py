@@ -11,8 +11,8 @@ aligned as it takes to know the best ones; otherwise the best ones alone. :func:
 the adjustment: if the option ``composition`` is ``adjust``, sequences by the composition of both aligned parts
 (:mod:`swsearch.scoring.composition_adjustment`); in an iterated search, profiles by that of the subject
 (:mod:`swsearch.query.profile_adjustment`). E-values only increase by it, so no subject is missed. In a sensitive
-search, candidates have the E-values of their Forward scores (:mod:`swsearch.search.rescoring`), which are those of
-their alignments.
+search, candidates have E-values of their Forward scores (:mod:`swsearch.search.rescoring`), which are adjusted in the
+same way by their best alignments.
 
 The alignments of a subject are ordered by ascending E-value, then descending score, then by comparison, then in the
 order of the traceback. An adjustment may raise the E-value of the alignment with the best score above that of another;
@@ -70,12 +70,13 @@ def adjustment_of(
 ) -> EvalueAdjustment | None:
     """The adjustment of the E-values of a query; None if they are not adjusted.
 
-    Those of DNA are never adjusted, nor those without statistics. Those of profiles are adjusted in iterated searches.
+    Those of DNA are never adjusted, nor those without statistics. Those of profiles are adjusted in iterated and in
+    sensitive searches.
     """
     if scheme.alphabet is not PROTEIN:
         return None
     if isinstance(query, PositionSpecificQuery):
-        if options.iterations == 1:
+        if options.iterations == 1 and not options.sensitive:
             return None
         from swsearch.query.profile_adjustment import ProfileAdjustment
 
@@ -257,13 +258,21 @@ class HitSelection:
         return dict(self._aligner.align(n_letters, comparison, block, most=most, floor=floor, earlier=earlier))
 
     def evalues(
-        self, prepared: PreparedQuery, lengths: Lengths, alignments: Sequence[SubjectAlignment]
+        self,
+        prepared: PreparedQuery,
+        lengths: Lengths,
+        alignments: Sequence[SubjectAlignment],
+        rescored: Floats | None = None,
     ) -> list[float] | list[None]:
-        """The E-values of alignments, adjusted for composition if those of the query are; ``lengths`` are those of
-        their subjects in residues.
+        """The E-values of alignments, adjusted for composition if those of the query are.
+
+        ``lengths`` are those of their subjects in residues, and ``rescored`` the E-values of these in a sensitive
+        search.
         """
         scores = np.array([one.score for one in alignments], dtype=np.int32)
-        evalues = self._significance.evalues_with(lengths, scores, len(prepared.query))
+        evalues = rescored
+        if evalues is None:
+            evalues = self._significance.evalues_with(lengths, scores, len(prepared.query))
         if evalues is None:
             return [None] * len(scores)
         if prepared.adjustment is not None:
@@ -392,7 +401,7 @@ class _Alignments:
             self._extend(number, np.flatnonzero(is_aligned), max_hsps, floor)
         size = 1
         most = self._n_judged
-        while threshold.is_adjusted:
+        while threshold.judges_further:
             judged = [_judged(several, n_judged) for several, n_judged in zip(self._found, most.tolist(), strict=True)]
             firsts = [several[0].key[0] if several else np.inf for several in judged]
             lasts = [several[max_hsps - 1] if len(several) >= max_hsps else None for several in judged]
@@ -456,12 +465,12 @@ class _Alignments:
                 del several[max(0, int(most_in_all[row]) - len(before)) :]
             self._n_aligned[number, row] += len(several)
         n_found = [len(found[subject]) for subject in subjects.tolist()]
+        rescored = None
         if self._prepared.threshold.of_search.is_rescored and self._candidates.evalue is not None:
-            evalues: Iterator[float | None] = iter(np.repeat(self._candidates.evalue[rows], n_found).tolist())
-        else:
-            aligned = [one for subject in subjects.tolist() for one in found[subject]]
-            lengths = np.repeat(self._residues[rows], n_found)
-            evalues = iter(self._selection.evalues(self._prepared, lengths, aligned))
+            rescored = np.repeat(self._candidates.evalue[rows], n_found)
+        aligned = [one for subject in subjects.tolist() for one in found[subject]]
+        lengths = np.repeat(self._residues[rows], n_found)
+        evalues: Iterator[float | None] = iter(self._selection.evalues(self._prepared, lengths, aligned, rescored))
         for row, subject, before in zip(rows.tolist(), subjects.tolist(), known, strict=True):
             for place, one in enumerate(found[subject], len(before)):
                 self._found[row].append(_Aligned(next(evalues), number, place, one))

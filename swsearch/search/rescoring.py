@@ -1,16 +1,18 @@
 """Forward scores of the candidates of a sensitive search, and their E-values.
 
-A sensitive search scores all subjects with the context columns of the query (:mod:`swsearch.query.columns`), as any
-other search does. Each subject whose score has an E-value of at most
-:data:`swsearch.search.threshold.RESCORED_EVALUE` is then judged by its local Forward score F instead, the logarithm of
-the sum over all alignments::
+A sensitive search scores all subjects with the scores of the query (:mod:`swsearch.query.estimation`), as any other
+search does. Each subject whose score has an E-value E_S of at most
+:data:`swsearch.search.threshold.RESCORED_EVALUE` is then judged by its local Forward score F too, the logarithm of the
+sum over all alignments (:mod:`swsearch.query.columns`)::
 
-    E = A / L · exp(-λ min(F - ln n - μ, F - F' + c))
+    E_F = A / L · exp(-λ min(F - ln n - μ, F - F' + c))
+    E   = (E_F^2 · E_S)^(1/3) / s
 
 A is the search space in residues, L = :data:`USUAL_LENGTH`, and n the length of the subject. F' is the Forward score of
 the same subject with the reversed columns of the query (Karplus, Barrett and Hughey 1998, doi
 10.1093/bioinformatics/14.10.846): repeats, low complexity and a common composition give F' the same score as F, a
-relative does not. μ is estimated for each query from its scores with reversed proteins.
+relative does not. s = :data:`SURPLUS`. μ is estimated for each query from its scores with reversed proteins. E is a candidate's E-value
+until it is adjusted for the composition of its alignment (:mod:`swsearch.search.ranking`).
 ``docs/design/sensitivity.md`` has what was measured.
 
 The E-value depends on the query, the subject and the search space alone, so it is the same in every slice, engine and
@@ -26,7 +28,9 @@ import numpy as np
 
 from swsearch.deterministic import exp, log
 from swsearch.hits.limits import Limits, RankedCandidates
-from swsearch.query.columns import column_model
+from swsearch.query.columns import column_model, implied_columns
+from swsearch.query.profile import PositionSpecificQuery
+from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.significance import Significance
 from swsearch.typing import Codes, Floats, Lengths, Offsets
@@ -35,8 +39,12 @@ DECAY: Final = 0.9
 """λ, in 1/nat."""
 ALLOWANCE: Final = 2.0
 """c, in nats: how much of a subject's score its score with the reversed query may account for."""
+SURPLUS: Final = 3.0
+"""s: the false hits that the mean of both E-values expects for each that there is, at least."""
 USUAL_LENGTH: Final = 350.0
 """L, about the mean length of natural proteins."""
+_LOWEST: Final = -745.0
+"""In place of the logarithm of an E-value of 0."""
 _MEDIAN: Final = 0.36651292058166435
 """Median of the standard Gumbel distribution, -ln ln 2."""
 
@@ -44,32 +52,46 @@ _MEDIAN: Final = 0.36651292058166435
 class Rescoring:
     """Computes the E-values of one search."""
 
-    def __init__(self, subjects: SearchSubjects, significance: Significance, limits: Limits, threads: int) -> None:
+    def __init__(
+        self,
+        subjects: SearchSubjects,
+        matrix: SubstitutionMatrix,
+        significance: Significance,
+        limits: Limits,
+        threads: int,
+    ) -> None:
         self._subjects = subjects
+        self._matrix = matrix
         self._significance = significance
         self._limits = limits
         self._threads = threads
         self._model = column_model()
 
-    def rescored(self, codes: Codes, candidates: RankedCandidates) -> RankedCandidates:
-        """The candidates whose E-values by Forward scores are within the limit; ``codes`` are those of the query."""
-        columns = self._model.query_columns(codes)
+    def rescored(self, query: PositionSpecificQuery, candidates: RankedCandidates) -> RankedCandidates:
+        """The candidates whose E-values E are within the limit."""
+        assert candidates.evalue is not None
+        columns = implied_columns(query, self._matrix)
         starts = np.concatenate([[0], self._model.decoy_ends[:-1]]).astype(np.uint64)
         lengths = np.diff(self._model.decoy_ends, prepend=0).astype(np.uint32)
         of_decoys = np.sort(self._excess(columns, self._model.decoys, starts, lengths))
         location = float(of_decoys[len(of_decoys) // 2]) - _MEDIAN / DECAY
-        space = self._significance.search_space / USUAL_LENGTH
+        of_scores = log(candidates.evalue)
         found = np.empty(len(candidates))
         for rows, residues, first, n in self._subjects.stored_ranges(candidates.subject_index, 0):
             excess = self._excess(columns, residues, first, n)
-            evalues = space * exp(-DECAY * (excess - location))
+            evalues = self._evalues(of_scores[rows], excess - location)
             near = np.flatnonzero(self._limits.passes(candidates.score[rows], None, evalues, None))
             of_reversed = self._excess(columns[::-1], residues, first[near], n[near])
-            limits = space * exp(-DECAY * (excess[near] - of_reversed + ALLOWANCE))
+            limits = self._evalues(of_scores[rows][near], excess[near] - of_reversed + ALLOWANCE)
             evalues[near] = np.maximum(evalues[near], limits)
             found[rows] = evalues
         passed = self._limits.passes(candidates.score, None, found, None)
         return replace(candidates, evalue=found).rows(np.flatnonzero(passed))
+
+    def _evalues(self, of_scores: Floats, excess: Floats) -> Floats:
+        """E of subjects from ln E_S and the excess of their Forward scores, in nats."""
+        space = log(self._significance.search_space / USUAL_LENGTH)
+        return exp((2.0 * (space - DECAY * excess) + np.maximum(of_scores, _LOWEST)) / 3.0) / SURPLUS
 
     def _excess(self, columns: Floats, residues: Codes, starts: Offsets, lengths: Lengths) -> Floats:
         """F - ln n of subjects, float64 of shape (n,)."""

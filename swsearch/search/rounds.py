@@ -24,16 +24,13 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Protocol
 
-import numpy as np
-
 from swsearch.engine.protocol import Progress
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, SearchStats
-from swsearch.query.estimation import estimate_scores
+from swsearch.query.estimation import estimated_query
 from swsearch.query.multiple_alignment import anchored_rows
-from swsearch.query.profile import PositionSpecificQuery, with_other_letters
+from swsearch.query.profile import PositionSpecificQuery
 from swsearch.search.planned_search import PlannedSearch, started
-from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 from swsearch.sequences.record import SequenceRecord
 
 
@@ -181,9 +178,6 @@ class IteratedSearch:
 
     def _profile(self, given: SequenceRecord, included: Sequence[Hit]) -> PositionSpecificQuery:
         """The profile of a query and its included hits; its letters are those of the query, masked or not."""
-        matrix = self.plan.scheme.matrix
-        masked = self.plan.as_searched(given).codes
-        codes = masked & np.uint8(CODE_MASK)
-        rows = np.concatenate((codes[None, :], anchored_rows(len(codes), included)))
-        scores = estimate_scores(rows, codes, matrix, self.plan.threads)
-        return PositionSpecificQuery(given.header, masked, PROTEIN, with_other_letters(scores, codes, matrix))
+        masked = replace(given, codes=self.plan.as_searched(given).codes)
+        rows, matrix = anchored_rows(len(given), included), self.plan.scheme.matrix
+        return estimated_query(masked, rows, matrix, self.plan.threads, by_context=self.plan.options.sensitive)

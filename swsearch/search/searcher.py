@@ -108,7 +108,8 @@ class Searcher(PlannedSearch):
         if options.sensitive:
             from swsearch.search.rescoring import Rescoring
 
-            self._rescoring = Rescoring(self.search_subjects, self.significance, self.limits, self.threads)
+            given = self.scheme.matrix, self.significance, self.limits, self.threads
+            self._rescoring = Rescoring(self.search_subjects, *given)
 
     # --- the plan of the engine ---
 
@@ -274,7 +275,8 @@ class Searcher(PlannedSearch):
         compared, masked = self._compared(prepared, blocks)
         candidates, n_left_out = threshold.listable(merge_frames(compared), masked)
         if self._rescoring is not None:
-            candidates = self._rescoring.rescored(query.codes, candidates)
+            assert isinstance(query, PositionSpecificQuery)
+            candidates = self._rescoring.rescored(query, candidates)
         best = None
         if threshold.is_certain(candidates.evalue):
             best = self._selection.best(prepared, compared, candidates.in_order())

@@ -295,6 +295,13 @@ class Threshold:
         """Whether the alignments of a subject decide whether it is listed, and where."""
         return self.is_adjusted or self.of_search.filters_alignments or self.chaining is not None
 
+    @property
+    def judges_further(self) -> bool:
+        """Whether a further alignment of a subject may have a better E-value than its best score; in a sensitive
+        search, E-values are those of subjects.
+        """
+        return self.is_adjusted and not self.of_search.is_rescored
+
     def farthest(self, listed: list[float], judged: list[float], wanted: int) -> float:
         """The largest E-value with which a subject matters to a list of ``wanted`` subjects.
 

@@ -33,7 +33,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("queries.fasta", "proteins", {"evalue": 1000, "max_hsps": 3}),
     ("queries.fasta", "proteins", {"evalue": 1000, "top": 3, "ties": "all", "min_identity": 30}),
     ("queries.fasta", "proteins", {"iterations": 3, "top": 5, "id_pattern": "^[a-z0-9_]*(tr|sp)", "mask": "tantan"}),
-    ("queries.fasta", "proteins", {"sensitive": True, "top": 5}),
+    ("queries.fasta", "proteins", {"sensitive": True, "iterations": 3, "top": 5}),
     ("obg.sto", "proteins", {"iterations": 2}),
     ("reads.fasta", "bases", {"top": 2, "ties": "all", "evalue": float("inf")}),
     ("reads.fasta", "proteins", {"translate": "query", "evalue": 1000}),

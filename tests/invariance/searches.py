@@ -36,6 +36,7 @@ SEARCHES = {
     "composition": "queries.fasta proteins.db --composition bias",
     "profile": "obg.sto proteins.db",
     "sensitive": "queries.fasta proteins.db --sensitive",
+    "sensitive_rounds": "queries.fasta proteins.db --sensitive --iterations 3",
     "counted": "queries.fasta proteins.db --count-hsps",
     "dna": "reads.fastq lambda.db",
     "dna_no_table": "reads.fastq lambda.db --match 4 --mismatch -6 --gap-open 60 --gap-extend 9",

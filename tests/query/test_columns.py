@@ -9,12 +9,14 @@ import pytest
 from swsearch import _native
 from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.query import columns
-from swsearch.query.columns import GAP_EXTEND, GAP_OPEN, SUBJECT_ADMIXTURE, ColumnModel, column_model
+from swsearch.query.columns import GAP_EXTEND, GAP_OPEN, SUBJECT_ADMIXTURE, ColumnModel, column_model, implied_columns
 from swsearch.query.contexts import Contexts
+from swsearch.query.estimation import estimated_query
 from swsearch.query.scale import query_lambda
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.ungapped import background, matrix_lambda
 from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.record import SequenceRecord
 
 P = background(PROTEIN)
 
@@ -100,6 +102,17 @@ def packed(sequences):
     return np.concatenate(sequences), starts, lengths
 
 
+def by_context(codes):
+    """A query with the scores that its context implies."""
+    no_rows = np.empty((0, len(codes)), dtype=np.uint8)
+    record = SequenceRecord("query", codes, PROTEIN)
+    return estimated_query(record, no_rows, named_matrix("BLOSUM62"), by_context=True)
+
+
+def query_columns(codes):
+    return implied_columns(by_context(codes), named_matrix("BLOSUM62"))
+
+
 @pytest.mark.parametrize(("width", "n_first", "n_second"), [(1, 32, 32), (5, 64, 32), (13, 160, 64)])
 def test_columns_equal_the_plain_network(width, n_first, n_second):
     """Source: the formulas of the module, one residue at a time."""
@@ -120,14 +133,15 @@ def test_contexts_predict_the_mean_of_their_central_columns():
     shares = rng.dirichlet(np.full(20, 0.4), (50, 13)) * 0.99 + 0.01 / 20
     library = Contexts(rng.integers(0, 100, 50, dtype=np.uint8), np.rint(-20 * np.log(shares)).astype(np.uint8))
     weights = 1.6 * 0.85 ** np.abs(np.arange(-6, 7))
-    for length in (1, 7, 300):  # a part of a sequence has 128 residues
-        codes = random_codes(rng, length)
-        found = library.predicted(codes | np.uint8(32))  # a flag: lower case
+    for length, most in ((1, 1), (7, 1), (300, 1), (140, 9)):  # a part of a sequence has 128 residues
+        counts = rng.dirichlet(np.full(20, 0.1), length) * rng.uniform(1, most, (length, 1))
+        if most == 1:  # a sequence, with letters that are no amino acid
+            counts = np.eye(21)[np.minimum(random_codes(rng, length), 20)][:, :20]
+        found = library.predicted(counts)
         for i in range(length):
             costs = library.priors / 20.0
             for j in range(max(-6, -i), min(7, length - i)):
-                if codes[i + j] < 20:
-                    costs = costs + weights[j + 6] * library.columns[:, j + 6, codes[i + j]] / 20.0
+                costs = costs + weights[j + 6] * (library.columns[:, j + 6] / 20.0) @ counts[i + j]
             column = np.exp(-(costs - costs.min())) @ np.exp(-library.columns[:, 6] / 20.0)
             np.testing.assert_allclose(found[i], column / column.sum(), atol=0.02)
         np.testing.assert_allclose(found.sum(axis=1), 1.0)
@@ -154,7 +168,7 @@ def test_forward_scores_are_the_same_bytes_everywhere():
     rng = np.random.default_rng(3)
     model = random_model(rng)
     family = random_codes(rng, 200)
-    query = model.query_columns(family)
+    query = query_columns(family)
     subjects = [random_codes(rng, int(length)) for length in rng.integers(1, 400, 50)]
     subjects += [family, np.tile(family, 4), np.concatenate([family[:90], random_codes(rng, 300), family])]
     expected = model.forward(query, *packed(subjects), instruction_set="scalar")
@@ -185,7 +199,7 @@ def test_a_model_whose_sums_could_overflow_is_refused():
 def test_arrays_that_do_not_fit_are_refused():
     model = random_model(np.random.default_rng(5))
     codes, starts, lengths = packed([np.zeros(4, dtype=np.uint8)])
-    query = model.query_columns(codes)
+    query = query_columns(codes)
     with pytest.raises(ValueError, match="leaves the array"):
         model.forward(query, codes, starts, lengths + np.uint32(1))
     with pytest.raises(ValueError, match="threads"):
@@ -203,7 +217,7 @@ def test_signals_are_looked_for_while_columns_are_computed():
     codes = random_codes(rng, 1000)
     lengths = np.full(300, 1000, dtype=np.uint32)
     starts = np.zeros(300, dtype=np.uint64)
-    query = model.query_columns(codes[:100])
+    query = query_columns(codes[:100])
     found = model.forward(query, codes, starts, lengths, instruction_set="scalar")
     assert np.unique(found).size == 1
 
@@ -253,7 +267,7 @@ def test_the_scores_of_a_query_have_the_scale_of_the_matrix():
     matrix = named_matrix("BLOSUM62")
     codes = globin()
     codes[30] = PROTEIN.code("X")
-    query = column_model().query("globin", codes, matrix)
+    query = by_context(codes)
     assert query_lambda(query.scores[:, :20]) == pytest.approx(matrix_lambda(matrix), rel=0.05)
     np.testing.assert_array_equal(query.scores[30, :20], matrix.scores[codes[30], :20])
     own = query.scores[np.arange(60), codes]
@@ -263,7 +277,7 @@ def test_the_scores_of_a_query_have_the_scale_of_the_matrix():
 def test_a_relative_has_a_larger_forward_score_than_reversed_proteins():
     relative = PROTEIN.encode("MGLSDGEWQLVLNVWGKVEADIPGHGQEVLIRLFKGHPETLEKFDKFKHLKSEDEMKASE")
     model = column_model()
-    query = model.query_columns(globin())
+    query = query_columns(globin())
     lengths = np.diff(model.decoy_ends, prepend=0).astype(np.uint32)
     starts = (model.decoy_ends - lengths).astype(np.uint64)
     of_decoys = model.forward(query, model.decoys, starts, lengths)

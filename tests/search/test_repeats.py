@@ -72,6 +72,7 @@ def reports(monkeypatch: pytest.MonkeyPatch, *command: str) -> tuple[bytes, byte
         ["--max-hsps", "3", "--min-identity", "40"],
         ["--iterations", "3", "--inclusion-evalue", "1"],
         ["--sensitive"],
+        ["--sensitive", "--iterations", "2"],
         ["--mask", "tantan", "--min-score", "30"],
         ["--partition-residues", "2000"],
         ["--include", "ids.txt"],

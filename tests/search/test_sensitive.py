@@ -8,6 +8,7 @@ options (``test_slices.py``, ``test_joined_databases.py``).
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +16,26 @@ import numpy as np
 import pytest
 
 import swsearch
+from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.errors import InputError, ScoringError
 from swsearch.hits.result import QueryResult
-from swsearch.query.columns import column_model
+from swsearch.query.columns import column_model, implied_columns
+from swsearch.query.estimation import estimated_query
+from swsearch.query.multiple_alignment import anchored_rows
 from swsearch.query.profile import PositionSpecificQuery
+from swsearch.query.profile_adjustment import ProfileAdjustment
+from swsearch.scoring.matrix import named_matrix
+from swsearch.scoring.published_parameters import find_statistics
+from swsearch.scoring.scheme import default_scheme
 from swsearch.search.options import SearchOptions
-from swsearch.search.searcher import open_searcher
+from swsearch.search.ranking import adjusted_evalues
+from swsearch.search.searcher import Searcher, open_searcher
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
 from tests.sliced_databases import DATA, records_of
 from tests.support import random_protein
 
+BLOSUM62 = named_matrix("BLOSUM62")
 QUERIES = [(header.split()[0], letters[:250]) for header, letters in records_of(DATA / "queries.fasta")][:3]
 
 
@@ -48,10 +58,23 @@ def found(database: Path, queries: list[tuple[str, str]], threads: int = 1, **ch
         return list(searcher.search([swsearch.sequence(letters, "protein", header=name) for name, letters in queries]))
 
 
-def expected_evalues(letters: str, database: swsearch.PackedDatabase, space: float) -> list[float]:
-    """The E-value of every subject, by the formula."""
+def by_context(letters: str) -> PositionSpecificQuery:
+    """A query with the scores that its context implies."""
+    record = SequenceRecord("profile", PROTEIN.encode(letters), PROTEIN)
+    return estimated_query(record, np.empty((0, len(letters)), np.uint8), BLOSUM62, by_context=True)
+
+
+def unadjusted(query: PositionSpecificQuery, database: swsearch.PackedDatabase, space: float) -> list[float]:
+    """The E-value of every subject before its adjustment for composition, by the formula.
+
+    E-values of scores are those of a search without ``sensitive``, which has tests of its own.
+    """
     model = column_model()
-    columns = model.query_columns(PROTEIN.encode(letters))
+    columns = implied_columns(query, BLOSUM62)
+    options = SearchOptions(evalue=math.inf, top=len(database), dbsize=int(space))
+    with CpuEngine(1) as engine:
+        (plain,) = Searcher(database, engine, options).search([query])
+    of_scores = {hit.subject_index: hit.evalue or 0.0 for hit in plain.hits}
 
     def excess(turned: np.ndarray, codes: np.ndarray) -> float:
         place = np.zeros(1, np.uint64), np.array([len(codes)], np.uint32)
@@ -60,9 +83,10 @@ def expected_evalues(letters: str, database: swsearch.PackedDatabase, space: flo
     decoys = np.split(model.decoys, model.decoy_ends[:-1])
     usual = sorted(excess(columns, codes) for codes in decoys)[128] + math.log(math.log(2)) / 0.9
     evalues = []
-    for record in database:
+    for subject, record in enumerate(database):
         forward, turned = excess(columns, record.codes), excess(columns[::-1], record.codes)
-        evalues.append(space / 350 * math.exp(-0.9 * min(forward - usual, forward - turned + 2)))
+        of_forward = space / 350 * math.exp(-0.9 * min(forward - usual, forward - turned + 2))
+        evalues.append((of_forward**2 * of_scores[subject]) ** (1 / 3) / 3)
     return evalues
 
 
@@ -70,13 +94,33 @@ def expected_evalues(letters: str, database: swsearch.PackedDatabase, space: flo
 def test_evalues_are_those_of_forward_scores(database: Path, dbsize: int | None) -> None:
     """All subjects are candidates in so small a database, so each with a small E-value is listed, in this order."""
     with swsearch.open_database(database) as subjects:
-        for (_, letters), result in zip(QUERIES, found(database, QUERIES, dbsize=dbsize), strict=True):
-            expected = expected_evalues(letters, subjects, dbsize or subjects.n_residues)
+        farther = found(database, QUERIES, dbsize=dbsize, evalue=1e9, top=1000)
+        for (_, letters), result, all_hits in zip(
+            QUERIES, found(database, QUERIES, dbsize=dbsize), farther, strict=True
+        ):
+            query = by_context(letters)
+            expected = adjusted(query, all_hits, unadjusted(query, subjects, dbsize or subjects.n_residues))
+            assert len(all_hits.hits) > 100
             listed = {hit.subject_index: hit.evalue for hit in result.hits}
-            assert result.n_passed == len(listed) == sum(evalue <= 10 for evalue in expected) > 1
+            assert listed.keys() == {subject for subject, evalue in expected.items() if evalue <= 10}
+            assert len(listed) > 1
             for subject, evalue in listed.items():
                 assert evalue == pytest.approx(expected[subject], rel=1e-9)
             assert list(listed.values()) == sorted(listed.values())
+
+
+def adjusted(query: PositionSpecificQuery, result: QueryResult, evalues: list[float]) -> dict[int, float]:
+    """The E-values of subjects, adjusted for the composition of their alignments (tests/query)."""
+    adjustment = ProfileAdjustment.of(query, BLOSUM62, find_statistics(default_scheme(PROTEIN)))
+    assert adjustment is not None
+    changed = adjusted_evalues(
+        adjustment,
+        np.array([evalues[hit.subject_index] for hit in result.hits]),
+        np.array([hit.score for hit in result.hits], dtype=np.int32),
+        query,
+        [hit.alignment for hit in result.hits],
+    )
+    return {hit.subject_index: evalue for hit, evalue in zip(result.hits, changed.tolist(), strict=True)}
 
 
 def test_threads_and_lists_do_not_change_what_is_found(database: Path) -> None:
@@ -89,11 +133,8 @@ def test_threads_and_lists_do_not_change_what_is_found(database: Path) -> None:
 
 def test_scores_are_those_of_the_columns_as_a_profile(database: Path) -> None:
     """Expected value: a search with the scores of the query's columns, without ``sensitive``."""
-    codes = PROTEIN.encode(QUERIES[1][1])
     with open_searcher(database, SearchOptions(evalue=1000), engine="cpu", threads=1) as searcher:
-        profile = column_model().query(QUERIES[1][0], codes, searcher.scheme.matrix)
-        assert isinstance(profile, PositionSpecificQuery)
-        (plain,) = searcher.search([profile])
+        (plain,) = searcher.search([by_context(QUERIES[1][1])])
     (result,) = found(database, [QUERIES[1]])
     of_profile = {hit.subject_index: (hit.score, hit.bits, hit.alignment) for hit in plain.hits}
     assert len(result.hits) > 1
@@ -119,10 +160,10 @@ def test_repeats_in_common_are_no_relation(database: Path) -> None:
 @pytest.mark.parametrize(
     ("chosen", "problem"),
     [
-        ({"iterations": 2}, "iterations=2 and sensitive=True exclude each other"),
         ({"translate": "query"}, "translate='query' and sensitive=True exclude each other"),
         ({"mask": "tantan"}, "mask='tantan' and sensitive=True exclude each other"),
         ({"composition": "bias"}, "composition='bias' and sensitive=True exclude each other"),
+        ({"composition": "none"}, "composition='none' and sensitive=True exclude each other"),
         ({"max_hsps": 2}, "max_hsps=2: sensitive=True lists one alignment of a subject"),
     ],
 )
@@ -131,14 +172,36 @@ def test_what_has_no_meaning_together_is_refused(chosen: dict[str, Any], problem
         SearchOptions(sensitive=True, **chosen)
 
 
-def test_queries_with_scores_dna_and_matrices_without_a_scale_are_refused(database: Path, tmp_path: Path) -> None:
-    codes = PROTEIN.encode(QUERIES[0][1])
+def test_scores_of_a_context_find_the_same_as_their_sequence(database: Path) -> None:
+    """So a profile from a file can be searched too: its scores stand for its columns."""
     with open_searcher(database, SearchOptions(sensitive=True), engine="cpu", threads=1) as searcher:
-        profile = column_model().query("profile", codes, searcher.scheme.matrix)
-        with pytest.raises(InputError, match="profile has position-specific scores; leave out sensitive"):
-            list(searcher.search([profile]))
-        (plain,) = searcher.search([SequenceRecord("plain", codes, PROTEIN)])
-        assert plain.hits
+        (of_scores,) = searcher.search([by_context(QUERIES[0][1])])
+    (of_letters,) = found(database, QUERIES[:1])
+    assert [replace(hit, query_header="") for hit in of_scores.hits] == [
+        replace(hit, query_header="") for hit in of_letters.hits
+    ]
+
+
+@pytest.mark.parametrize("rounds", [2, 3])
+def test_rounds_search_with_the_context_of_what_they_included(database: Path, rounds: int) -> None:
+    """Source: single searches, whose hits are made into the next profile by hand."""
+    given = swsearch.sequence(QUERIES[1][1], "protein", header=QUERIES[1][0])
+    (iterated,) = found(database, QUERIES[1:2], iterations=rounds, top=1000)
+    query: SequenceRecord = given
+    with open_searcher(database, SearchOptions(sensitive=True, top=1000), engine="cpu", threads=1) as searcher:
+        for number in range(1, iterated.n_rounds + 1):
+            (result,) = searcher.search([query])
+            included = [hit for hit in result.hits if hit.evalue is not None and hit.evalue <= 0.001]
+            query = estimated_query(given, anchored_rows(len(given), included), BLOSUM62, by_context=True)
+            assert len(included) > 1, number
+    assert iterated.n_rounds > 1
+    assert [replace(hit, round=0) for hit in iterated.hits] == list(result.hits)
+    assert iterated.pssm == result.pssm
+    (single,) = found(database, QUERIES[1:2])
+    assert iterated.pssm != single.pssm
+
+
+def test_dna_and_matrices_without_a_scale_are_refused(database: Path, tmp_path: Path) -> None:
     (tmp_path / "dna.fasta").write_text(">d\nACGTTGCAACGTGGTACCAT\n")
     swsearch.build_database(tmp_path / "dna.fasta", tmp_path / "dna.db")
     with pytest.raises(InputError, match="sensitive=True is for proteins, not for dna"):
