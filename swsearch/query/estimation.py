@@ -153,9 +153,9 @@ _SMALLEST: Final = 1e-4
 
 
 def position_specific_query(
-    alignment: MultipleAlignment, matrix: SubstitutionMatrix, header: str
+    alignment: MultipleAlignment, matrix: SubstitutionMatrix, header: str, *, by_context: bool = False
 ) -> PositionSpecificQuery:
-    """The query that is estimated from an alignment.
+    """The query that is estimated from an alignment; contexts decide about pseudocounts too if ``by_context``.
 
     Raises
     ------
@@ -173,7 +173,7 @@ def position_specific_query(
     has_amino_acid = (rows < N_AMINO_ACIDS).any(axis=0)
     columns = column_frequencies(distinct_rows(rows))
     consensus = np.where(has_amino_acid, columns.frequencies.argmax(axis=1), PROTEIN.code("X")).astype(np.uint8)
-    scores = scores_of(columns, consensus, matrix)
+    scores = scores_of(columns, consensus, matrix, by_context=by_context)
     return PositionSpecificQuery(header, consensus, PROTEIN, with_other_letters(scores, consensus, matrix))
 
 
@@ -253,7 +253,7 @@ def scores_of(
 
 
 def _expected(frequencies: Floats, matrix: SubstitutionMatrix, lam: float) -> Floats:
-    """e / p: the odds of the amino acids that replace those of a column, shape (n_columns, 20)."""
+    """The odds e / p of the amino acids that replace those of a column, shape (n_columns, 20)."""
     odds = exp(lam * matrix.scores[:N_AMINO_ACIDS, :N_AMINO_ACIDS].astype(np.float64))
     expected: Floats = frequencies[:, :1] * odds[0]
     for letter in range(1, N_AMINO_ACIDS):  # in order, and without an array of 400 products per column

@@ -80,7 +80,7 @@ def _start_of(path: str | os.PathLike[str]) -> bytes:
 
 
 def read_profiles(
-    path: str | os.PathLike[str], query_format: str, matrix: SubstitutionMatrix
+    path: str | os.PathLike[str], query_format: str, matrix: SubstitutionMatrix, *, by_context: bool = False
 ) -> list[PositionSpecificQuery]:
     """The queries of a file of profiles.
 
@@ -93,6 +93,8 @@ def read_profiles(
     matrix : SubstitutionMatrix
         A matrix for proteins. It determines the scale, the pseudocounts, and the scores of letters other than amino
         acids.
+    by_context : bool
+        Whether contexts decide about the pseudocounts of alignments too, as in a sensitive search.
 
     Raises
     ------
@@ -123,7 +125,9 @@ def read_profiles(
         alignments = list(read_aligned_fasta(path, insertions=query_format == "a3m"))
     try:
         return [
-            position_specific_query(alignment, matrix, _header(alignment, stem, number, len(alignments)))
+            position_specific_query(
+                alignment, matrix, _header(alignment, stem, number, len(alignments)), by_context=by_context
+            )
             for number, alignment in enumerate(alignments, 1)
         ]
     except ScoringError:

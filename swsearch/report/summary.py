@@ -55,7 +55,7 @@ def scoring_line(run: RunInfo) -> str:
     matrix = run.matrix
     if run.parameters.get("query_format"):
         matrix = f"position-specific scores on the scale of {run.matrix}"
-    if run.is_sensitive:
+    elif run.is_sensitive:
         matrix = f"scores that the query's context predicts, on the scale of {run.matrix}"
     scheme = f"{matrix}, a gap of k residues costs {opening}{run.gap_extend}k{_treatment(run)}"
     if run.lam is None:

@@ -407,8 +407,12 @@ class QueryFiles:
         if not self.hold_profiles:
             return {}
         read = zip(self.paths, self.formats, strict=True)
-        profiles = (profile for path, form in read for profile in read_profiles(path, form, search.scheme.matrix))
+        profiles = (profile for path, form in read for profile in _profiles(path, form, search))
         return _stored_parameters(sorted(set(self.formats)), profiles)
+
+
+def _profiles(path: str | os.PathLike[str], form: str, search: PlannedSearch) -> list[PositionSpecificQuery]:
+    return read_profiles(path, form, search.scheme.matrix, by_context=search.options.sensitive)
 
 
 def _records(
@@ -416,7 +420,7 @@ def _records(
 ) -> Iterator[SequenceRecord | InvalidRecord]:
     if form != "fasta":
         refuse_profiles(path, search.requirements)
-        yield from read_profiles(path, form, search.scheme.matrix)
+        yield from _profiles(path, form, search)
         return
     for record in read_each(path, search.requirements.alphabet):
         if isinstance(record, InvalidRecord):

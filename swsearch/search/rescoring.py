@@ -8,10 +8,10 @@ sum over all alignments (:mod:`swsearch.query.columns`)::
     E_F = A / L · exp(-λ min(F - ln n - μ, F - F' + c))
     E   = (E_F^2 · E_S)^(1/3) / s
 
-A is the search space in residues, L = :data:`USUAL_LENGTH`, and n the length of the subject. F' is the Forward score of
-the same subject with the reversed columns of the query (Karplus, Barrett and Hughey 1998, doi
+A is the search space in residues, L = :data:`USUAL_LENGTH`, n the length of the subject, and s = :data:`SURPLUS`. F' is
+the Forward score of the same subject with the reversed columns of the query (Karplus, Barrett and Hughey 1998, doi
 10.1093/bioinformatics/14.10.846): repeats, low complexity and a common composition give F' the same score as F, a
-relative does not. s = :data:`SURPLUS`. μ is estimated for each query from its scores with reversed proteins. E is a candidate's E-value
+relative does not. μ is estimated for each query from its scores with reversed proteins. E is the E-value of a candidate
 until it is adjusted for the composition of its alignment (:mod:`swsearch.search.ranking`).
 ``docs/design/sensitivity.md`` has what was measured.
 

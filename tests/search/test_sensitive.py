@@ -24,6 +24,7 @@ from swsearch.query.estimation import estimated_query
 from swsearch.query.multiple_alignment import anchored_rows
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.query.profile_adjustment import ProfileAdjustment
+from swsearch.query.profile_files import read_profiles
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.published_parameters import find_statistics
 from swsearch.scoring.scheme import default_scheme
@@ -172,14 +173,27 @@ def test_what_has_no_meaning_together_is_refused(chosen: dict[str, Any], problem
         SearchOptions(sensitive=True, **chosen)
 
 
-def test_scores_of_a_context_find_the_same_as_their_sequence(database: Path) -> None:
-    """So a profile from a file can be searched too: its scores stand for its columns."""
-    with open_searcher(database, SearchOptions(sensitive=True), engine="cpu", threads=1) as searcher:
-        (of_scores,) = searcher.search([by_context(QUERIES[0][1])])
-    (of_letters,) = found(database, QUERIES[:1])
-    assert [replace(hit, query_header="") for hit in of_scores.hits] == [
-        replace(hit, query_header="") for hit in of_letters.hits
-    ]
+def test_an_alignment_of_one_sequence_finds_the_same_as_the_sequence(database: Path, tmp_path: Path) -> None:
+    name, letters = QUERIES[0]
+    (tmp_path / "one.sto").write_text(f"# STOCKHOLM 1.0\n#=GF ID {name}\n{name} {letters}\n//\n")
+    options = SearchOptions(sensitive=True)
+    (of_alignment,) = swsearch.search_database(tmp_path / "one.sto", database, options)
+    (of_sequence,) = found(database, QUERIES[:1])
+    assert len(of_sequence.hits) > 1
+    assert [replace(hit, query_header=of_sequence.header) for hit in of_alignment.hits] == list(of_sequence.hits)
+
+
+def test_contexts_decide_about_the_profile_of_an_alignment(database: Path) -> None:
+    """Its scores are those of the alignment's rows by contexts, and its subjects are judged by Forward scores."""
+    (result,) = swsearch.search_database(DATA / "obg.sto", database, SearchOptions(sensitive=True))
+    (by_contexts,) = read_profiles(DATA / "obg.sto", "stockholm", BLOSUM62, by_context=True)
+    (by_matrix,) = read_profiles(DATA / "obg.sto", "stockholm", BLOSUM62)
+    assert result.pssm == by_contexts.pssm != by_matrix.pssm
+    with swsearch.open_database(database) as subjects:
+        expected = adjusted(by_contexts, result, unadjusted(by_contexts, subjects, subjects.n_residues))
+    assert len(expected) > 1
+    for hit in result.hits:
+        assert hit.evalue == pytest.approx(expected[hit.subject_index], rel=1e-9)
 
 
 @pytest.mark.parametrize("rounds", [2, 3])
