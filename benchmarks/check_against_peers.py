@@ -1,11 +1,11 @@
-"""Comparison of scores and alignments of complete searches with independent programs, on data too large for the tests.
+"""Comparison of the scores of complete searches with independent programs, on data too large for the tests.
 
     python benchmarks/check_against_peers.py protein QUERIES.fasta PROTEINS.fasta[.gz]
         the top 50 of each query against ssearch36 (BLOSUM62, gap 11 + k)
     python benchmarks/check_against_peers.py dna GENOME.fasta[.gz]
         50 mutated fragments of the genome, both strands, against parasail (2/-3, gap 5 + 2k)
 
-Every alignment is rescored from its CIGAR. The script prints one line of JSON and exits with 1 if a result differs.
+The script prints one line of JSON and exits with 1 if a result differs.
 """
 
 from __future__ import annotations
@@ -20,10 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import swsearch
-from swsearch.hits.rescore import rescore
-from swsearch.hits.result import QueryResult
 from swsearch.search.queries import read_queries
-from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, reverse_complement
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
@@ -53,15 +50,6 @@ def ssearch_scores(queries: Path, library: Path) -> list[dict[str, int]]:
     return scores
 
 
-def check_alignments(searcher: Searcher, query: SequenceRecord, result: QueryResult) -> int:
-    """Number of hits whose score differs from that of their alignment."""
-    return sum(
-        rescore(query.codes, searcher.database.codes(hit.subject_index), hit.alignment, searcher.scheme, hit.strand)
-        != hit.score
-        for hit in result.hits
-    )
-
-
 def check_protein(queries: Path, proteins: Path, folder: Path) -> dict[str, int]:
     swsearch.build_database([proteins], folder / "db")
     library = folder / "library.fasta"
@@ -69,16 +57,15 @@ def check_protein(queries: Path, proteins: Path, folder: Path) -> dict[str, int]
     with library.open("w") as stream:
         stream.writelines(f">{record.identifier}\n{record.letters}\n" for record in swsearch_records)
     peer = ssearch_scores(queries, library)
-    outcome = {"queries": 0, "hits": 0, "compared": 0, "different_scores": 0, "bad_alignments": 0}
+    outcome = {"queries": 0, "hits": 0, "compared": 0, "different_scores": 0}
     with swsearch.open_searcher(
         folder / "db", swsearch.SearchOptions(top=TOP, evalue=float("inf"), composition="none")
     ) as searcher:
         records = read_queries(queries, searcher.database.alphabet)
-        for record, result in zip(records, searcher.search(records), strict=True):
+        for result in searcher.search(records):
             expected = peer[result.number]
             outcome["queries"] += 1
             outcome["hits"] += len(result.hits)
-            outcome["bad_alignments"] += check_alignments(searcher, record, result)
             for hit in result.hits:
                 score = expected.get(hit.subject_header.split()[0])
                 outcome["compared"] += score is not None
@@ -108,7 +95,7 @@ def check_dna(genome: Path, folder: Path) -> dict[str, int]:
 
     swsearch.build_database([genome], folder / "db", DNA)
     matrix = parasail.matrix_create("ACGT", 2, -3)
-    outcome = {"queries": 0, "hits": 0, "compared": 0, "different_scores": 0, "bad_alignments": 0}
+    outcome = {"queries": 0, "hits": 0, "compared": 0, "different_scores": 0}
     with swsearch.open_searcher(folder / "db", swsearch.SearchOptions(top=TOP, composition="none")) as searcher:
         subject = searcher.database.record(0)
         fragments = mutated_fragments(subject)
@@ -120,7 +107,6 @@ def check_dna(genome: Path, folder: Path) -> dict[str, int]:
             }
             outcome["queries"] += 1
             outcome["hits"] += len(result.hits)
-            outcome["bad_alignments"] += check_alignments(searcher, fragment, result)
             outcome["compared"] += 1
             best = result.hits[0]
             outcome["different_scores"] += (best.score, expected[best.strand]) != (max(expected.values()), best.score)
@@ -143,7 +129,7 @@ def main() -> int:
         else:
             outcome = check_dna(arguments.genome, folder)
     print(json.dumps({"check": arguments.kind, **outcome}))
-    return int(outcome["different_scores"] > 0 or outcome["bad_alignments"] > 0 or outcome["compared"] == 0)
+    return int(outcome["different_scores"] > 0 or outcome["compared"] == 0)
 
 
 if __name__ == "__main__":

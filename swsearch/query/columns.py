@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 
 from swsearch import _native
 from swsearch.deterministic import exp, log, sum_in_order
-from swsearch.errors import ScoringError
 from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.scoring.matrix import SubstitutionMatrix
@@ -154,16 +153,10 @@ class ColumnModel:
 def implied_columns(query: PositionSpecificQuery, matrix: SubstitutionMatrix) -> Floats:
     """The columns that position-specific scores s stand for, float64 of shape (length, 20).
 
-    They are p(a) exp(λ s(a)), divided by their sum, where λ is the ungapped scale of the matrix.
-
-    Raises
-    ------
-    ScoringError
-        The matrix has no ungapped λ.
+    They are p(a) exp(λ s(a)), divided by their sum, where λ is the ungapped scale of the matrix, which has one.
     """
     lam = matrix_lambda(matrix)
-    if lam is None:
-        raise ScoringError(f"matrix {matrix.name} has no scale (λ), so its scores stand for no columns")
+    assert lam is not None
     odds = background(PROTEIN) * exp(lam * query.scores[:, :N_AMINO_ACIDS].astype(np.float64))
     columns: Floats = odds / sum_in_order(odds, axis=1)[:, None]
     return columns

@@ -23,7 +23,6 @@ from swsearch import _native
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
 from swsearch.engine.reference import local_score
-from swsearch.hits.rescore import rescore
 from swsearch.hits.traceback import LocalAligner
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import PAD_SCORE, SubstitutionMatrix, match_mismatch, matrix_names, named_matrix
@@ -33,6 +32,7 @@ from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, Alphabe
 from swsearch.typing import Codes
 from tests.campaign.parts import Budget, Outcome
 from tests.campaign.trials import Trial, run_trials
+from tests.hits.rescore import rescore
 from tests.support import ROBINSON_FREQUENCIES
 
 KINDS = ("named", "named", "dna", "random", "extreme", "pssm", "saturating", "dna", "named", "few letters")

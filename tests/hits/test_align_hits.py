@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from swsearch.database.partition import Partition
 from swsearch.errors import EngineError, InputError
 from swsearch.hits.cigar import count
-from swsearch.hits.rescore import rescore
 from swsearch.hits.score_block import Ends
 from swsearch.hits.traceback import LocalAligner
 from swsearch.query.profile import sequence_profile
@@ -25,6 +24,7 @@ from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.search.frames import Frame
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
+from tests.hits.rescore import rescore
 
 
 def hits(query, subjects, scheme, strand="plus", **more):

@@ -12,7 +12,6 @@ import pytest
 from swsearch import _native
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import usable_instruction_sets
-from swsearch.hits.rescore import rescore
 from swsearch.hits.traceback import LocalAligner
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
@@ -20,6 +19,7 @@ from swsearch.search.frames import Frame
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from tests.full_matrix import NEVER
 from tests.hits.full_matrix_path import full_matrix_alignment
+from tests.hits.rescore import rescore
 from tests.translated_data import mutated
 
 IDENTITY = np.arange(32, dtype=np.uint8)

@@ -14,7 +14,6 @@ import pytest
 
 import swsearch
 from swsearch.errors import AlphabetMismatch, InputError, ScoringError
-from swsearch.hits.rescore import rescore
 from swsearch.query.estimation import column_frequencies, position_specific_query
 from swsearch.query.multiple_alignment import read_aligned_fasta, read_stockholm
 from swsearch.query.profile_files import detect_query_format, read_profiles
@@ -25,6 +24,7 @@ from swsearch.scoring.ungapped import matrix_lambda
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import QueryFiles
 from swsearch.sequences.alphabet import PAD_CODE, PROTEIN
+from tests.hits.rescore import rescore
 from tests.support import random_protein
 
 BLOSUM62 = named_matrix("BLOSUM62")

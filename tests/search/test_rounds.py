@@ -211,8 +211,9 @@ class SmallGroups(CpuEngine):
 
 
 @pytest.mark.parametrize("changed", ["threads", "partitions", "groups", "reference"])
-def test_threads_partitions_groups_and_engines_do_not_matter(folder, changed):
-    options: dict[str, Any] = {"top": 30, "iterations": 3}
+@pytest.mark.parametrize("sensitive", [False, True])
+def test_threads_partitions_groups_and_engines_do_not_matter(folder, changed, sensitive):
+    options: dict[str, Any] = {"top": 30, "iterations": 3, "sensitive": sensitive}
     expected = search(folder, **options)
     engine: ScoreEngine | None = None
     if changed == "threads":
@@ -226,7 +227,8 @@ def test_threads_partitions_groups_and_engines_do_not_matter(folder, changed):
     assert comparable(search(folder, engine, **options)) == comparable(expected)
 
 
-def test_the_cuda_engine_has_the_same_rounds(tmp_path):
+@pytest.mark.parametrize("sensitive", [False, True])
+def test_the_cuda_engine_has_the_same_rounds(tmp_path, sensitive):
     """Two groups at a time on an emulated device, whose subjects are few and short."""
     rng = np.random.default_rng(23)
     base = random_codes(rng, 40)
@@ -240,7 +242,7 @@ def test_the_cuda_engine_has_the_same_rounds(tmp_path):
     class Groups(CudaEngine):
         profiles_per_call = 1
 
-    options: dict[str, Any] = {"top": 10, "iterations": 3, "inclusion_evalue": 0.01}
+    options: dict[str, Any] = {"top": 10, "iterations": 3, "inclusion_evalue": 0.01, "sensitive": sensitive}
     expected = search(tmp_path, **options)
     assert expected[0].n_rounds > 1
     assert comparable(search(tmp_path, Groups(EmulatedDevice()), **options)) == comparable(expected)

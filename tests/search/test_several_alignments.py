@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import swsearch
-from swsearch.hits.rescore import rescore
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
+from tests.hits.rescore import rescore
 from tests.translated_data import gene, mutated, write_fasta
 
 DOMAIN = "MKVLAAGIVGLCAKAYWDERTNQHFPYICSEGWLKMND"

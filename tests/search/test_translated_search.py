@@ -10,10 +10,10 @@ from Bio.Align import substitution_matrices
 
 import swsearch
 from swsearch.errors import AlphabetMismatch, InputError, ScoringError
-from swsearch.hits.rescore import rescore
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.search.queries import read_queries
 from swsearch.sequences.alphabet import DNA, PROTEIN
+from tests.hits.rescore import rescore
 from tests.translated_data import FRAMES, Records, biopython_frame, planted, real_proteins, write_fasta
 
 CODE = 4
