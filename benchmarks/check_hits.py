@@ -74,6 +74,8 @@ PROTEIN_OPTIONS: Final[list[dict[str, Any]]] = [
     {"iterations": 3},
     {"iterations": 4, "inclusion_evalue": 0.1, "top": 200, "composition": "bias"},
     {"iterations": 2, "evalue": math.inf, "top": 5, "mask": "tantan"},
+    {"sensitive": True},
+    {"sensitive": True, "iterations": 3, "top": 200},
 ]
 DNA_OPTIONS: Final[list[dict[str, Any]]] = [
     {},
