@@ -18,14 +18,15 @@ mpl.use("svg")
 from matplotlib import pyplot as plt
 
 STYLES = {
-    "swsearch": ("#0b6e4f", "o", "-"),
+    "swsearch sensitive": ("#0b6e4f", "P", "-"),
+    "swsearch": ("#6fb09a", "o", "-"),
     "hhblits": ("#5b4b8a", "D", "--"),
     "jackhmmer": ("#b5532a", "s", "--"),
     "psiblast": ("#3b6ea5", "^", "--"),
     "mmseqs": ("#8a6d1f", "v", "--"),
 }
 """Colour, marker and line of each program."""
-NAMES = {"mmseqs": "MMseqs2 -s 7.5"}
+NAMES = {"mmseqs": "MMseqs2 -s 7.5", "swsearch sensitive": "swsearch --sensitive"}
 
 
 def main() -> None:

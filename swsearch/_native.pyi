@@ -307,7 +307,7 @@ def column_frequencies(
 ) -> None: ...
 
 # simd/context
-def context_columns(
+def context_odds(
     first: NDArray[np.int16],
     first_bias: NDArray[np.int16],
     second: NDArray[np.int16],
@@ -315,27 +315,20 @@ def context_columns(
     third: NDArray[np.int16],
     third_bias: NDArray[np.int32],
     powers: NDArray[np.float32],
+    inverse_background: NDArray[np.float32],
+    admixture: float,
     residues: NDArray[np.uint8],
     starts: NDArray[np.uint64],
     lengths: NDArray[np.uint32],
-    columns: NDArray[np.float32],
+    odds: NDArray[np.int16],
     n_threads: int = 1,
     instruction_set: str = "auto",
 ) -> None: ...
 def forward_totals(
-    first: NDArray[np.int16],
-    first_bias: NDArray[np.int16],
-    second: NDArray[np.int16],
-    second_bias: NDArray[np.int32],
-    third: NDArray[np.int16],
-    third_bias: NDArray[np.int32],
-    powers: NDArray[np.float32],
     query: NDArray[np.float32],
-    inverse_background: NDArray[np.float32],
-    admixture: float,
     open: float,
     extend: float,
-    residues: NDArray[np.uint8],
+    odds: NDArray[np.int16],
     starts: NDArray[np.uint64],
     lengths: NDArray[np.uint32],
     totals: NDArray[np.float32],

@@ -1,9 +1,10 @@
-// Bindings of simd/context: columns and Forward totals for swsearch/query/columns.py, which describes them.
+// Bindings of simd/context: odds of columns and Forward totals for swsearch/query/columns.py, which describes them.
 
 #include <nanobind/stl/string.h>
 
 #include <cstdlib>
 #include <functional>
+#include <numeric>
 
 #include "common/python.hpp"
 #include "context/context.hpp"
@@ -64,43 +65,47 @@ context::PackedNetwork checked_network(const Array& first_array, const Array& fi
                                    third.data, third_bias.data, powers.data});
 }
 
-void context_columns(const Array& first, const Array& first_bias, const Array& second, const Array& second_bias,
-                     const Array& third, const Array& third_bias, const Array& powers, const Array& residues,
-                     const Array& starts, const Array& lengths, const OutputArray& columns_array, int n_threads,
-                     const std::string& instruction_set) {
+std::size_t n_residues(const Subjects& subjects) {
+    return std::accumulate(subjects.lengths, subjects.lengths + subjects.n, std::size_t{0});
+}
+
+void check_share(float share) {
+    check_that(share >= 0.0F && share <= 1.0F, "the admixture and the gap probabilities range from 0 to 1");
+}
+
+void context_odds(const Array& first, const Array& first_bias, const Array& second, const Array& second_bias,
+                  const Array& third, const Array& third_bias, const Array& powers,
+                  const Array& inverse_background_array, float admixture, const Array& residues, const Array& starts,
+                  const Array& lengths, const OutputArray& odds_array, int n_threads,
+                  const std::string& instruction_set) {
     const context::PackedNetwork network =
         checked_network(first, first_bias, second, second_bias, third, third_bias, powers);
+    const auto inverse_background = view_of<const float>(inverse_background_array, "inverse_background");
+    check_that(inverse_background.length == context::kAminoAcids, "inverse_background has another length than 20");
+    check_share(admixture);
+    for (std::size_t a = 0; a < context::kAminoAcids; ++a) {
+        const bool is_share = inverse_background[a] >= 1.0F && inverse_background[a] < context::kMostOdds;
+        check_that(is_share, "the composition has a share that is not above 1/127, or above 1");
+    }
     const Subjects subjects = checked_subjects(residues, starts, lengths);
-    const auto columns = view_of<float, 2>(columns_array, "columns", context::kAminoAcids);
-    std::size_t n = 0;
-    for (std::size_t i = 0; i < subjects.n; ++i) n += subjects.lengths[i];
-    check_that(columns.length == n, "columns has another length than the subjects together");
+    const auto odds = view_of<std::int16_t, 2>(odds_array, "odds", context::kAminoAcids);
+    check_that(odds.length == n_residues(subjects), "odds has another length than the subjects together");
     check_threads(n_threads);
     const context::Kernels& kernels = context::kernels_of(instruction_set);
     Observer observer;
     const nb::object no_progress = nb::none();
     PythonPoll poll(observer, no_progress);
     const nb::gil_scoped_release no_lock;
-    context::subject_columns(network.network(), subjects, kernels, n_threads, observer, std::ref(poll), columns.data);
+    context::subject_odds(network.network(), {inverse_background.data, admixture}, subjects, kernels, n_threads,
+                          observer, std::ref(poll), odds.data);
 }
 
-void forward_totals(const Array& first, const Array& first_bias, const Array& second, const Array& second_bias,
-                    const Array& third, const Array& third_bias, const Array& powers, const Array& query_array,
-                    const Array& inverse_background_array, float admixture, float open, float extend,
-                    const Array& residues, const Array& starts, const Array& lengths, const OutputArray& totals_array,
+void forward_totals(const Array& query_array, float open, float extend, const Array& odds_array,
+                    const Array& starts_array, const Array& lengths_array, const OutputArray& totals_array,
                     const OutputArray& exponents_array, int n_threads, const std::string& instruction_set) {
-    const context::PackedNetwork network =
-        checked_network(first, first_bias, second, second_bias, third, third_bias, powers);
     const auto query = view_of<const float, 2>(query_array, "query", context::kAminoAcids);
-    const auto inverse_background = view_of<const float>(inverse_background_array, "inverse_background");
-    check_that(inverse_background.length == context::kAminoAcids, "inverse_background has another length than 20");
-    for (const float share : {admixture, open, extend}) {
-        check_that(share >= 0.0F && share <= 1.0F, "the admixture and the gap probabilities range from 0 to 1");
-    }
-    for (std::size_t a = 0; a < context::kAminoAcids; ++a) {
-        const bool is_share = inverse_background[a] >= 1.0F && inverse_background[a] < context::kMostOdds;
-        check_that(is_share, "the composition has a share that is not above 1/127, or above 1");
-    }
+    check_share(open);
+    check_share(extend);
     for (std::size_t i = 0; i < query.length; ++i) {
         float sum = 0.0F;
         for (std::size_t a = 0; a < context::kAminoAcids; ++a) {
@@ -109,31 +114,37 @@ void forward_totals(const Array& first, const Array& first_bias, const Array& se
         }
         check_that(sum < 1.01F, "the sum of a column of the query exceeds 1");
     }
-    const Subjects subjects = checked_subjects(residues, starts, lengths);
+    const auto odds = view_of<const std::int16_t, 2>(odds_array, "odds", context::kAminoAcids);
+    const auto starts = view_of<const std::uint64_t>(starts_array, "starts");
+    const auto lengths = view_of<const std::uint32_t>(lengths_array, "lengths");
+    check_that(starts.length == lengths.length, "starts and lengths have different lengths");
+    for (std::size_t i = 0; i < starts.length; ++i) {
+        const bool is_inside = starts[i] <= odds.length && lengths[i] <= odds.length - starts[i];
+        check_that(is_inside, "a subject leaves the array of odds");
+    }
     const auto totals = view_of<float>(totals_array, "totals");
     const auto exponents = view_of<std::int32_t>(exponents_array, "exponents");
-    check_that(totals.length == subjects.n && exponents.length == subjects.n, "there is one total for each subject");
+    const bool is_one_each = totals.length == starts.length && exponents.length == starts.length;
+    check_that(is_one_each, "there is one total for each subject");
     check_threads(n_threads);
     const context::Kernels& kernels = context::kernels_of(instruction_set);
-    const context::ForwardQuery given{query.data, query.length, inverse_background.data, admixture, open, extend};
     Observer observer;
     const nb::object no_progress = nb::none();
     PythonPoll poll(observer, no_progress);
     const nb::gil_scoped_release no_lock;
-    context::forward_totals(network.network(), given, subjects, kernels, n_threads, observer, std::ref(poll),
-                            totals.data, exponents.data);
+    context::forward_totals({query.data, query.length, open, extend},
+                            {odds.data, starts.data, lengths.data, starts.length}, kernels, n_threads, observer,
+                            std::ref(poll), totals.data, exponents.data);
 }
 
 }  // namespace
 
 void bind_context(nb::module_& module) {
-    module.def("context_columns", &context_columns, "first"_a, "first_bias"_a, "second"_a, "second_bias"_a, "third"_a,
-               "third_bias"_a, "powers"_a, "residues"_a, "starts"_a, "lengths"_a, "columns"_a, "n_threads"_a = 1,
-               "instruction_set"_a = "auto");
-    module.def("forward_totals", &forward_totals, "first"_a, "first_bias"_a, "second"_a, "second_bias"_a, "third"_a,
-               "third_bias"_a, "powers"_a, "query"_a, "inverse_background"_a, "admixture"_a, "open"_a, "extend"_a,
-               "residues"_a, "starts"_a, "lengths"_a, "totals"_a, "exponents"_a, "n_threads"_a = 1,
-               "instruction_set"_a = "auto");
+    module.def("context_odds", &context_odds, "first"_a, "first_bias"_a, "second"_a, "second_bias"_a, "third"_a,
+               "third_bias"_a, "powers"_a, "inverse_background"_a, "admixture"_a, "residues"_a, "starts"_a, "lengths"_a,
+               "odds"_a, "n_threads"_a = 1, "instruction_set"_a = "auto");
+    module.def("forward_totals", &forward_totals, "query"_a, "open"_a, "extend"_a, "odds"_a, "starts"_a, "lengths"_a,
+               "totals"_a, "exponents"_a, "n_threads"_a = 1, "instruction_set"_a = "auto");
 }
 
 }  // namespace swsearch

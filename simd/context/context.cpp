@@ -61,13 +61,29 @@ class Predictor {
     std::vector<std::uint8_t> letters_;
 };
 
+// The odds of n columns of a subject with these letters.
+void write_odds(const Mixture& mixture, const float* columns, const std::uint8_t* letters, std::size_t n,
+                std::int16_t* odds) {
+    constexpr float kUnits = 1 << kOddsBits;
+    const float rest = 1.0F - mixture.admixture;
+    for (std::size_t j = 0; j < n; ++j, columns += kAminoAcids, odds += kAminoAcids) {
+        const bool is_known = letters[j] < kAminoAcids;
+        const float admixture = is_known ? mixture.admixture : 1.0F;
+        float found[kAminoAcids];
+        for (std::size_t a = 0; a < kAminoAcids; ++a) {
+            found[a] = admixture * columns[a] * mixture.inverse_background[a];
+        }
+        if (is_known) found[letters[j]] += rest * mixture.inverse_background[letters[j]];
+        for (std::size_t a = 0; a < kAminoAcids; ++a) odds[a] = static_cast<std::int16_t>(found[a] * kUnits + 0.5F);
+    }
+}
+
 // Forward of one group of subjects, at most one in each lane.
 class Group {
    public:
-    Group(const Network& network, const ForwardQuery& query, const std::int16_t* columns, const Kernels& kernels)
+    Group(const ForwardQuery& query, const std::int16_t* columns, const Kernels& kernels)
         : query_(query),
           kernels_(kernels),
-          predictor_(network, kernels),
           query_columns_(columns),
           lanes_(kernels.lanes),
           p_(query.length * lanes_),
@@ -75,14 +91,10 @@ class Group {
           total_(lanes_),
           exponent_(lanes_),
           of_total_(lanes_),
-          columns_(kResidues * kAminoAcids),
           odds_(kResidues * kAminoAcids * lanes_) {}
 
-    void run(const Subjects& subjects, const std::uint32_t* members, std::size_t n, Observer& observer, float* totals,
-             std::int32_t* exponents) {
-        for (std::vector<float>* const values : {&p_, &y_, &total_}) std::fill(values->begin(), values->end(), 0.0F);
-        std::fill(exponent_.begin(), exponent_.end(), 0);
-        std::fill(of_total_.begin(), of_total_.end(), 0);
+    void run(const SubjectOdds& subjects, const std::uint32_t* members, std::size_t n, Observer& observer,
+             float* totals, std::int32_t* exponents) {
         ForwardState state{query_columns_, query_.length, query_.open,      query_.extend,   p_.data(),
                            y_.data(),      total_.data(), exponent_.data(), of_total_.data()};
         std::size_t longest = 0;
@@ -91,8 +103,10 @@ class Group {
             const std::size_t size = std::min(kResidues, longest - from);
             std::fill_n(odds_.begin(), static_cast<std::ptrdiff_t>(size * kAminoAcids * lanes_), std::int16_t{0});
             for (std::size_t k = 0; k < n; ++k) {
-                write_odds(subjects.residues + subjects.starts[members[k]], subjects.lengths[members[k]], from, size,
-                           k);
+                const std::size_t length = subjects.lengths[members[k]];
+                if (from >= length) continue;
+                const std::int16_t* const first = subjects.odds + (subjects.starts[members[k]] + from) * kAminoAcids;
+                fill_lane(first, std::min(size, length - from), k);
             }
             kernels_.forward(state, odds_.data(), size);
             observer.done(size * n * query_.length);
@@ -104,40 +118,22 @@ class Group {
     }
 
    private:
-    // The odds of the columns of one subject, in its lane.
-    void write_odds(const std::uint8_t* residues, std::size_t length, std::size_t from, std::size_t size,
-                    std::size_t lane) {
-        if (from >= length) return;
-        const std::size_t to = std::min(length, from + size);
-        const std::uint8_t* const letters = predictor_.write(residues, length, from, to, columns_.data());
-        constexpr float kUnits = 1 << kOddsBits;
-        const float rest = 1.0F - query_.admixture;
-        for (std::size_t j = 0; j < to - from; ++j) {
-            const float* const column = &columns_[j * kAminoAcids];
-            const bool is_known = letters[j] < kAminoAcids;
-            const float admixture = is_known ? query_.admixture : 1.0F;
-            float odds[kAminoAcids];
-            for (std::size_t a = 0; a < kAminoAcids; ++a) {
-                odds[a] = admixture * column[a] * query_.inverse_background[a];
-            }
-            if (is_known) odds[letters[j]] += rest * query_.inverse_background[letters[j]];
-            std::int16_t words[kAminoAcids];
-            for (std::size_t a = 0; a < kAminoAcids; ++a) words[a] = static_cast<std::int16_t>(odds[a] * kUnits + 0.5F);
+    // The odds of `size` columns of one subject, in its lane.
+    void fill_lane(const std::int16_t* odds, std::size_t size, std::size_t lane) {
+        for (std::size_t j = 0; j < size; ++j, odds += kAminoAcids) {
             std::int16_t* const to_lane = &odds_[(j * kAminoAcids / 2 * lanes_ + lane) * 2];
             for (std::size_t k = 0; k < kAminoAcids / 2; ++k) {
-                std::memcpy(to_lane + k * 2 * lanes_, words + 2 * k, 2 * sizeof(std::int16_t));
+                std::memcpy(to_lane + k * 2 * lanes_, odds + 2 * k, 2 * sizeof(std::int16_t));
             }
         }
     }
 
     const ForwardQuery& query_;
     const Kernels& kernels_;
-    Predictor predictor_;
     const std::int16_t* query_columns_;
     const std::size_t lanes_;
     std::vector<float> p_, y_, total_;
     std::vector<std::int32_t> exponent_, of_total_;
-    std::vector<float> columns_;
     std::vector<std::int16_t> odds_;
 };
 
@@ -163,35 +159,37 @@ PackedNetwork::PackedNetwork(const Network& plain)
     network_.third_bias = third_bias_.data();
 }
 
-void subject_columns(const Network& network, const Subjects& subjects, const Kernels& kernels, int n_threads,
-                     Observer& observer, const std::function<void()>& poll, float* columns) {
+void subject_odds(const Network& network, const Mixture& mixture, const Subjects& subjects, const Kernels& kernels,
+                  int n_threads, Observer& observer, const std::function<void()>& poll, std::int16_t* odds) {
     struct Part {
         std::uint32_t subject;
         std::size_t from;
-        float* columns;
+        std::int16_t* odds;
     };
     std::vector<Part> parts;
     for (std::uint32_t i = 0; i < subjects.n; ++i) {
         for (std::size_t from = 0; from < subjects.lengths[i]; from += kResidues) {
-            parts.push_back({i, from, columns + from * kAminoAcids});
+            parts.push_back({i, from, odds + from * kAminoAcids});
         }
-        columns += subjects.lengths[i] * kAminoAcids;
+        odds += subjects.lengths[i] * kAminoAcids;
     }
     parallel_for(
         parts.size(), n_threads, observer,
         [&](std::size_t task, std::size_t) {
             const Part& part = parts[task];
             const std::size_t length = subjects.lengths[part.subject], to = std::min(length, part.from + kResidues);
-            Predictor(network, kernels)
-                .write(subjects.residues + subjects.starts[part.subject], length, part.from, to, part.columns);
+            Predictor predictor(network, kernels);
+            float columns[kResidues * kAminoAcids];
+            const std::uint8_t* const letters =
+                predictor.write(subjects.residues + subjects.starts[part.subject], length, part.from, to, columns);
+            write_odds(mixture, columns, letters, to - part.from, part.odds);
             observer.done(to - part.from);
         },
         poll);
 }
 
-void forward_totals(const Network& network, const ForwardQuery& query, const Subjects& subjects, const Kernels& kernels,
-                    int n_threads, Observer& observer, const std::function<void()>& poll, float* totals,
-                    std::int32_t* exponents) {
+void forward_totals(const ForwardQuery& query, const SubjectOdds& subjects, const Kernels& kernels, int n_threads,
+                    Observer& observer, const std::function<void()>& poll, float* totals, std::int32_t* exponents) {
     std::vector<std::int16_t> columns(query.length * kAminoAcids);
     std::transform(query.columns, query.columns + columns.size(), columns.begin(), [](float share) {
         return static_cast<std::int16_t>(std::min(share * (1 << kQueryBits) + 0.5F, 32767.0F));
@@ -204,7 +202,7 @@ void forward_totals(const Network& network, const ForwardQuery& query, const Sub
                  [&](std::size_t task, std::size_t) {
                      const std::size_t first = task * kernels.lanes,
                                        n = std::min<std::size_t>(kernels.lanes, subjects.n - first);
-                     Group group(network, query, columns.data(), kernels);
+                     Group group(query, columns.data(), kernels);
                      group.run(subjects, order.data() + first, n, observer, totals, exponents);
                  },
                  poll);

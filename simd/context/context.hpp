@@ -34,22 +34,33 @@ class PackedNetwork {
     Network network_;
 };
 
-// What Forward needs beside the network.
+// How columns become odds.
+struct Mixture {
+    const float* inverse_background;  // [kAminoAcids] 1 / p, at most kMostOdds
+    float admixture;                  // share of the context column in a subject's column; the rest is its residue
+};
+
 struct ForwardQuery {
     const float* columns;  // [length][kAminoAcids], each of sum 1 at most
     std::size_t length;
-    const float* inverse_background;  // [kAminoAcids] 1 / p, at most kMostOdds
-    float admixture;                  // share of the context column in a subject's column; the rest is its residue
     float open, extend;
 };
 
-// Writes the columns of all residues of the subjects, one subject after the other, [residues][kAminoAcids].
-void subject_columns(const Network& network, const Subjects& subjects, const Kernels& kernels, int n_threads,
-                     Observer& observer, const std::function<void()>& poll, float* columns);
+// Subject i has the odds [lengths[i]][kAminoAcids] from position starts[i] on.
+struct SubjectOdds {
+    const std::int16_t* odds;
+    const std::uint64_t* starts;
+    const std::uint32_t* lengths;
+    std::size_t n;
+};
+
+// Writes the odds of all residues of the subjects, one subject after the other, [residues][kAminoAcids], in units of
+// 2^-kOddsBits.
+void subject_odds(const Network& network, const Mixture& mixture, const Subjects& subjects, const Kernels& kernels,
+                  int n_threads, Observer& observer, const std::function<void()>& poll, std::int16_t* odds);
 
 // Writes the total of each subject: its value is totals[i] * 2^exponents[i].
-void forward_totals(const Network& network, const ForwardQuery& query, const Subjects& subjects, const Kernels& kernels,
-                    int n_threads, Observer& observer, const std::function<void()>& poll, float* totals,
-                    std::int32_t* exponents);
+void forward_totals(const ForwardQuery& query, const SubjectOdds& subjects, const Kernels& kernels, int n_threads,
+                    Observer& observer, const std::function<void()>& poll, float* totals, std::int32_t* exponents);
 
 }  // namespace swsearch::context

@@ -4,7 +4,7 @@ A *column* is the distribution of the 20 amino acids at a position of a sequence
 Those of a query are in its position-specific scores (:func:`implied_columns`). Those of subjects are predicted by a
 small neural network from the neighbours of each residue, which takes a microsecond for a residue
 (``benchmarks/train_columns.py`` trains it); a residue has the share 1 - a of its own column, and the predicted column
-a = :data:`SUBJECT_ADMIXTURE`. :meth:`ColumnModel.forward` computes the logarithm of the sum over all local alignments
+a = :data:`SUBJECT_ADMIXTURE`. :meth:`SubjectOdds.forward` computes the logarithm of the sum over all local alignments
 of their odds. The odds of position i of the query and position j of the subject are Σ_a q_i(a) s_j(a) / p(a), where q
 and s are the columns and p is the composition of natural proteins. Gaps have the probabilities of a pair hidden Markov
 model.
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,6 +47,44 @@ _Words = NDArray[np.int16]
 _Sums = NDArray[np.int32]
 _Layers = tuple[_Words, _Words, _Words, _Sums, _Words, _Sums, NDArray[np.float32]]
 """The arrays of the network as the native functions take them."""
+
+
+@dataclass(frozen=True, eq=False)
+class SubjectOdds:
+    """The odds s_j(a) / p(a) of the columns of subjects.
+
+    Attributes
+    ----------
+    odds : int16 array, shape (n_residues, 20)
+        In units of 1/256.
+    starts, lengths : uint64 and uint32 arrays, shape (n,)
+        Subject i has ``lengths[i]`` rows from ``starts[i]`` on.
+    """
+
+    odds: NDArray[np.int16]
+    starts: NDArray[np.uint64]
+    lengths: NDArray[np.uint32]
+
+    def rows(self, index: NDArray[np.intp]) -> SubjectOdds:
+        """Some of the subjects."""
+        return SubjectOdds(self.odds, self.starts[index], self.lengths[index])
+
+    def forward(self, query: Floats, n_threads: int = 1, instruction_set: str = "auto") -> Floats:
+        """Local Forward scores of a query with the subjects in nats, float64 of shape (n,).
+
+        ``query`` are its columns, float64 of shape (length, 20). ``n_threads`` and ``instruction_set`` do not affect
+        the result.
+        """
+        n = len(self.starts)
+        totals, exponents = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.int32)
+        no_gap = 1.0 - 2.0 * GAP_OPEN
+        given = np.ascontiguousarray(no_gap * query, dtype=np.float32)
+        gaps = GAP_OPEN * (1.0 - GAP_EXTEND) / no_gap, GAP_EXTEND
+        _native.forward_totals(
+            given, *gaps, self.odds, self.starts, self.lengths, totals, exponents, n_threads, instruction_set
+        )
+        scores: Floats = log(np.maximum(totals.astype(np.float64), np.finfo(np.float64).tiny)) + exponents * _LN2
+        return scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,59 +133,36 @@ class ColumnModel:
         layers = (self.first, self.first_bias, self.second, self.second_bias, self.third, self.third_bias)
         return (*layers, _powers_of_two())
 
-    def columns(self, codes: Codes, n_threads: int = 1, instruction_set: str = "auto") -> NDArray[np.float32]:
-        """The predicted columns of one sequence.
-
-        Parameters
-        ----------
-        codes : uint8 array, shape (length,)
-            Residue codes, with or without flags.
-        n_threads, instruction_set
-            They do not affect the result.
-
-        Returns
-        -------
-        float32 array, shape (length, 20)
-            Frequencies of the amino acids; each row sums to 1.
-        """
-        found = np.empty((len(codes), N_AMINO_ACIDS), dtype=np.float32)
-        starts, lengths = np.zeros(1, dtype=np.uint64), np.array([len(codes)], dtype=np.uint32)
-        residues = np.ascontiguousarray(codes)
-        _native.context_columns(*self._layers(), residues, starts, lengths, found, n_threads, instruction_set)
-        return found
-
-    def forward(
+    def odds(
         self,
-        query: Floats,
         residues: Codes,
         starts: NDArray[np.uint64],
         lengths: NDArray[np.uint32],
         n_threads: int = 1,
         instruction_set: str = "auto",
-    ) -> Floats:
-        """Local Forward scores in nats, float64 of shape (n,).
+    ) -> SubjectOdds:
+        """The odds of the columns of subjects.
 
         Parameters
         ----------
-        query : float64 array, shape (length, 20)
-            Columns of the query.
         residues : uint8 array
             Codes of the subjects; subject i has ``lengths[i]`` of them from ``starts[i]`` on.
         starts, lengths : uint64 and uint32 arrays, shape (n,)
         n_threads, instruction_set
             They do not affect the result.
         """
-        totals, exponents = np.empty(len(starts), dtype=np.float32), np.empty(len(starts), dtype=np.int32)
         inverse = (1.0 / background(PROTEIN)).astype(np.float32)
-        no_gap = 1.0 - 2.0 * GAP_OPEN
-        given = np.ascontiguousarray(no_gap * query, dtype=np.float32)
-        layers = self._layers()
-        gaps = SUBJECT_ADMIXTURE, GAP_OPEN * (1.0 - GAP_EXTEND) / no_gap, GAP_EXTEND
-        _native.forward_totals(
-            *layers, given, inverse, *gaps, residues, starts, lengths, totals, exponents, n_threads, instruction_set
-        )
-        scores: Floats = log(np.maximum(totals.astype(np.float64), np.finfo(np.float64).tiny)) + exponents * _LN2
-        return scores
+        ends = np.cumsum(lengths, dtype=np.uint64)
+        found = np.empty((int(ends[-1]) if len(ends) else 0, N_AMINO_ACIDS), dtype=np.int16)
+        given = residues, starts, lengths, found
+        _native.context_odds(*self._layers(), inverse, SUBJECT_ADMIXTURE, *given, n_threads, instruction_set)
+        return SubjectOdds(found, ends - lengths, lengths)
+
+    @cached_property
+    def decoy_odds(self) -> SubjectOdds:
+        """The odds of the reversed proteins."""
+        lengths = np.diff(self.decoy_ends, prepend=0).astype(np.uint32)
+        return self.odds(self.decoys, (self.decoy_ends - lengths).astype(np.uint64), lengths)
 
 
 def implied_columns(query: PositionSpecificQuery, matrix: SubstitutionMatrix) -> Floats:

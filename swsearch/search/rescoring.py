@@ -21,19 +21,21 @@ number of threads.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from swsearch.deterministic import exp, log
 from swsearch.hits.limits import Limits, RankedCandidates
-from swsearch.query.columns import column_model, implied_columns
+from swsearch.query.columns import SubjectOdds, column_model, implied_columns
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.significance import Significance
-from swsearch.typing import Codes, Floats, Lengths, Offsets
+from swsearch.typing import Floats, SubjectIndex
 
 DECAY: Final = 0.9
 """λ, in 1/nat."""
@@ -43,6 +45,8 @@ SURPLUS: Final = 3.0
 """s: the false hits that the mean of both E-values expects for each that there is, at least."""
 USUAL_LENGTH: Final = 350.0
 """L, about the mean length of natural proteins."""
+PART_RESIDUES: Final = 1 << 21
+"""Residues of subjects whose odds are in memory together, which take 40 bytes each."""
 _LOWEST: Final = -745.0
 """In place of the logarithm of an E-value of 0."""
 _MEDIAN: Final = 0.36651292058166435
@@ -71,17 +75,15 @@ class Rescoring:
         """The candidates whose E-values E are within the limit."""
         assert candidates.evalue is not None
         columns = implied_columns(query, self._matrix)
-        starts = np.concatenate([[0], self._model.decoy_ends[:-1]]).astype(np.uint64)
-        lengths = np.diff(self._model.decoy_ends, prepend=0).astype(np.uint32)
-        of_decoys = np.sort(self._excess(columns, self._model.decoys, starts, lengths))
+        of_decoys = np.sort(self._excess(columns, self._model.decoy_odds))
         location = float(of_decoys[len(of_decoys) // 2]) - _MEDIAN / DECAY
         of_scores = log(candidates.evalue)
         found = np.empty(len(candidates))
-        for rows, residues, first, n in self._subjects.stored_ranges(candidates.subject_index, 0):
-            excess = self._excess(columns, residues, first, n)
+        for rows, odds in self._odds(candidates.subject_index):
+            excess = self._excess(columns, odds)
             evalues = self._evalues(of_scores[rows], excess - location)
             near = np.flatnonzero(self._limits.passes(candidates.score[rows], None, evalues, None))
-            of_reversed = self._excess(columns[::-1], residues, first[near], n[near])
+            of_reversed = self._excess(columns[::-1], odds.rows(near))
             limits = self._evalues(of_scores[rows][near], excess[near] - of_reversed + ALLOWANCE)
             evalues[near] = np.maximum(evalues[near], limits)
             found[rows] = evalues
@@ -93,7 +95,15 @@ class Rescoring:
         space = log(self._significance.search_space / USUAL_LENGTH)
         return exp((2.0 * (space - DECAY * excess) + np.maximum(of_scores, _LOWEST)) / 3.0) / SURPLUS
 
-    def _excess(self, columns: Floats, residues: Codes, starts: Offsets, lengths: Lengths) -> Floats:
+    def _odds(self, subjects: SubjectIndex) -> Iterator[tuple[NDArray[np.intp], SubjectOdds]]:
+        """The indices of some of the subjects, and their odds, in parts of about :data:`PART_RESIDUES` residues."""
+        for rows, residues, starts, lengths in self._subjects.stored_ranges(subjects, 0):
+            ends = np.cumsum(lengths, dtype=np.int64)
+            bounds = np.flatnonzero(np.diff((ends - lengths) // PART_RESIDUES)) + 1
+            for some in np.split(np.arange(len(rows)), bounds):
+                yield rows[some], self._model.odds(residues, starts[some], lengths[some], self._threads)
+
+    def _excess(self, columns: Floats, subjects: SubjectOdds) -> Floats:
         """F - ln n of subjects, float64 of shape (n,)."""
-        forward = self._model.forward(columns, residues, starts, lengths, self._threads)
-        return forward - log(lengths.astype(np.float64))
+        forward = subjects.forward(columns, self._threads)
+        return forward - log(subjects.lengths.astype(np.float64))

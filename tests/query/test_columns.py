@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swsearch import _native
 from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.query import columns
 from swsearch.query.columns import GAP_EXTEND, GAP_OPEN, SUBJECT_ADMIXTURE, ColumnModel, column_model, implied_columns
@@ -113,18 +112,32 @@ def query_columns(codes):
     return implied_columns(by_context(codes), named_matrix("BLOSUM62"))
 
 
+def plain_odds(model, codes):
+    """The odds of the columns of a sequence, in float32 as the native code computes them."""
+    share = np.where(codes < 20, np.float32(SUBJECT_ADMIXTURE), np.float32(1))
+    inverse = (1.0 / P).astype(np.float32)
+    odds = share[:, None] * plain_columns(model, codes) * inverse
+    known = np.flatnonzero(codes < 20)
+    odds[known, codes[known]] += (np.float32(1) - np.float32(SUBJECT_ADMIXTURE)) * inverse[codes[known]]
+    return (odds * np.float32(256) + np.float32(0.5)).astype(np.int16)
+
+
+def forward(model, query, residues, starts, lengths, **how):
+    return model.odds(residues, starts, lengths, **how).forward(query, **how)
+
+
 @pytest.mark.parametrize(("width", "n_first", "n_second"), [(1, 32, 32), (5, 64, 32), (13, 160, 64)])
-def test_columns_equal_the_plain_network(width, n_first, n_second):
+def test_odds_equal_the_plain_network(width, n_first, n_second):
     """Source: the formulas of the module, one residue at a time."""
     rng = np.random.default_rng(width)
     model = random_model(rng, width, n_first, n_second)
     for length in (1, 2, 130, 300):  # a part of a sequence has 128 residues
         codes = random_codes(rng, length)
-        expected = plain_columns(model, codes)
+        expected = plain_odds(model, codes)
         for instruction_set in usable_instruction_sets():
-            found = model.columns(codes | np.uint8(32), instruction_set=instruction_set)  # a flag: lower case
-            np.testing.assert_array_equal(found, expected, instruction_set)
-        np.testing.assert_array_equal(model.columns(codes, n_threads=3), expected)
+            found = model.odds(*packed([codes | np.uint8(32)]), instruction_set=instruction_set)  # a flag: lower case
+            np.testing.assert_array_equal(found.odds, expected, instruction_set)
+        np.testing.assert_array_equal(model.odds(*packed([codes]), n_threads=3).odds, expected)
 
 
 def test_contexts_predict_the_mean_of_their_central_columns():
@@ -152,13 +165,13 @@ def test_forward_scores_equal_the_plain_sum_over_alignments():
     rng = np.random.default_rng(2)
     model = random_model(rng)
     family = random_codes(rng, 260)
-    query = np.where((family < 20)[:, None], 0.9 * model.columns(family).astype(float), P)
+    query = np.where((family < 20)[:, None], 0.9 * plain_columns(model, family).astype(float), P)
     query[np.flatnonzero(family < 20), family[family < 20]] += 0.1
     related = [np.where(rng.random(260) < share, random_codes(rng, 260), family) for share in (0.0, 0.3, 0.6)]
     deleted = np.delete(family, np.arange(100, 130))
     subjects = [*related, deleted, *(random_codes(rng, int(length)) for length in rng.integers(1, 300, 40))]
     expected = [plain_forward(model, query, one) for one in subjects]
-    found = model.forward(query, *packed(subjects), instruction_set="scalar")
+    found = forward(model, query, *packed(subjects), instruction_set="scalar")
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
     assert found[0] > 130  # e**88 is the largest float
 
@@ -171,12 +184,12 @@ def test_forward_scores_are_the_same_bytes_everywhere():
     query = query_columns(family)
     subjects = [random_codes(rng, int(length)) for length in rng.integers(1, 400, 50)]
     subjects += [family, np.tile(family, 4), np.concatenate([family[:90], random_codes(rng, 300), family])]
-    expected = model.forward(query, *packed(subjects), instruction_set="scalar")
+    expected = forward(model, query, *packed(subjects), instruction_set="scalar")
     for instruction_set in usable_instruction_sets():
-        found = model.forward(query, *packed(subjects), instruction_set=instruction_set)
+        found = forward(model, query, *packed(subjects), instruction_set=instruction_set)
         np.testing.assert_array_equal(found, expected, instruction_set)
-    np.testing.assert_array_equal(model.forward(query, *packed(subjects), n_threads=3), expected)
-    alone = [model.forward(query, *packed([one]))[0] for one in subjects]
+    np.testing.assert_array_equal(forward(model, query, *packed(subjects), n_threads=3), expected)
+    alone = [forward(model, query, *packed([one]))[0] for one in subjects]
     np.testing.assert_array_equal(alone, expected)
 
 
@@ -193,21 +206,26 @@ def test_a_model_whose_sums_could_overflow_is_refused():
         (dataclasses.replace(model, third=model.third[:-1]), "fit together"),
     ):
         with pytest.raises(ValueError, match=message):
-            changed.columns(codes)
+            changed.odds(*packed([codes]))
 
 
 def test_arrays_that_do_not_fit_are_refused():
     model = random_model(np.random.default_rng(5))
     codes, starts, lengths = packed([np.zeros(4, dtype=np.uint8)])
     query = query_columns(codes)
+    odds = model.odds(codes, starts, lengths)
+    longer = dataclasses.replace(odds, lengths=lengths + np.uint32(1))
     with pytest.raises(ValueError, match="leaves the array"):
-        model.forward(query, codes, starts, lengths + np.uint32(1))
-    with pytest.raises(ValueError, match="threads"):
-        model.forward(query, codes, starts, lengths, 0)
+        model.odds(codes, starts, longer.lengths)
+    with pytest.raises(ValueError, match="leaves the array"):
+        longer.forward(query)
+    for call in (lambda: model.odds(codes, starts, lengths, 0), lambda: odds.forward(query, 0)):
+        with pytest.raises(ValueError, match="threads"):
+            call()
     with pytest.raises(ValueError, match="no instruction set"):
-        model.columns(codes, instruction_set="avx1024")
+        odds.forward(query, instruction_set="avx1024")
     with pytest.raises(TypeError, match="columns"):
-        _native.context_columns(*model._layers(), codes, starts, lengths, np.empty((4, 19), dtype=np.float32))
+        dataclasses.replace(odds, odds=odds.odds[:, :19].copy()).forward(query)
 
 
 def test_signals_are_looked_for_while_columns_are_computed():
@@ -218,7 +236,7 @@ def test_signals_are_looked_for_while_columns_are_computed():
     lengths = np.full(300, 1000, dtype=np.uint32)
     starts = np.zeros(300, dtype=np.uint64)
     query = query_columns(codes[:100])
-    found = model.forward(query, codes, starts, lengths, instruction_set="scalar")
+    found = forward(model, query, codes, starts, lengths, instruction_set="scalar")
     assert np.unique(found).size == 1
 
 
@@ -236,7 +254,7 @@ def test_the_model_fits_the_package():
     path = Path(columns.__file__).with_name("columns.npz")
     assert path.stat().st_size < 2 * 2**20
     assert model.width % 2 == 1
-    assert model.columns(globin()).shape == (60, 20)
+    assert model.odds(*packed([globin()])).odds.shape == (60, 20)
     lengths = np.diff(model.decoy_ends, prepend=0)
     assert len(model.decoys) == model.decoy_ends[-1] == lengths.sum()
     assert lengths.min() >= 100
@@ -247,14 +265,14 @@ def test_the_model_fits_the_package():
 def test_the_model_predicts_the_plain_network():
     """Source: the formulas of the module, one residue at a time."""
     model, codes = column_model(), globin()
-    np.testing.assert_array_equal(model.columns(codes), plain_columns(model, codes))
+    np.testing.assert_array_equal(model.odds(*packed([codes])).odds, plain_odds(model, codes))
 
 
 def test_predicted_columns_agree_better_with_a_relative_than_the_composition_of_proteins():
     """Human myoglobin (P02144) has another residue at 11 of these positions; the columns foresee some of them."""
     relative = PROTEIN.encode("MGLSDGEWQLVLNVWGKVEADIPGHGQEVLIRLFKGHPETLEKFDKFKHLKSEDEMKASE")
     codes = globin()
-    predicted = column_model().columns(codes)
+    predicted = plain_columns(column_model(), codes)
     np.testing.assert_allclose(predicted.sum(axis=1), 1.0, atol=1e-5)
     changed = np.flatnonzero(relative != codes)
     assert len(changed) == 12
@@ -278,8 +296,7 @@ def test_a_relative_has_a_larger_forward_score_than_reversed_proteins():
     relative = PROTEIN.encode("MGLSDGEWQLVLNVWGKVEADIPGHGQEVLIRLFKGHPETLEKFDKFKHLKSEDEMKASE")
     model = column_model()
     query = query_columns(globin())
-    lengths = np.diff(model.decoy_ends, prepend=0).astype(np.uint32)
-    starts = (model.decoy_ends - lengths).astype(np.uint64)
-    of_decoys = model.forward(query, model.decoys, starts, lengths)
-    (of_relative,) = model.forward(query, *packed([relative]))
+    of_decoys = model.decoy_odds.forward(query)
+    assert len(of_decoys) == 256
+    (of_relative,) = forward(model, query, *packed([relative]))
     assert of_relative > of_decoys.max() + 20

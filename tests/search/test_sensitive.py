@@ -79,7 +79,7 @@ def unadjusted(query: PositionSpecificQuery, database: swsearch.PackedDatabase, 
 
     def excess(turned: np.ndarray, codes: np.ndarray) -> float:
         place = np.zeros(1, np.uint64), np.array([len(codes)], np.uint32)
-        return float(model.forward(turned, codes, *place)[0]) - math.log(len(codes))
+        return float(model.odds(codes, *place).forward(turned)[0]) - math.log(len(codes))
 
     decoys = np.split(model.decoys, model.decoy_ends[:-1])
     usual = sorted(excess(columns, codes) for codes in decoys)[128] + math.log(math.log(2)) / 0.9

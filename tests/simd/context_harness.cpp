@@ -45,34 +45,34 @@ struct Model {
 };
 
 struct Found {
-    std::vector<float> columns, totals;
+    std::vector<std::int16_t> odds;
+    std::vector<float> totals;
     std::vector<std::int32_t> exponents;
 
     bool operator==(const Found& other) const {
-        return columns.size() == other.columns.size() && exponents == other.exponents &&
-               std::memcmp(columns.data(), other.columns.data(), columns.size() * sizeof(float)) == 0 &&
+        return odds == other.odds && exponents == other.exponents &&
                std::memcmp(totals.data(), other.totals.data(), totals.size() * sizeof(float)) == 0;
     }
 };
 
-Found computed(const context::Network& network, const context::ForwardQuery& query, const Subjects& subjects,
-               std::size_t n_residues, const std::string& instruction_set, int n_threads) {
-    Found found{std::vector<float>(n_residues * kAminoAcids), std::vector<float>(subjects.n),
+Found computed(const context::Network& network, const context::Mixture& mixture, const context::ForwardQuery& query,
+               const Subjects& subjects, std::size_t n_residues, const std::string& instruction_set, int n_threads) {
+    Found found{std::vector<std::int16_t>(n_residues * kAminoAcids), std::vector<float>(subjects.n),
                 std::vector<std::int32_t>(subjects.n)};
     Observer observer;
     const context::Kernels& kernels = context::kernels_of(instruction_set);
-    context::subject_columns(network, subjects, kernels, n_threads, observer, nullptr, found.columns.data());
-    context::forward_totals(network, query, subjects, kernels, n_threads, observer, nullptr, found.totals.data(),
-                            found.exponents.data());
+    context::subject_odds(network, mixture, subjects, kernels, n_threads, observer, nullptr, found.odds.data());
+    context::forward_totals(query, {found.odds.data(), subjects.starts, subjects.lengths, subjects.n}, kernels, n_threads,
+                            observer, nullptr, found.totals.data(), found.exponents.data());
     return found;
 }
 
 // A number rounded to a multiple of 1/units.
 double rounded(float value, float units) { return std::floor(value * units + 0.5F) / units; }
 
-// The logarithm to base 2 of the total of one subject; columns are those of its residues. Columns of the query and odds
-// are rounded as docs/design/sensitivity.md says; everything else is computed in double precision.
-double plain_total(const context::ForwardQuery& query, const std::uint8_t* residues, std::size_t n, const float* columns) {
+// The logarithm to base 2 of the total of a subject of n residues. Columns of the query are rounded as
+// docs/design/sensitivity.md says; everything else is computed in double precision.
+double plain_total(const context::ForwardQuery& query, std::size_t n, const std::int16_t* subject) {
     std::vector<double> p(query.length + 1), y(query.length + 1);
     double total = 0.0;
     for (std::size_t j = 0; j < n; ++j) {
@@ -80,13 +80,7 @@ double plain_total(const context::ForwardQuery& query, const std::uint8_t* resid
         for (std::size_t i = 1; i <= query.length; ++i) {
             double odds = 0.0;
             for (std::size_t a = 0; a < kAminoAcids; ++a) {
-                float of_letter = columns[j * kAminoAcids + a] * query.inverse_background[a];
-                const std::size_t letter = residues[j] & 31u;
-                if (letter < kAminoAcids) {
-                    of_letter *= query.admixture;
-                    if (letter == a) of_letter += (1.0F - query.admixture) * query.inverse_background[a];
-                }
-                odds += rounded(query.columns[(i - 1) * kAminoAcids + a], 32768.0F) * rounded(of_letter, 256.0F);
+                odds += rounded(query.columns[(i - 1) * kAminoAcids + a], 32768.0F) * subject[j * kAminoAcids + a] / 256.0;
             }
             m[i] = odds * (1.0 + p[i - 1] + y[i - 1]);
             x[i] = query.open * m[i - 1] + query.extend * x[i - 1];
@@ -111,7 +105,8 @@ int main(int, char** arguments) {
         for (float& value : query) value = static_cast<float>(random.between(1, 100)) / 1000.0F;
         std::vector<float> inverse(kAminoAcids);
         for (float& value : inverse) value = static_cast<float>(random.between(10, 50));
-        const context::ForwardQuery given{query.data(), query.size() / kAminoAcids, inverse.data(), 0.5F, 0.03F, 0.5F};
+        const context::Mixture mixture{inverse.data(), 0.5F};
+        const context::ForwardQuery given{query.data(), query.size() / kAminoAcids, 0.03F, 0.5F};
         std::vector<std::uint64_t> starts;
         std::vector<std::uint32_t> lengths;
         std::uint32_t n_residues = 0;
@@ -123,14 +118,14 @@ int main(int, char** arguments) {
         std::vector<std::uint8_t> residues(n_residues);
         for (std::uint8_t& residue : residues) residue = static_cast<std::uint8_t>(random.below(64));
         const Subjects subjects{residues.data(), starts.data(), lengths.data(), static_cast<std::uint32_t>(starts.size())};
-        const Found plain = computed(model.network(), given, subjects, n_residues, "scalar", 1);
+        const Found plain = computed(model.network(), mixture, given, subjects, n_residues, "scalar", 1);
         for (const InstructionSet& set : instruction_sets()) {
             if (!set.usable) continue;
-            REQUIRE(computed(model.network(), given, subjects, n_residues, set.name, 1) == plain, "%s differs", set.name.c_str());
+            REQUIRE(computed(model.network(), mixture, given, subjects, n_residues, set.name, 1) == plain, "%s differs", set.name.c_str());
         }
-        REQUIRE(computed(model.network(), given, subjects, n_residues, "auto", 3) == plain, "%d threads differ", 3);
+        REQUIRE(computed(model.network(), mixture, given, subjects, n_residues, "auto", 3) == plain, "%d threads differ", 3);
         for (std::uint32_t i = 0; i < subjects.n; ++i) {
-            const double expected = plain_total(given, residues.data() + starts[i], lengths[i], &plain.columns[starts[i] * kAminoAcids]);
+            const double expected = plain_total(given, lengths[i], &plain.odds[starts[i] * kAminoAcids]);
             const double found = std::log2(static_cast<double>(plain.totals[i])) + plain.exponents[i];
             REQUIRE(lengths[i] == 0 || expected > 100.0 || std::abs(found - expected) < 1e-4, "subject %u: %f, expected %f", i, found, expected);
         }
