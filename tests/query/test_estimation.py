@@ -9,6 +9,7 @@ import pytest
 
 from swsearch.errors import InputError
 from swsearch.hits.hit import Alignment, Hit
+from swsearch.query.contexts import contexts
 from swsearch.query.estimation import column_frequencies, estimate_scores
 from swsearch.query.multiple_alignment import GAP, OUTSIDE, anchored_rows, distinct_rows, rows_of_alignment
 from swsearch.query.scale import query_lambda
@@ -115,11 +116,14 @@ def plain_frequencies(texts: list[str], min_width: int = 25) -> tuple[list[dict[
     return frequencies, observations
 
 
-def plain_scores(frequencies: list[dict[str, float]], observations: list[float], lam: float) -> list[list[float]]:
-    """ln(Q / p) / λ of each column and letter."""
+def plain_scores(
+    frequencies: list[dict[str, float]], observations: list[float], lam: float, *, by_context: bool
+) -> list[list[float]]:
+    """ln(Q / p) / λ of each column and letter; the columns of contexts have a test of their own."""
     p = dict(zip(AMINO_ACIDS, background(PROTEIN).tolist(), strict=True))
+    counts = np.array([[f[a] * (n + 1) for a in p] for f, n in zip(frequencies, observations, strict=True)])
     scores = []
-    for f, counted in zip(frequencies, observations, strict=True):
+    for f, counted, predicted in zip(frequencies, observations, contexts().predicted(counts).tolist(), strict=True):
         n = counted
         smooth = {a: (n * f[a] + 5.5 * p[a]) / (n + 5.5) for a in p}
         entropy = max(sum(q * math.log(q / p[a]) for a, q in smooth.items()), 1e-4)
@@ -128,6 +132,9 @@ def plain_scores(frequencies: list[dict[str, float]], observations: list[float],
         if c >= 1 - 1e-4:
             n, m = 0.0, 30.0
         expected = {a: sum(f[b] * math.exp(lam * BLOSUM62.score(b, a)) for b in p) for a in p}
+        if by_context:
+            mixed = {a: t**0.6 * (p[a] * expected[a]) ** 0.4 for a, t in zip(p, predicted, strict=True)}
+            expected = {a: mixed[a] / sum(mixed.values()) / p[a] for a in p}
         scores.append([math.log((n * f[a] / p[a] + m * expected[a]) / (n + m)) / lam for a in p])
     return scores
 
@@ -151,8 +158,9 @@ def family(rng: np.random.Generator, n_rows: int, length: int) -> list[str]:
     return texts
 
 
-@pytest.mark.parametrize(("seed", "n_rows", "length"), [(1, 2, 12), (2, 9, 60), (3, 40, 90), (4, 25, 30)])
-def test_frequencies_and_scores_are_those_of_the_formulas(seed, n_rows, length):
+@pytest.mark.parametrize(("seed", "n_rows", "length"), [(1, 2, 12), (2, 9, 60), (3, 40, 90), (4, 25, 30), (6, 1, 40)])
+@pytest.mark.parametrize("by_context", [False, True])
+def test_frequencies_and_scores_are_those_of_the_formulas(seed, n_rows, length, by_context):
     """Source: the documented formulas, implemented separately without arrays."""
     rng = np.random.default_rng(seed)
     texts = family(rng, n_rows, length)
@@ -162,8 +170,8 @@ def test_frequencies_and_scores_are_those_of_the_formulas(seed, n_rows, length):
     expected = np.array([[f[a] for a in AMINO_ACIDS] for f in frequencies])
     assert found.frequencies == pytest.approx(expected)
     codes = PROTEIN.encode(texts[0])
-    scores = estimate_scores(rows_of(*texts), codes, BLOSUM62)
-    exact = np.array(plain_scores(frequencies, observations, matrix_lambda(BLOSUM62)))
+    scores = estimate_scores(rows_of(*texts), codes, BLOSUM62, by_context=by_context)
+    exact = np.array(plain_scores(frequencies, observations, matrix_lambda(BLOSUM62), by_context=by_context))
     factor = float((scores * exact).sum() / (exact * exact).sum())
     assert 0.5 <= factor <= 2.0
     assert np.abs(scores - factor * exact).max() < 0.6
