@@ -3,8 +3,8 @@
 :func:`estimated_query` makes a :class:`PositionSpecificQuery` of a query and rows of
 :mod:`swsearch.query.multiple_alignment`, which are those of the hits of a round (:mod:`swsearch.search.rounds`), or
 none in the first round of a sensitive search. :func:`position_specific_query` makes one of an alignment from a file;
-:mod:`swsearch.query.profile_files` is its caller. The method is
-that of Altschul and others 1997 (doi 10.1093/nar/25.17.3389) and 2009 (doi 10.1093/nar/gkn981).
+:mod:`swsearch.query.profile_files` is its caller. The method is that of Altschul and others 1997 (doi
+10.1093/nar/25.17.3389) and 2009 (doi 10.1093/nar/gkn981).
 
 *Rows and block of a column.* Hits are local alignments, so each column has its own rows: those whose aligned part
 includes it. Its *block* consists of the columns that all these rows have. Many short rows leave a block of few columns,
