@@ -6,16 +6,15 @@
 (cuda-bindings looks up functions that an older driver lacks; without ``--report-api-errors no``, memcheck reports each
 of them as an error.)
 
-Input: none; the sequences are random, with a fixed seed. Scores and end positions: proteins and DNA, queries of one
-and of several strips, one and two queries per 32-bit word, with and without floors, with bounds and lists of subjects
-that pass them, long subjects in verified windows, and scores that exceed each score type. Paths: pairs aligned by the
-diamond kernels with 16-bit and 32-bit scores. The kernels ``simt``, ``striped``, ``partitioned``, ``short_pairs``,
-``wavefront`` and ``count_scores`` are not run; the emulated device runs them under the host's sanitizers
-(``tests/engine/cuda/runtime/test_sanitizers.py``).
+Input: none; the sequences are random, with a fixed seed. Scores and end positions: proteins and DNA, queries of one and
+of several strips, one and two queries per 32-bit word, with and without floors, with bounds and lists of subjects that
+pass them, long subjects in verified windows, and scores that exceed each score type. Paths: pairs aligned by the
+diamond kernels with 16-bit and 32-bit scores. Forward scores: queries of one and of two strips. The kernels ``simt``,
+``striped``, ``partitioned``, ``short_pairs``, ``wavefront`` and ``count_scores`` are not run; the emulated device runs
+them under the host's sanitizers (``tests/engine/cuda/runtime/test_sanitizers.py``).
 
-Output: one line with the numbers of scores, ends and paths that were compared, and of those that differ. The exit
-status is 1 if one differs. ``--compiler nvrtc`` compiles with NVRTC even if nvcc is installed.
-"""
+Output: one line with the numbers of scores, ends, paths and Forward scores that were compared, and of those that
+differ. The exit status is 1 if one differs. ``--compiler nvrtc`` compiles with NVRTC even if nvcc is installed."""
 
 from __future__ import annotations
 
@@ -33,8 +32,10 @@ from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime import compiler
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.cuda.search.forward import ForwardScorer, ForwardWork
 from swsearch.engine.cuda.search.plan import Thresholds
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
+from swsearch.query.columns import column_model
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import match_mismatch
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
@@ -90,6 +91,21 @@ def different_paths(device: PyCudaDevice, rng: np.random.Generator) -> tuple[int
     return compared, different
 
 
+def different_forward_scores(rng: np.random.Generator) -> tuple[int, int]:
+    """Number of Forward scores, of queries of one and of two strips, and of those that differ from the CPU's."""
+    scorer, model = ForwardScorer(PyCudaDevice()), column_model()
+    compared = different = 0
+    for length in (70, 530):
+        query = rng.dirichlet(np.full(20, 0.3), length)
+        subjects = Partition.pack([rng.integers(0, 27, int(n)).astype(np.uint8) for n in rng.integers(1, 300, 30)])
+        found = scorer.scores(ForwardWork.of((query, query[::-1]), [subjects], model.width // 2), model)
+        odds = model.odds(subjects.residues, subjects.starts, subjects.lengths)
+        compared += 2 * len(subjects)
+        different += int((found != np.stack([odds.forward(query), odds.forward(query[::-1])])).sum())
+    scorer.close()
+    return compared, different
+
+
 def long_case(rng: np.random.Generator, letters: int, lengths: Sequence[int]) -> tuple[list[Codes], Partition]:
     """Long subjects; one of them contains the last query, across a checkpoint of verified windows."""
     queries = [rng.integers(0, letters, length).astype(np.uint8) for length in lengths]
@@ -138,8 +154,9 @@ def main() -> int:
                 compared += len(partition)
                 different += different_ends(cuda, profile, partition)
         n_paths, n_different = different_paths(device, rng)
-    different += n_different
-    print(f"{compared} scores and ends and {n_paths} paths compared, {different} different")
+    n_forward, n_others = different_forward_scores(rng)
+    different += n_different + n_others
+    print(f"{compared} scores and ends, {n_paths} paths and {n_forward} Forward scores compared, {different} different")
     return 1 if different else 0
 
 

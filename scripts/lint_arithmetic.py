@@ -59,8 +59,6 @@ ALLOWED = {
     ("swsearch/bench/workloads.py", "numpy.exp"): BENCHMARK,
     ("swsearch/bench/workloads.py", "numpy.random"): BENCHMARK,
     ("swsearch/bench/kernel_rates.py", "numpy.random"): BENCHMARK,
-    ("swsearch/query/contexts.py", "@"): COUNTS + " below 2^53",
-    ("swsearch/query/contexts.py", ".sum"): COUNTS + " below 2^53",
     ("swsearch/search/score_check.py", "numpy.exp"): "a curve that is only drawn",
     ("swsearch/search/score_check.py", "sum"): COUNTS + ": residues and rows",
     ("swsearch/search/searcher.py", "sum"): COUNTS + ": residues, rows and subjects",

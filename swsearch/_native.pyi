@@ -307,6 +307,16 @@ def column_frequencies(
 ) -> None: ...
 
 # simd/context
+def context_sums(
+    costs: NDArray[np.int16],
+    priors: NDArray[np.int32],
+    weights: Floats,
+    central: Floats,
+    counts: NDArray[np.int32],
+    sums: Floats,
+    n_threads: int = 1,
+    instruction_set: str = "auto",
+) -> None: ...
 def context_odds(
     first: NDArray[np.int16],
     first_bias: NDArray[np.int16],

@@ -92,6 +92,20 @@ SWS_DEVICE u32 permute_bytes(u32 low, u32 high, u32 selector) {
     return chosen;
 }
 
+// sum + a0 * b0 + a1 * b1, where a are the halves of `numbers` as signed numbers, and b two bytes of `bytes`: the lower
+// ones, or the upper ones.
+SWS_DEVICE u32 add_low_products(u32 numbers, u32 bytes, u32 sum) {
+    u32 result;
+    asm("dp2a.lo.s32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(numbers), "r"(bytes), "r"(sum));
+    return result;
+}
+
+SWS_DEVICE u32 add_high_products(u32 numbers, u32 bytes, u32 sum) {
+    u32 result;
+    asm("dp2a.hi.s32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(numbers), "r"(bytes), "r"(sum));
+    return result;
+}
+
 // Loads and stores that are executed only if `wanted` is true. They are predicated instructions, so the inner loop has
 // no branch; around a branch the compiler copies a lane's complete state from register to register. load_if returns
 // `otherwise` if nothing is loaded.

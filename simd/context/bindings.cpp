@@ -1,7 +1,9 @@
-// Bindings of simd/context: odds of columns and Forward totals for swsearch/query/columns.py, which describes them.
+// Bindings of simd/context: contexts for swsearch/query/contexts.py, odds of columns and Forward totals for
+// swsearch/query/columns.py, which describe them.
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <functional>
 #include <numeric>
@@ -23,6 +25,49 @@ void check_sums(const View<const std::int16_t>& weights, const View<const std::i
         }
         check_that(most < (1 << 30), "the sums of a layer of the model leave their range");
     }
+}
+
+void context_sums(const Array& costs_array, const Array& priors_array, const Array& weights_array,
+                  const Array& central_array, const Array& counts_array, const OutputArray& sums_array, int n_threads,
+                  const std::string& instruction_set) {
+    constexpr std::int64_t kMostCounted = 1001 << context::kCountBits;  // at a position
+    const auto priors = view_of<const std::int32_t>(priors_array, "priors");
+    const auto costs = view_of<const std::int16_t, 2>(costs_array, "costs", priors.length);
+    const auto weights = view_of<const double>(weights_array, "weights");
+    const auto central = view_of<const double, 2>(central_array, "central", context::kAminoAcids);
+    const auto counts = view_of<const std::int32_t, 2>(counts_array, "counts", context::kAminoAcids);
+    const auto sums = view_of<double, 2>(sums_array, "sums", context::kAminoAcids);
+    const std::size_t width = costs.length / context::kAminoAcids;
+    check_that(costs.length == width * context::kAminoAcids && width % 2 == 1, "the width of the window is odd");
+    check_that(priors.length % context::kRowMultiple == 0 && priors.length > 0 && central.length == priors.length,
+               "the arrays of the contexts do not fit together, or their number is no multiple of 32");
+    check_that(sums.length == counts.length, "there is one row of sums for each position");
+    const std::int16_t* const last = costs.data + costs.length * costs.columns;
+    check_that(std::all_of(costs.data, last, [](std::int16_t cost) { return cost >= 0; }), "a cost is negative");
+    std::int64_t most = 0;
+    for (std::size_t place = 0; place < width; ++place) {
+        const std::int16_t* const first = costs.data + place * context::kAminoAcids * costs.columns;
+        most += *std::max_element(first, first + context::kAminoAcids * costs.columns);
+    }
+    check_that(most * kMostCounted < INT32_MAX / 2, "the costs of the contexts leave their range");
+    for (std::size_t i = 0; i < counts.length; ++i) {
+        std::int64_t counted = 0;
+        for (std::size_t a = 0; a < context::kAminoAcids; ++a) {
+            const std::int32_t count = counts[i * context::kAminoAcids + a];
+            check_that(count >= 0, "a number of observations is negative");
+            counted += count;
+        }
+        check_that(counted <= kMostCounted, "a position has more than 1,000 observations");
+    }
+    check_threads(n_threads);
+    const context::Library library{priors.length, width,          costs.data,  priors.data,
+                                   weights.data,  weights.length, central.data};
+    const context::Kernels& kernels = context::kernels_of(instruction_set);
+    Observer observer;
+    const nb::object no_progress = nb::none();
+    PythonPoll poll(observer, no_progress);
+    const nb::gil_scoped_release no_lock;
+    context::context_sums(library, counts.data, counts.length, kernels, n_threads, observer, std::ref(poll), sums.data);
 }
 
 context::PackedNetwork checked_network(const Array& first_array, const Array& first_bias_array,
@@ -122,10 +167,11 @@ void forward_totals(const Array& query_array, float open, float extend, const Ar
         const bool is_inside = starts[i] <= odds.length && lengths[i] <= odds.length - starts[i];
         check_that(is_inside, "a subject leaves the array of odds");
     }
-    const auto totals = view_of<float>(totals_array, "totals");
-    const auto exponents = view_of<std::int32_t>(exponents_array, "exponents");
+    const std::size_t n_blocks = context::n_blocks(query.length);
+    const auto totals = view_of<float, 2>(totals_array, "totals", n_blocks);
+    const auto exponents = view_of<std::int32_t, 2>(exponents_array, "exponents", n_blocks);
     const bool is_one_each = totals.length == starts.length && exponents.length == starts.length;
-    check_that(is_one_each, "there is one total for each subject");
+    check_that(is_one_each, "there is one row of totals for each subject");
     check_threads(n_threads);
     const context::Kernels& kernels = context::kernels_of(instruction_set);
     Observer observer;
@@ -140,6 +186,8 @@ void forward_totals(const Array& query_array, float open, float extend, const Ar
 }  // namespace
 
 void bind_context(nb::module_& module) {
+    module.def("context_sums", &context_sums, "costs"_a, "priors"_a, "weights"_a, "central"_a, "counts"_a, "sums"_a,
+               "n_threads"_a = 1, "instruction_set"_a = "auto");
     module.def("context_odds", &context_odds, "first"_a, "first_bias"_a, "second"_a, "second_bias"_a, "third"_a,
                "third_bias"_a, "powers"_a, "inverse_background"_a, "admixture"_a, "residues"_a, "starts"_a, "lengths"_a,
                "odds"_a, "n_threads"_a = 1, "instruction_set"_a = "auto");

@@ -86,16 +86,17 @@ class Group {
           kernels_(kernels),
           query_columns_(columns),
           lanes_(kernels.lanes),
-          p_(query.length * lanes_),
-          y_(query.length * lanes_),
-          total_(lanes_),
-          exponent_(lanes_),
-          of_total_(lanes_),
+          n_blocks_(n_blocks(query.length)),
+          p_(n_blocks_ * kBlockRows * lanes_),
+          y_(n_blocks_ * kBlockRows * lanes_),
+          total_(n_blocks_ * lanes_),
+          exponent_(n_blocks_ * lanes_),
+          of_total_(n_blocks_ * lanes_),
           odds_(kResidues * kAminoAcids * lanes_) {}
 
     void run(const SubjectOdds& subjects, const std::uint32_t* members, std::size_t n, Observer& observer,
              float* totals, std::int32_t* exponents) {
-        ForwardState state{query_columns_, query_.length, query_.open,      query_.extend,   p_.data(),
+        ForwardState state{query_columns_, n_blocks_,     query_.open,      query_.extend,   p_.data(),
                            y_.data(),      total_.data(), exponent_.data(), of_total_.data()};
         std::size_t longest = 0;
         for (std::size_t k = 0; k < n; ++k) longest = std::max<std::size_t>(longest, subjects.lengths[members[k]]);
@@ -112,8 +113,10 @@ class Group {
             observer.done(size * n * query_.length);
         }
         for (std::size_t k = 0; k < n; ++k) {
-            totals[members[k]] = total_[k];
-            exponents[members[k]] = of_total_[k];
+            for (std::size_t block = 0; block < n_blocks_; ++block) {
+                totals[members[k] * n_blocks_ + block] = total_[block * lanes_ + k];
+                exponents[members[k] * n_blocks_ + block] = of_total_[block * lanes_ + k];
+            }
         }
     }
 
@@ -131,7 +134,7 @@ class Group {
     const ForwardQuery& query_;
     const Kernels& kernels_;
     const std::int16_t* query_columns_;
-    const std::size_t lanes_;
+    const std::size_t lanes_, n_blocks_;
     std::vector<float> p_, y_, total_;
     std::vector<std::int32_t> exponent_, of_total_;
     std::vector<std::int16_t> odds_;
@@ -157,6 +160,32 @@ PackedNetwork::PackedNetwork(const Network& plain)
     network_.second = second_.data();
     network_.third = third_.data();
     network_.third_bias = third_bias_.data();
+}
+
+std::size_t n_blocks(std::size_t n_rows) { return (n_rows + kBlockRows - 1) / kBlockRows; }
+
+void context_sums(const Library& library, const std::int32_t* counts, std::size_t length, const Kernels& kernels,
+                  int n_threads, Observer& observer, const std::function<void()>& poll, double* sums) {
+    constexpr std::size_t kPositions = 16;  // of a task
+    const std::size_t reach = library.width / 2;
+    parallel_for((length + kPositions - 1) / kPositions, n_threads, observer,
+                 [&](std::size_t task, std::size_t) {
+                     std::vector<Observation> observations;
+                     std::vector<std::int32_t> work(library.n);
+                     const std::size_t to = std::min(length, (task + 1) * kPositions);
+                     for (std::size_t i = task * kPositions; i < to; ++i) {
+                         observations.clear();
+                         const std::size_t first = i < reach ? 0 : i - reach, stop = std::min(length, i + reach + 1);
+                         const std::int16_t* costs = library.costs + (first + reach - i) * kAminoAcids * library.n;
+                         for (std::size_t k = first * kAminoAcids; k < stop * kAminoAcids; ++k, costs += library.n) {
+                             if (counts[k] != 0) observations.push_back({costs, counts[k]});
+                         }
+                         kernels.context_sums(library, observations.data(), observations.size(), work.data(),
+                                              sums + i * kAminoAcids);
+                     }
+                     observer.done(to - task * kPositions);
+                 },
+                 poll);
 }
 
 void subject_odds(const Network& network, const Mixture& mixture, const Subjects& subjects, const Kernels& kernels,
@@ -190,8 +219,8 @@ void subject_odds(const Network& network, const Mixture& mixture, const Subjects
 
 void forward_totals(const ForwardQuery& query, const SubjectOdds& subjects, const Kernels& kernels, int n_threads,
                     Observer& observer, const std::function<void()>& poll, float* totals, std::int32_t* exponents) {
-    std::vector<std::int16_t> columns(query.length * kAminoAcids);
-    std::transform(query.columns, query.columns + columns.size(), columns.begin(), [](float share) {
+    std::vector<std::int16_t> columns(n_blocks(query.length) * kBlockRows * kAminoAcids);
+    std::transform(query.columns, query.columns + query.length * kAminoAcids, columns.begin(), [](float share) {
         return static_cast<std::int16_t>(std::min(share * (1 << kQueryBits) + 0.5F, 32767.0F));
     });
     std::vector<std::uint32_t> order(subjects.n);

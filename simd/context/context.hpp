@@ -1,5 +1,5 @@
-// Context columns of sequences, and local Forward scores of one query with many subjects, on several threads. The
-// results are the same for any number of threads and for every instruction set.
+// Contexts of queries, context columns of sequences, and local Forward scores of one query with many subjects, on
+// several threads. The results are the same for any number of threads and for every instruction set.
 
 #pragma once
 
@@ -54,12 +54,20 @@ struct SubjectOdds {
     std::size_t n;
 };
 
+// Writes the sums of ContextSumsKernel for the windows around `length` positions, [length][kAminoAcids]. `counts` are
+// the observations at each position, [length][kAminoAcids]; places outside have none.
+void context_sums(const Library& library, const std::int32_t* counts, std::size_t length, const Kernels& kernels,
+                  int n_threads, Observer& observer, const std::function<void()>& poll, double* sums);
+
 // Writes the odds of all residues of the subjects, one subject after the other, [residues][kAminoAcids], in units of
 // 2^-kOddsBits.
 void subject_odds(const Network& network, const Mixture& mixture, const Subjects& subjects, const Kernels& kernels,
                   int n_threads, Observer& observer, const std::function<void()>& poll, std::int16_t* odds);
 
-// Writes the total of each subject: its value is totals[i] * 2^exponents[i].
+// Number of blocks of kBlockRows rows of a query.
+std::size_t n_blocks(std::size_t n_rows);
+
+// Writes the total of each block of rows with each subject, [n][n_blocks]: its value is totals[i] * 2^exponents[i].
 void forward_totals(const ForwardQuery& query, const SubjectOdds& subjects, const Kernels& kernels, int n_threads,
                     Observer& observer, const std::function<void()>& poll, float* totals, std::int32_t* exponents);
 

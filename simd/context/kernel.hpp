@@ -1,6 +1,6 @@
-// The interface of the kernels of context columns and of the local Forward score: plain records that the drivers and
-// the translation units of the instruction sets (common/vectors.hpp) exchange. docs/design/sensitivity.md has the
-// formulas.
+// The interface of the kernels of contexts, of context columns and of the local Forward score: plain records that the
+// drivers and the translation units of the instruction sets (common/vectors.hpp) exchange. docs/design/sensitivity.md
+// has the formulas.
 //
 // Every value is the same for every instruction set: columns are computed with integers up to their exponentials, and
 // so are odds; each sum of floating-point numbers has a fixed order, without fused multiply-add.
@@ -23,6 +23,9 @@ constexpr int kLogShift = 18;        // the last sums are logarithms to base 2 t
 constexpr int kPowerBits = 10;       // of the fraction, for the table of powers
 constexpr int kQueryBits = 15;       // columns of the query are in units of 2^-15, odds of subjects in units of 2^-8
 constexpr int kOddsBits = 8;
+constexpr int kCountBits = 6;      // of observations
+constexpr size_t kBlockRows = 16;  // rows of the query whose values have one exponent
+constexpr int32_t kStep = 50;      // by which exponents change
 
 // The network that predicts a column from the residues around it. Its weights are in blocks of kRowMultiple = 32 units,
 // so that those of a block of the first layer fit the L1 cache; the third layer has one block.
@@ -48,28 +51,52 @@ using ColumnsKernel = void (*)(const Network& network, const uint8_t* letters, s
 //     M(i, j) = e(i, j) * (start + P(i-1, j-1) + Y(i-1, j-1)),   P = M + X
 //     X(i, j) = open * M(i-1, j) + extend * X(i-1, j)
 //     Y(i, j) = open * P(i, j-1) + extend * Y(i, j-1)
-// and the total is the sum of all M. All values of a lane share a power of two, so none leaves the range of float.
+// and the total is the sum of all M. The rows are computed in blocks of kBlockRows. All values of a block and lane
+// share a power of two, so none leaves the range of float: a column after which M and start + P + Y are together above
+// 2^kStep or below 2^-kStep changes the exponent by kStep, and a block that is entered by values of a larger exponent
+// takes it.
 struct ForwardState {
-    const int16_t* query;  // [length][kAminoAcids]
-    size_t length;
+    const int16_t* query;  // [n_blocks * kBlockRows][kAminoAcids]; rows past the last one are 0
+    size_t n_blocks;
     float open, extend;
-    float* p;           // [length][lanes], of the last column; 0 at first, as are y, total and the exponents
-    float* y;           // [length][lanes]
-    float* total;       // [lanes]
-    int32_t* exponent;  // [lanes] p and y are to be multiplied by 2^exponent
-    int32_t* of_total;  // [lanes] the same for total
+    float* p;           // [n_blocks * kBlockRows][lanes], of the last column; 0 at first, as are y, total and exponents
+    float* y;           // [n_blocks * kBlockRows][lanes]
+    float* total;       // [n_blocks][lanes]
+    int32_t* exponent;  // [n_blocks][lanes] p and y are to be multiplied by 2^exponent
+    int32_t* of_total;  // [n_blocks][lanes] the same for total
 };
 
 // Computes n columns of the subjects, [n][kAminoAcids / 2][lanes][2]; columns past a subject's end are 0.
 using ForwardKernel = void (*)(ForwardState& state, const int16_t* subjects, size_t n);
 
+// A library of contexts (swsearch/query/contexts.py).
+struct Library {
+    size_t n;               // of contexts; a multiple of kRowMultiple
+    size_t width;           // of a window
+    const int16_t* costs;   // [width][kAminoAcids][n], at least 0
+    const int32_t* priors;  // [n]
+    const double* weights;  // [n_weights] by the difference of a cost from the lowest; 0 from there on
+    size_t n_weights;
+    const double* central;  // [n][kAminoAcids]; as the weights whole numbers, whose sums are below 2^53
+};
+
+// An amino acid of a window: its costs, and how often it was observed, in units of 2^-kCountBits.
+struct Observation {
+    const int16_t* costs;  // [n]
+    int32_t count;
+};
+
+// Writes the sums of the contexts' central columns for one window, each times its weight, [kAminoAcids]. A cost is a
+// prior and the sum of observed costs, which is below 2^31 and is rounded to a multiple of 1, or to the even one of two
+// neighbours. `work` has library.n elements.
+using ContextSumsKernel = void (*)(const Library& library, const Observation* observations, size_t n_observations,
+                                   int32_t* work, double* sums);
+
 struct Kernels {
+    ContextSumsKernel context_sums;
     ColumnsKernel columns;
     ForwardKernel forward;
     size_t lanes;
 };
-
-// A column whose sum exceeds 2^kStep, or falls below 2^-kStep, changes the exponent of its lane by kStep.
-constexpr int32_t kStep = 50;
 
 }  // namespace swsearch::context

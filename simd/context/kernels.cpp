@@ -1,8 +1,10 @@
-// The kernels of context columns and of the local Forward score for one instruction set.
+// The kernels of contexts, of context columns and of the local Forward score for one instruction set.
+//
+// The lanes of a window are contexts, whose costs are added up; only those near the lowest have a weight.
 //
 // A column needs one row of a table for each place of the window, which the first layer adds up, and two small matrix
 // products, whose lanes are units. Forward computes one subject in each lane; a column of the subjects stays in
-// registers while the rows of the query pass. The lanes do not affect each other.
+// registers while the rows of the query pass, in blocks. The lanes do not affect each other.
 
 #include "common/vectors.hpp"
 #include "context/kernel.hpp"
@@ -29,6 +31,47 @@ inline Ints::V splat_pair(const int16_t* from) {
 }
 
 inline Floats to_floats(Ints::V a) { return __builtin_convertvector((IntVector)a, Floats); }
+
+// kLanes 16-bit numbers as 32-bit numbers.
+inline IntVector widened(const int16_t* from) {
+    typedef int16_t HalfVector __attribute__((vector_size(Vectors::kBytes / 2), aligned(2), may_alias));
+    return __builtin_convertvector(*reinterpret_cast<const HalfVector*>(from), IntVector);
+}
+
+inline IntVector load_ints(const int32_t* from) { return (IntVector)Ints::load(from); }
+inline void store_ints(int32_t* to, IntVector a) { Ints::store(to, (Ints::V)a); }
+
+void context_sums(const Library& library, const Observation* observations, size_t n_observations, int32_t* work,
+                  double* sums) {
+    constexpr size_t kVectors = kRowMultiple / kLanes;
+    constexpr int32_t kBelowHalf = (1 << (kCountBits - 1)) - 1;
+    IntVector lowest = load_ints(library.priors) + INT32_MAX / 2;
+    for (size_t first = 0; first < library.n; first += kRowMultiple) {
+        IntVector observed[kVectors] = {};
+        for (size_t i = 0; i < n_observations; ++i) {
+            const int16_t* const costs = observations[i].costs + first;
+            for (size_t k = 0; k < kVectors; ++k) observed[k] += widened(costs + k * kLanes) * observations[i].count;
+        }
+        for (size_t k = 0; k < kVectors; ++k) {
+            const IntVector is_odd = (observed[k] >> kCountBits) & 1;
+            const IntVector rounded = (observed[k] + kBelowHalf + is_odd) >> kCountBits;
+            const IntVector cost = load_ints(library.priors + first + k * kLanes) + rounded;
+            store_ints(work + first + k * kLanes, cost);
+            lowest = cost < lowest ? cost : lowest;
+        }
+    }
+    int32_t least = lowest[0];
+    for (size_t k = 1; k < kLanes; ++k) least = lowest[k] < least ? lowest[k] : least;
+    double found[kAminoAcids] = {};
+    for (size_t k = 0; k < library.n; ++k) {
+        const size_t above = static_cast<size_t>(work[k] - least);
+        if (above >= library.n_weights) continue;
+        const double weight = library.weights[above];
+        const double* const central = library.central + k * kAminoAcids;
+        for (size_t a = 0; a < kAminoAcids; ++a) found[a] += weight * central[a];
+    }
+    for (size_t a = 0; a < kAminoAcids; ++a) sums[a] = found[a];
+}
 
 constexpr size_t kTogether = 4;  // residues that are computed side by side
 
@@ -147,32 +190,56 @@ void columns(const Network& network, const uint8_t* letters, size_t n, int16_t* 
     }
 }
 
-// Keeps the values of each lane in range after a column of this sum, and adds it to the totals.
-void __attribute__((noinline)) rescale(ForwardState& state, const float* sums) {
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-        int32_t& exponent = state.exponent[lane];
-        int32_t& of_total = state.of_total[lane];
-        float& total = state.total[lane];
-        if (exponent > of_total) {
-            total *= power_of_two(of_total - exponent);
-            of_total = exponent;
-        }
-        total += sums[lane] * power_of_two(exponent - of_total);
-        float factor = 1.0F;
-        if (sums[lane] > kLarge) {
-            factor = 1.0F / kLarge;
-            exponent += kStep;
-        } else if (exponent > 0 && sums[lane] > 0.0F && sums[lane] < 1.0F / kLarge) {  // 0 only past the end
-            factor = kLarge;
-            exponent -= kStep;
-        } else {
-            continue;
-        }
-        for (size_t i = 0; i < state.length; ++i) {
-            state.p[i * kLanes + lane] *= factor;
-            state.y[i * kLanes + lane] *= factor;
-        }
+// What a block of rows passes to the block below: the last row's M and X of this column, and start + P + Y of the
+// column before, each times 2^-exponent.
+struct Passed {
+    Floats m, x, before;
+    IntVector exponent;
+};
+
+inline bool any_greater(IntVector a, IntVector b) { return Ints::any_greater((Ints::V)a, (Ints::V)b); }
+inline bool all_equal(IntVector a, IntVector b) { return !any_greater(a, b) && !any_greater(b, a); }
+
+// 2^exponent of exponents up to 0; 0 below the normal numbers.
+inline Floats powers_of_two(IntVector exponents) {
+    const IntVector biased = exponents + 127;
+    return (Floats)((biased > 0) & (biased << 23));
+}
+
+inline void scale_rows(float* p, float* y, Floats factor) {
+    for (size_t i = 0; i < kBlockRows * kLanes; i += kLanes) {
+        store(p + i, load(p + i) * factor);
+        store(y + i, load(y + i) * factor);
     }
+}
+
+// Brings what enters a block, and the block's values, to the larger of their exponents.
+void __attribute__((noinline)) meet(float* p, float* y, IntVector& exponent, Passed& entering) {
+    const IntVector larger = exponent > entering.exponent ? exponent : entering.exponent;
+    const Floats of_entering = powers_of_two(entering.exponent - larger);
+    if (any_greater(larger, exponent)) scale_rows(p, y, powers_of_two(exponent - larger));
+    entering.m *= of_entering;
+    entering.x *= of_entering;
+    entering.before *= of_entering;
+    exponent = larger;
+}
+
+// Adds the sum of a column to a total that has another exponent in some lanes.
+void __attribute__((noinline)) add_to_total(float* total, int32_t* of_total, Floats sum, IntVector exponent) {
+    const IntVector known = load_ints(of_total);
+    const IntVector larger = ((sum > 0.0F) & (exponent > known)) ? exponent : known;  // a sum of 0 changes nothing
+    const IntVector below = exponent > larger ? larger - larger : exponent - larger;
+    store(total, load(total) * powers_of_two(known - larger) + sum * powers_of_two(below));
+    store_ints(of_total, larger);
+}
+
+// Changes the exponents of a block's lanes whose values have become large or small; with the exponent 0 they are never
+// small, since their size includes `start`.
+void __attribute__((noinline)) rescale(float* p, float* y, int32_t* exponents, IntVector exponent, Floats size) {
+    const IntVector is_large = size > kLarge, is_small = size < 1.0F / kLarge;
+    const Floats one = Floats{} + 1.0F;
+    scale_rows(p, y, is_large ? one / kLarge : is_small ? one * kLarge : one);
+    store_ints(exponents, exponent + (is_large & kStep) - (is_small & kStep));
 }
 
 void forward(ForwardState& state, const int16_t* subjects, size_t n) {
@@ -180,42 +247,51 @@ void forward(ForwardState& state, const int16_t* subjects, size_t n) {
     const Floats zero = {};
     const Floats open = zero + state.open, extend = zero + state.extend;
     const Floats unit = zero + 1.0F / (1 << (kQueryBits + kOddsBits));
+    // Floats that are not negative have the order of their bits.
+    const IntVector large = (IntVector)(zero + kLarge), small = (IntVector)(zero + 1.0F / kLarge);
     for (size_t j = 0; j < n; ++j, subjects += kAminoAcids * kLanes) {
-        float starts[kLanes];
-        bool is_plain = true;
-        for (size_t lane = 0; lane < kLanes; ++lane) {
-            starts[lane] = power_of_two(-state.exponent[lane]);
-            is_plain = is_plain && state.of_total[lane] == 0 && state.exponent[lane] == 0;
-        }
-        const Floats start = load(starts);
         Ints::V subject[kPairs];
         for (size_t k = 0; k < kPairs; ++k) subject[k] = Words::load(subjects + 2 * k * kLanes);
-        Floats before = start;  // start + P + Y of the row above in the last column
-        Floats m_above = zero, x = zero, sum = zero;
         const int16_t* query = state.query;
-        for (size_t i = 0; i < state.length; ++i, query += kAminoAcids) {
-            Ints::V even = Ints::splat(0), odd = even;
-            for (size_t k = 0; k < kPairs; k += 2) {
-                even = Vectors::add_products(even, subject[k], splat_pair(query + 2 * k));
-                odd = Vectors::add_products(odd, subject[k + 1], splat_pair(query + 2 * k + 2));
+        IntVector exponent = load_ints(state.exponent);
+        Passed entering = {zero, zero, powers_of_two(-exponent), exponent};
+        for (size_t block = 0; block < state.n_blocks; ++block) {
+            float* const p = state.p + block * kBlockRows * kLanes;
+            float* const y = state.y + block * kBlockRows * kLanes;
+            float* const total = state.total + block * kLanes;
+            int32_t* const of_total = state.of_total + block * kLanes;
+            exponent = load_ints(state.exponent + block * kLanes);
+            if (!all_equal(exponent, entering.exponent)) {
+                meet(p, y, exponent, entering);
+                store_ints(state.exponent + block * kLanes, exponent);
             }
-            const Floats p_left = load(state.p + i * kLanes), y_left = load(state.y + i * kLanes);
-            const Floats m = (to_floats(Ints::add(even, odd)) * unit) * before;
-            x = open * m_above + extend * x;
-            before = (start + p_left) + y_left;
-            store(state.p + i * kLanes, m + x);
-            store(state.y + i * kLanes, open * p_left + extend * y_left);
-            m_above = m;
-            sum = sum + m;
-        }
-        float sums[kLanes];
-        store(sums, sum);
-        bool is_small = true;
-        for (size_t lane = 0; lane < kLanes; ++lane) is_small = is_small && sums[lane] <= kLarge;
-        if (is_plain && is_small) {
-            store(state.total, load(state.total) + sum);
-        } else {
-            rescale(state, sums);
+            const Floats start = powers_of_two(-exponent);
+            Floats m_above = entering.m, x = entering.x, before = entering.before, sum = zero;
+            for (size_t i = 0; i < kBlockRows; ++i, query += kAminoAcids) {
+                Ints::V even = Ints::splat(0), odd = even;
+                for (size_t k = 0; k < kPairs; k += 2) {
+                    even = Vectors::add_products(even, subject[k], splat_pair(query + 2 * k));
+                    odd = Vectors::add_products(odd, subject[k + 1], splat_pair(query + 2 * k + 2));
+                }
+                const Floats p_left = load(p + i * kLanes), y_left = load(y + i * kLanes);
+                const Floats m = (to_floats(Ints::add(even, odd)) * unit) * before;
+                x = open * m_above + extend * x;
+                before = (start + p_left) + y_left;
+                store(p + i * kLanes, m + x);
+                store(y + i * kLanes, open * p_left + extend * y_left);
+                m_above = m;
+                sum = sum + m;
+            }
+            if (all_equal(exponent, load_ints(of_total))) {
+                store(total, load(total) + sum);
+            } else {
+                add_to_total(total, of_total, sum, exponent);
+            }
+            const Floats size = sum + before;
+            if (any_greater((IntVector)size, large) || any_greater(small, (IntVector)size)) {
+                rescale(p, y, state.exponent + block * kLanes, exponent, size);
+            }
+            entering = {m_above, x, before, exponent};
         }
     }
 }
@@ -223,6 +299,6 @@ void forward(ForwardState& state, const int16_t* subjects, size_t n) {
 }  // namespace
 
 extern const Kernels SWSEARCH_KERNELS;
-const Kernels SWSEARCH_KERNELS = {columns, forward, kLanes};
+const Kernels SWSEARCH_KERNELS = {context_sums, columns, forward, kLanes};
 
 }  // namespace swsearch::context

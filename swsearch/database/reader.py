@@ -437,8 +437,10 @@ class PackedDatabase(Closeable):
         segment, fasta_index = self._find(subject_index)
         return segment.stored_range(fasta_index)
 
-    def stored_ranges(self, subject_index: SubjectIndex) -> Iterator[tuple[NDArray[np.intp], Codes, Offsets, Lengths]]:
-        """The results of :meth:`stored_range` for several subjects, segment by segment, checked to be letters.
+    def stored_ranges(
+        self, subject_index: SubjectIndex, *, checked: bool = True
+    ) -> Iterator[tuple[NDArray[np.intp], Codes, Offsets, Lengths]]:
+        """The results of :meth:`stored_range` for several subjects, segment by segment, ``checked`` to be letters.
 
         Yields
         ------
@@ -453,8 +455,8 @@ class PackedDatabase(Closeable):
         for segment, inside, fasta_indices in self.located(subject_index):
             stored = segment.stored_at(fasta_indices)
             starts, lengths = segment.starts[stored], segment.lengths[stored]
-            for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
-                segment.check_letters(segment.residues[start : start + length], self.alphabet)
+            if checked:
+                segment.check_subjects(starts, lengths, self.alphabet)
             yield inside, segment.residues, starts, lengths
 
     def record(self, subject_index: int) -> SequenceRecord:

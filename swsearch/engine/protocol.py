@@ -15,7 +15,7 @@ from typing import Protocol, Self, runtime_checkable
 from swsearch.database.partition import Partition
 from swsearch.hits.score_block import Ends, ScoreBlock
 from swsearch.query.profile import QueryProfile
-from swsearch.typing import Lengths, Scores
+from swsearch.typing import Floats, Lengths, Scores
 
 Progress = Callable[[int], None]
 """A callback that is called repeatedly, from the thread that called the engine, with the number of cells scored since
@@ -255,6 +255,32 @@ class LengthFloorsEngine(ScoreEngine, Protocol):
         floors : sequence of (int, sequence of int), not empty
             A number of residues, in ascending order, and the floor of each profile, at least 1, for subjects of at
             least this length. The first number is at most the length of the shortest subject.
+        """
+        ...
+
+
+@runtime_checkable
+class ForwardEngine(ScoreEngine, Protocol):
+    """An engine that can also compute the local Forward scores of :mod:`swsearch.query.columns`."""
+
+    def forward(self, queries: Sequence[Floats], subjects: Sequence[Partition]) -> Floats | None:
+        """The scores of queries with some subjects, in nats.
+
+        May be called from any thread, during background work too. Results are those of
+        :meth:`swsearch.query.columns.SubjectOdds.forward`, bit by bit.
+
+        Parameters
+        ----------
+        queries : sequence of float64 array, each of shape (length, 20)
+            The columns of each query; all have the same length.
+        subjects : sequence of Partition
+            Subjects in any order, which are uploaded for this call.
+
+        Returns
+        -------
+        float64 array, shape (n_queries, n_subjects), or None
+            The subjects of all partitions, one partition after the other. None if the device has too little free
+            memory at the moment.
         """
         ...
 

@@ -38,6 +38,11 @@ SUBJECT_ADMIXTURE: Final = 0.9
 GAP_OPEN: Final = 0.03
 GAP_EXTEND: Final = 0.5
 """Probabilities δ that a gap begins in either sequence after a pair of residues, and ε that it is extended."""
+NO_GAP: Final = 1.0 - 2.0 * GAP_OPEN
+GAP_AFTER_PAIR: Final = GAP_OPEN * (1.0 - GAP_EXTEND) / NO_GAP
+"""A column of the query times the first is the odds of a pair; the second leads from a pair to a gap and back."""
+BLOCK_ROWS: Final = 16
+"""Rows of the query that have one total."""
 N_POWERS: Final = 1024
 """Number of powers of two from 1 to 2 in the table that the last layer uses."""
 _LN2: Final = 0.6931471805599453
@@ -47,6 +52,14 @@ _Words = NDArray[np.int16]
 _Sums = NDArray[np.int32]
 _Layers = tuple[_Words, _Words, _Words, _Sums, _Words, _Sums, NDArray[np.float32]]
 """The arrays of the network as the native functions take them."""
+
+
+def forward_scores(totals: NDArray[np.float32], exponents: NDArray[np.int32]) -> Floats:
+    """The logarithms of sums of totals, each times two to its exponent; from shape (n, n_blocks) to (n,)."""
+    largest = exponents.max(axis=1, initial=0)
+    sums = sum_in_order(np.ldexp(totals.astype(np.float64), exponents - largest[:, None]), axis=1)
+    scores: Floats = log(np.maximum(sums, np.finfo(np.float64).tiny)) + largest * _LN2
+    return scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,16 +88,14 @@ class SubjectOdds:
         ``query`` are its columns, float64 of shape (length, 20). ``n_threads`` and ``instruction_set`` do not affect
         the result.
         """
-        n = len(self.starts)
-        totals, exponents = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.int32)
-        no_gap = 1.0 - 2.0 * GAP_OPEN
-        given = np.ascontiguousarray(no_gap * query, dtype=np.float32)
-        gaps = GAP_OPEN * (1.0 - GAP_EXTEND) / no_gap, GAP_EXTEND
+        shape = len(self.starts), -(-len(query) // BLOCK_ROWS)
+        totals, exponents = np.empty(shape, dtype=np.float32), np.empty(shape, dtype=np.int32)
+        given = np.ascontiguousarray(NO_GAP * query, dtype=np.float32)
         _native.forward_totals(
-            given, *gaps, self.odds, self.starts, self.lengths, totals, exponents, n_threads, instruction_set
-        )
-        scores: Floats = log(np.maximum(totals.astype(np.float64), np.finfo(np.float64).tiny)) + exponents * _LN2
-        return scores
+            given, GAP_AFTER_PAIR, GAP_EXTEND, self.odds, self.starts, self.lengths, totals, exponents, n_threads,
+            instruction_set,
+        )  # fmt: skip
+        return forward_scores(totals, exponents)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +142,7 @@ class ColumnModel:
 
     def _layers(self) -> _Layers:
         layers = (self.first, self.first_bias, self.second, self.second_bias, self.third, self.third_bias)
-        return (*layers, _powers_of_two())
+        return (*layers, powers_of_two())
 
     def odds(
         self,
@@ -151,18 +162,22 @@ class ColumnModel:
         n_threads, instruction_set
             They do not affect the result.
         """
-        inverse = (1.0 / background(PROTEIN)).astype(np.float32)
         ends = np.cumsum(lengths, dtype=np.uint64)
         found = np.empty((int(ends[-1]) if len(ends) else 0, N_AMINO_ACIDS), dtype=np.int16)
-        given = residues, starts, lengths, found
-        _native.context_odds(*self._layers(), inverse, SUBJECT_ADMIXTURE, *given, n_threads, instruction_set)
+        mixture = inverse_background(), SUBJECT_ADMIXTURE
+        _native.context_odds(*self._layers(), *mixture, residues, starts, lengths, found, n_threads, instruction_set)
         return SubjectOdds(found, ends - lengths, lengths)
+
+    @cached_property
+    def decoy_places(self) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+        """Where each reversed protein starts, and its length."""
+        lengths = np.diff(self.decoy_ends, prepend=0).astype(np.uint32)
+        return (self.decoy_ends - lengths).astype(np.uint64), lengths
 
     @cached_property
     def decoy_odds(self) -> SubjectOdds:
         """The odds of the reversed proteins."""
-        lengths = np.diff(self.decoy_ends, prepend=0).astype(np.uint32)
-        return self.odds(self.decoys, (self.decoy_ends - lengths).astype(np.uint64), lengths)
+        return self.odds(self.decoys, *self.decoy_places)
 
 
 def implied_columns(query: PositionSpecificQuery, matrix: SubstitutionMatrix) -> Floats:
@@ -178,7 +193,14 @@ def implied_columns(query: PositionSpecificQuery, matrix: SubstitutionMatrix) ->
 
 
 @lru_cache(maxsize=1)
-def _powers_of_two() -> NDArray[np.float32]:
+def inverse_background() -> NDArray[np.float32]:
+    """1 / p(a) of the composition of natural proteins, shape (20,)."""
+    return (1.0 / background(PROTEIN)).astype(np.float32)
+
+
+@lru_cache(maxsize=1)
+def powers_of_two() -> NDArray[np.float32]:
+    """2^(k / :data:`N_POWERS`) for each k below it."""
     return exp(np.arange(N_POWERS) * (_LN2 / N_POWERS)).astype(np.float32)
 
 

@@ -7,8 +7,8 @@ that has c_i(a) observations of amino acid a there (Biegert and Söding 2009, do
     t_i(a)    =  Σ_k weight_k · p_k0(a)
 
 The observations are whole numbers in units of 1/64, the logarithms in units of 1/100, the weights in units of 2^-20 of
-the largest, and the columns in units of 2^-16. All products and sums of these are whole numbers below 2^53, which
-float64 holds; so they are exact in any order, and every machine computes the same bytes.
+the largest, and the columns in units of 2^-16. Sums are whole numbers below 2^53, so they are exact in any order, and
+every machine computes the same bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.deterministic import exp
+from swsearch import _native
+from swsearch.deterministic import exp, sum_in_order
 from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.typing import Floats
 
@@ -38,8 +39,9 @@ COUNT_UNITS: Final = 64.0
 """Of an observation."""
 _N_WEIGHTS: Final = 2048
 """A context whose logarithm is 20.47 below that of the best one, or lower, has the weight 0."""
-_BLOCK: Final = 128
-"""Positions that are computed together: about 10 MB."""
+_MULTIPLE: Final = 32
+"""The number of contexts is rounded up to a multiple of it, with contexts that never have a weight."""
+_NEVER: Final = 1 << 29
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,54 +60,45 @@ class Contexts:
     columns: NDArray[np.uint8]
 
     @cached_property
-    def _costs(self) -> Floats:
-        """-w_j ln p_kj(a) of each place and letter, whole numbers of shape (13 * 20, K)."""
-        costs = np.empty((WIDTH, N_AMINO_ACIDS, len(self.priors)))
+    def _arrays(self) -> tuple[NDArray[np.int16], NDArray[np.int32], Floats, Floats]:
+        """What the native function takes: -w_j ln p_kj(a) of each place and letter, shape (13 * 20, n), -ln P_k, shape
+        (n,), the weights by the difference of the logarithms, and p_k0(a), shape (n, 20).
+        """
+        n = -(-len(self.priors) // _MULTIPLE) * _MULTIPLE
+        costs = np.zeros((WIDTH, N_AMINO_ACIDS, n), dtype=np.int16)
         for place in range(WIDTH):
             weight = CENTRAL_WEIGHT * UNITS / FILE_UNITS
             for _ in range(abs(place - WIDTH // 2)):
                 weight *= DECAY
-            costs[place] = np.rint(weight * self.columns[:, place].T)
-        return costs.reshape(WIDTH * N_AMINO_ACIDS, -1)
+            costs[place, :, : len(self.priors)] = np.rint(weight * self.columns[:, place].T)
+        priors = np.full(n, _NEVER, dtype=np.int32)
+        priors[: len(self.priors)] = self.priors * (UNITS / FILE_UNITS)
+        weights = np.rint(exp(np.arange(_N_WEIGHTS) / -UNITS) * WEIGHT_UNITS)
+        central = np.zeros((n, N_AMINO_ACIDS))
+        central[: len(self.priors)] = np.rint(exp(self.columns[:, WIDTH // 2] / -FILE_UNITS) * SHARE_UNITS)
+        return costs.reshape(WIDTH * N_AMINO_ACIDS, n), priors, weights, central
 
-    @cached_property
-    def _central(self) -> Floats:
-        """p_k0(a) in units of 2^-16, whole numbers of shape (K, 20)."""
-        return np.rint(exp(self.columns[:, WIDTH // 2] / -FILE_UNITS) * SHARE_UNITS)
-
-    def predicted(self, counts: Floats) -> Floats:
+    def predicted(self, counts: Floats, n_threads: int = 1, instruction_set: str = "auto") -> Floats:
         """The predicted columns, float64 of shape (length, 20), whose rows sum to 1.
 
-        ``counts``, float64 of shape (length, 20), has the observations c_i(a), at most 1,000. A residue of a sequence
-        is one observation; positions without any, and places outside of the sequence, say nothing.
+        ``counts``, float64 of shape (length, 20), has the observations c_i(a), at most 1,000 at a position. A residue
+        of a sequence is one observation; positions without any, and places outside of the sequence, say nothing.
+        ``n_threads`` and ``instruction_set`` do not affect the result.
         """
-        length = len(counts)
-        padded = np.zeros((length + WIDTH - 1, N_AMINO_ACIDS))
-        padded[WIDTH // 2 : WIDTH // 2 + length] = np.rint(counts * COUNT_UNITS)
-        windows = np.lib.stride_tricks.sliding_window_view(padded.reshape(-1), WIDTH * N_AMINO_ACIDS)[::N_AMINO_ACIDS]
-        columns = np.empty((length, N_AMINO_ACIDS))
-        priors = self.priors * (UNITS / FILE_UNITS)
-        for first in range(0, length, _BLOCK):
-            costs = priors + np.rint(windows[first : first + _BLOCK] @ self._costs / COUNT_UNITS)
-            places = np.minimum(costs - costs.min(axis=1, keepdims=True), _N_WEIGHTS - 1).astype(np.int64)
-            columns[first : first + _BLOCK] = _weights()[places] @ self._central
-        columns /= columns.sum(axis=1, keepdims=True)
+        observed = np.rint(counts * COUNT_UNITS).astype(np.int32)
+        sums = np.empty(observed.shape)
+        _native.context_sums(*self._arrays, observed, sums, n_threads, instruction_set)
+        columns: Floats = sums / sum_in_order(sums, axis=1)[:, None]
         return columns
 
 
-@lru_cache(maxsize=1)
-def _weights() -> Floats:
-    """exp(-x) of each difference of logarithms x, whole numbers in units of 2^-20."""
-    return np.rint(exp(np.arange(_N_WEIGHTS) / -UNITS) * WEIGHT_UNITS)
-
-
 @lru_cache(maxsize=16)
-def predicted_columns(counts: bytes) -> Floats:
+def predicted_columns(counts: bytes, n_threads: int = 1) -> Floats:
     """The columns that the library of the program predicts; they are computed once where a query is prepared again.
 
     ``counts`` are the bytes of the array that :meth:`Contexts.predicted` takes.
     """
-    columns = contexts().predicted(np.frombuffer(counts).reshape(-1, N_AMINO_ACIDS))
+    columns = contexts().predicted(np.frombuffer(counts).reshape(-1, N_AMINO_ACIDS), n_threads)
     columns.flags.writeable = False
     return columns
 

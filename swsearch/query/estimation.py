@@ -225,11 +225,17 @@ def estimate_scores(
     ScoringError
         The matrix has no ungapped λ.
     """
-    return scores_of(column_frequencies(distinct_rows(rows), n_threads), codes, matrix, by_context=by_context)
+    columns = column_frequencies(distinct_rows(rows), n_threads)
+    return scores_of(columns, codes, matrix, n_threads, by_context=by_context)
 
 
 def scores_of(
-    columns: ColumnFrequencies, codes: Codes, matrix: SubstitutionMatrix, *, by_context: bool = False
+    columns: ColumnFrequencies,
+    codes: Codes,
+    matrix: SubstitutionMatrix,
+    n_threads: int = 1,
+    *,
+    by_context: bool = False,
 ) -> NDArray[np.int64]:
     """The scores of columns; those whose code is not an amino acid have the scores of the matrix.
 
@@ -247,7 +253,7 @@ def scores_of(
     expected = _expected(frequencies[known], matrix, lam)
     if by_context:
         counts = frequencies * (columns.observations + 1.0)[:, None]
-        expected = _with_context(expected, predicted_columns(counts.tobytes())[known])
+        expected = _with_context(expected, predicted_columns(counts.tobytes(), n_threads)[known])
     log_odds[known] = _log_odds(frequencies[known], observations, expected)
     return scaled_scores(log_odds, known, codes, matrix)
 

@@ -47,15 +47,17 @@ class Frame:
 class Preparer:
     """Makes the frames of a search's queries, with their profiles; immutable.
 
-    ``scheme`` is that of the aligned alphabet. ``strands`` are those that are searched if queries are not translated,
-    ``n_frames`` is the number of strands or frames of a query that is long enough for all.
+    ``scheme`` is that of the aligned alphabet, ``threads`` predict the context of a query. ``strands`` are those that
+    are searched if queries are not translated, ``n_frames`` is the number of strands or frames of a query that is long
+    enough for all.
 
     Raises :class:`InputError` if the strands or a masker do not fit the scheme's alphabet or a masker is not installed,
     and :class:`ScoringError` if composition cannot be corrected with this scheme.
     """
 
-    def __init__(self, options: SearchOptions, scheme: ScoringScheme) -> None:
+    def __init__(self, options: SearchOptions, scheme: ScoringScheme, threads: int = 1) -> None:
         self._options = options
+        self._threads = threads
         self._scheme = scheme
         self._translates = options.query_frames != (0,)
         self.strands = options.strands(scheme.alphabet)
@@ -97,7 +99,7 @@ class Preparer:
             from swsearch.query.estimation import estimated_query
 
             no_rows = np.empty((0, len(query)), dtype=np.uint8)
-            return estimated_query(query, no_rows, self._scheme.matrix, by_context=True)
+            return estimated_query(query, no_rows, self._scheme.matrix, self._threads, by_context=True)
         return self._masked(query)
 
     def frames(self, query: SequenceRecord) -> list[Frame]:

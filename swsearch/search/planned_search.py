@@ -96,7 +96,7 @@ class PlannedSearch(ABC):
         self.query_alphabet = self.requirements.alphabet
         aligned = options.aligned_alphabet(database.alphabet)
         self.scheme = options.scheme(aligned)
-        self.preparer = Preparer(options, self.scheme)
+        self.preparer = Preparer(options, self.scheme, self.threads)
         self.search_subjects = SearchSubjects(
             database, options, machine.partition_residues, translating, is_scored_here=is_scored_here
         )

@@ -21,14 +21,16 @@ number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.database.partition import Partition
 from swsearch.deterministic import exp, log
+from swsearch.engine.protocol import ForwardEngine
 from swsearch.hits.limits import Limits, RankedCandidates
 from swsearch.query.columns import SubjectOdds, column_model, implied_columns
 from swsearch.query.profile import PositionSpecificQuery
@@ -53,6 +55,10 @@ _MEDIAN: Final = 0.36651292058166435
 """Median of the standard Gumbel distribution, -ln ln 2."""
 
 
+_Scores = tuple[Floats, Callable[[NDArray[np.intp]], Floats]]
+"""F of subjects in nats, and a function that returns F' of some of them."""
+
+
 class Rescoring:
     """Computes the E-values of one search."""
 
@@ -63,28 +69,37 @@ class Rescoring:
         significance: Significance,
         limits: Limits,
         threads: int,
+        engine: ForwardEngine | None = None,
     ) -> None:
         self._subjects = subjects
+        self._engine = engine
         self._matrix = matrix
         self._significance = significance
         self._limits = limits
         self._threads = threads
         self._model = column_model()
+        starts, lengths = self._model.decoy_places
+        self._decoys = Partition(self._model.decoys, starts, lengths, np.arange(len(starts), dtype=np.uint32))
 
     def rescored(self, query: PositionSpecificQuery, candidates: RankedCandidates) -> RankedCandidates:
         """The candidates whose E-values E are within the limit."""
         assert candidates.evalue is not None
         columns = implied_columns(query, self._matrix)
-        of_decoys = np.sort(self._excess(columns, self._model.decoy_odds))
-        location = float(of_decoys[len(of_decoys) // 2]) - _MEDIAN / DECAY
+        location = None
         of_scores = log(candidates.evalue)
         found = np.empty(len(candidates))
-        for rows, odds in self._odds(candidates.subject_index):
-            excess = self._excess(columns, odds)
-            evalues = self._evalues(of_scores[rows], excess - location)
+        for rows, part in self._parts(candidates.subject_index):
+            if location is None:
+                (of_decoys, _), scores = self._forward(columns, [self._decoys, part])
+                location = self._location(of_decoys)
+            else:
+                (scores,) = self._forward(columns, [part])
+            forward, reversed_forward = scores
+            excess = forward - log(part.lengths.astype(np.float64)) - location
+            evalues = self._evalues(of_scores[rows], excess)
             near = np.flatnonzero(self._limits.passes(candidates.score[rows], None, evalues, None))
-            of_reversed = self._excess(columns[::-1], odds.rows(near))
-            limits = self._evalues(of_scores[rows][near], excess[near] - of_reversed + ALLOWANCE)
+            surplus = forward[near] - reversed_forward(near) + ALLOWANCE
+            limits = self._evalues(of_scores[rows][near], surplus)
             evalues[near] = np.maximum(evalues[near], limits)
             found[rows] = evalues
         passed = self._limits.passes(candidates.score, None, found, None)
@@ -95,15 +110,38 @@ class Rescoring:
         space = log(self._significance.search_space / USUAL_LENGTH)
         return exp((2.0 * (space - DECAY * excess) + np.maximum(of_scores, _LOWEST)) / 3.0) / SURPLUS
 
-    def _odds(self, subjects: SubjectIndex) -> Iterator[tuple[NDArray[np.intp], SubjectOdds]]:
-        """The indices of some of the subjects, and their odds, in parts of about :data:`PART_RESIDUES` residues."""
-        for rows, residues, starts, lengths in self._subjects.stored_ranges(subjects, 0):
+    def _location(self, of_decoys: Floats) -> float:
+        """μ, from the scores of the query with reversed proteins."""
+        excess = np.sort(of_decoys - log(self._decoys.lengths.astype(np.float64)))
+        return float(excess[len(excess) // 2]) - _MEDIAN / DECAY
+
+    def _parts(self, subjects: SubjectIndex) -> Iterator[tuple[NDArray[np.intp], Partition]]:
+        """The indices of some of the subjects, and these, in parts of about :data:`PART_RESIDUES` residues."""
+        for rows, residues, starts, lengths in self._subjects.database.stored_ranges(subjects, checked=False):
             ends = np.cumsum(lengths, dtype=np.int64)
             bounds = np.flatnonzero(np.diff((ends - lengths) // PART_RESIDUES)) + 1
             for some in np.split(np.arange(len(rows)), bounds):
-                yield rows[some], self._model.odds(residues, starts[some], lengths[some], self._threads)
+                yield rows[some], Partition(residues, starts[some], lengths[some], subjects[rows[some]])
 
-    def _excess(self, columns: Floats, subjects: SubjectOdds) -> Floats:
-        """F - ln n of subjects, float64 of shape (n,)."""
-        forward = subjects.forward(columns, self._threads)
-        return forward - log(subjects.lengths.astype(np.float64))
+    def _forward(self, columns: Floats, parts: Sequence[Partition]) -> Iterator[_Scores]:
+        """The scores of the subjects of each part.
+
+        A GPU computes F' for all of them, because their odds are not kept; a CPU takes longer for F' than to ask for
+        it.
+        """
+        both = None if self._engine is None else self._engine.forward((columns, columns[::-1]), parts)
+        if both is not None:
+            ends = np.cumsum([len(part) for part in parts])[:-1]
+            for forward, of_reversed in zip(*(np.split(row, ends) for row in both), strict=True):
+                yield forward, of_reversed.__getitem__
+            return
+        for odds in map(self._odds, parts):
+            yield odds.forward(columns, self._threads), self._reversed(columns, odds)
+
+    def _reversed(self, columns: Floats, odds: SubjectOdds) -> Callable[[NDArray[np.intp]], Floats]:
+        return lambda rows: odds.rows(rows).forward(columns[::-1], self._threads)
+
+    def _odds(self, part: Partition) -> SubjectOdds:
+        if part is self._decoys:
+            return self._model.decoy_odds
+        return self._model.odds(part.residues, part.starts, part.lengths, self._threads)

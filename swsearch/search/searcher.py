@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from swsearch.arguments import function, of_type, whole_number
 from swsearch.database.opening import Databases, opened
 from swsearch.database.reader import PackedDatabase
-from swsearch.engine.protocol import BackgroundEngine, EndsEngine, Forecast, Progress, ScoreEngine
+from swsearch.engine.protocol import BackgroundEngine, EndsEngine, Forecast, ForwardEngine, Progress, ScoreEngine
 from swsearch.engine.registry import Machine, open_engine
 from swsearch.errors import InputError
 from swsearch.hits.limits import RankedCandidates
@@ -109,7 +109,8 @@ class Searcher(PlannedSearch):
             from swsearch.search.rescoring import Rescoring
 
             given = self.scheme.matrix, self.significance, self.limits, self.threads
-            self._rescoring = Rescoring(self.search_subjects, *given)
+            forward_engine = engine if isinstance(engine, ForwardEngine) else None
+            self._rescoring = Rescoring(self.search_subjects, *given, forward_engine)
 
     # --- the plan of the engine ---
 

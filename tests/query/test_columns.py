@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from swsearch import _native
 from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.query import columns
 from swsearch.query.columns import GAP_EXTEND, GAP_OPEN, SUBJECT_ADMIXTURE, ColumnModel, column_model, implied_columns
-from swsearch.query.contexts import Contexts
+from swsearch.query.contexts import Contexts, contexts
 from swsearch.query.estimation import estimated_query
 from swsearch.query.scale import query_lambda
 from swsearch.scoring.matrix import named_matrix
@@ -158,6 +159,27 @@ def test_contexts_predict_the_mean_of_their_central_columns():
             column = np.exp(-(costs - costs.min())) @ np.exp(-library.columns[:, 6] / 20.0)
             np.testing.assert_allclose(found[i], column / column.sum(), atol=0.02)
         np.testing.assert_allclose(found.sum(axis=1), 1.0)
+        for instruction_set in usable_instruction_sets():
+            np.testing.assert_array_equal(library.predicted(counts, 1, instruction_set), found, instruction_set)
+        np.testing.assert_array_equal(library.predicted(counts, 3), found)
+
+
+def test_contexts_whose_sums_could_overflow_are_refused():
+    """Source: the range of 32 bits; and arrays that do not fit together."""
+    costs, priors, weights, central = contexts()._arrays
+    counts, sums = np.full((3, 20), 64, dtype=np.int32), np.empty((3, 20))
+    for changed, message in (
+        ((costs, priors, weights, central, counts * 60, sums), "observations"),
+        ((costs, priors, weights, central, -counts, sums), "negative"),
+        ((-costs, priors, weights, central, counts, sums), "negative"),
+        ((costs * np.int16(2), priors, weights, central, counts, sums), "range"),
+        ((costs[:-1], priors, weights, central, counts, sums), "odd"),
+        ((costs[:, :-8].copy(), priors[:-8], weights, central[:-8], counts, sums), "multiple of 32"),
+        ((costs, priors, weights, central[1:], counts, sums), "fit together"),
+        ((costs, priors, weights, central, counts, sums[1:]), "one row"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            _native.context_sums(*changed)
 
 
 def test_forward_scores_equal_the_plain_sum_over_alignments():

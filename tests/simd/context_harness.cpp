@@ -1,7 +1,8 @@
-// Drives simd/context without Python, to be built with sanitizers: the columns of random sequences and their Forward
+// Drives simd/context without Python, to be built with sanitizers: the sums of contexts, and the columns of random sequences and their Forward
 // totals with a query are computed with every instruction set and compared, bit by bit, with those of the scalar kernels,
 // and these with plain loops in double. Residues are heap blocks of exactly their length.
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -57,8 +58,9 @@ struct Found {
 
 Found computed(const context::Network& network, const context::Mixture& mixture, const context::ForwardQuery& query,
                const Subjects& subjects, std::size_t n_residues, const std::string& instruction_set, int n_threads) {
-    Found found{std::vector<std::int16_t>(n_residues * kAminoAcids), std::vector<float>(subjects.n),
-                std::vector<std::int32_t>(subjects.n)};
+    const std::size_t n_totals = subjects.n * context::n_blocks(query.length);
+    Found found{std::vector<std::int16_t>(n_residues * kAminoAcids), std::vector<float>(n_totals),
+                std::vector<std::int32_t>(n_totals)};
     Observer observer;
     const context::Kernels& kernels = context::kernels_of(instruction_set);
     context::subject_odds(network, mixture, subjects, kernels, n_threads, observer, nullptr, found.odds.data());
@@ -94,12 +96,61 @@ double plain_total(const context::ForwardQuery& query, std::size_t n, const std:
     return std::log2(total);
 }
 
+// Compares the sums of a random library of contexts for each instruction set with those of the scalar kernels, and these
+// with a plain loop.
+void check_contexts(Random& random) {
+    const std::size_t n = 32 * (1 + random.below(4)), width = 1 + 2 * random.below(4), length = 1 + random.below(50);
+    std::vector<std::int16_t> costs(width * kAminoAcids * n);
+    for (std::int16_t& cost : costs) cost = static_cast<std::int16_t>(random.below(2000));
+    std::vector<std::int32_t> priors(n), counts(length * kAminoAcids);
+    for (std::int32_t& prior : priors) prior = static_cast<std::int32_t>(random.below(1000));
+    for (std::int32_t& count : counts) count = random.below(3) == 0 ? static_cast<std::int32_t>(random.below(100)) : 0;
+    std::vector<double> weights(300), central(n * kAminoAcids);
+    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<double>(1000 - 3 * i);
+    for (double& share : central) share = random.below(65536);
+    const context::Library library{n, width, costs.data(), priors.data(), weights.data(), weights.size(), central.data()};
+    Observer observer;
+    const auto sums_of = [&](const std::string& instruction_set, int n_threads) {
+        std::vector<double> sums(counts.size());
+        context::context_sums(library, counts.data(), length, context::kernels_of(instruction_set), n_threads, observer,
+                              nullptr, sums.data());
+        return sums;
+    };
+    const std::vector<double> found = sums_of("scalar", 1);
+    for (const InstructionSet& set : instruction_sets()) {
+        if (set.usable) REQUIRE(sums_of(set.name, 3) == found, "contexts: %s differs", set.name.c_str());
+    }
+    for (std::size_t i = 0; i < length; ++i) {
+        std::vector<double> all(n);
+        for (std::size_t k = 0; k < n; ++k) {
+            double cost = 0.0;
+            for (std::size_t place = 0; place < width; ++place) {
+                const std::size_t j = i + place - width / 2;  // a place before the first is beyond the last
+                for (std::size_t a = 0; j < length && a < kAminoAcids; ++a) {
+                    cost += costs[(place * kAminoAcids + a) * n + k] * counts[j * kAminoAcids + a];
+                }
+            }
+            all[k] = priors[k] + std::nearbyint(cost / 64.0);
+        }
+        const double least = *std::min_element(all.begin(), all.end());
+        for (std::size_t a = 0; a < kAminoAcids; ++a) {
+            double expected = 0.0;
+            for (std::size_t k = 0; k < n; ++k) {
+                const double above = all[k] - least;
+                if (above < 300.0) expected += weights[static_cast<std::size_t>(above)] * central[k * kAminoAcids + a];
+            }
+            REQUIRE(found[i * kAminoAcids + a] == expected, "position %zu: %f, expected %f", i, found[i * kAminoAcids + a], expected);
+        }
+    }
+}
+
 }  // namespace
 
 // Argument: the number of random queries.
 int main(int, char** arguments) {
     Random random{0x2545F4914F6CDD1Du};
     for (int n = std::atoi(arguments[1]); n > 0; --n) {
+        check_contexts(random);
         const Model model(random, 1 + 2 * random.below(8), 32 * (1 + random.below(6)), 32 * (1 + random.below(2)));
         std::vector<float> query((1 + random.below(60)) * kAminoAcids);
         for (float& value : query) value = static_cast<float>(random.between(1, 100)) / 1000.0F;
@@ -126,7 +177,12 @@ int main(int, char** arguments) {
         REQUIRE(computed(model.network(), mixture, given, subjects, n_residues, "auto", 3) == plain, "%d threads differ", 3);
         for (std::uint32_t i = 0; i < subjects.n; ++i) {
             const double expected = plain_total(given, lengths[i], &plain.odds[starts[i] * kAminoAcids]);
-            const double found = std::log2(static_cast<double>(plain.totals[i])) + plain.exponents[i];
+            double sum = 0.0;
+            const std::size_t n_blocks = context::n_blocks(given.length);
+            for (std::size_t k = i * n_blocks; k < (i + 1) * n_blocks; ++k) {
+                sum += std::ldexp(static_cast<double>(plain.totals[k]), plain.exponents[k]);
+            }
+            const double found = std::log2(sum);
             REQUIRE(lengths[i] == 0 || expected > 100.0 || std::abs(found - expected) < 1e-4, "subject %u: %f, expected %f", i, found, expected);
         }
     }

@@ -315,6 +315,8 @@ OPEN_COUNTERS_KERNEL: Final = KernelSpec("search", "open_counters", "open_counte
 COLLECTED: Final = 1024
 COLLECT_BYTES: Final = 8
 """Candidates that a block of this kernel tests at a time, and its shared memory."""
+COLUMN_ODDS_KERNEL: Final = KernelSpec("search", "column_odds", "column_odds", (), 256)
+FORWARD_KERNEL: Final = KernelSpec("search", "forward_totals", "forward_totals", (), 4 * WARP)
 COUNT_KERNEL: Final = KernelSpec("search", "count_scores", "count_scores", (), 256)
 COUNTED_SCORES: Final = 4096
 """Number of bins of the histogram of scores; larger scores are counted in the last bin."""

@@ -14,6 +14,7 @@ import numpy as np
 ADDRESS: Final = np.dtype(np.uint64)
 INT: Final = np.dtype(np.int32)
 U32: Final = np.dtype(np.uint32)
+FLOAT: Final = np.dtype(np.float32)
 
 
 def _structure(**members: np.dtype[Any]) -> np.dtype[np.void]:
@@ -64,6 +65,21 @@ COLLECT: Final = _structure(
 COUNT: Final = _structure(scores=ADDRESS, n_subjects=U32, n_bins=U32, counts=ADDRESS)
 # OpenCountersParameters
 OPEN_COUNTERS: Final = _structure(number=ADDRESS, least=U32, most=U32, counters=ADDRESS, n_counters=U32)
+# ColumnNetwork
+COLUMN_NETWORK: Final = _structure(
+    first=ADDRESS, first_bias=ADDRESS, second=ADDRESS, second_bias=ADDRESS, third=ADDRESS, third_bias=ADDRESS,
+    powers=ADDRESS, width=INT, n_first=INT, n_second=INT,
+)  # fmt: skip
+# ColumnOddsParameters
+COLUMN_ODDS: Final = _structure(
+    network=COLUMN_NETWORK, inverse_background=ADDRESS, admixture=FLOAT, rest=FLOAT, codes=ADDRESS, n_positions=U32,
+    odds=ADDRESS,
+)  # fmt: skip
+# ForwardParameters
+FORWARD: Final = _structure(
+    rows=ADDRESS, n_queries=U32, strip=U32, n_strips=U32, n_blocks=U32, odds=ADDRESS, starts=ADDRESS, lengths=ADDRESS,
+    n_subjects=U32, open=FLOAT, extend=FLOAT, boundary=ADDRESS, boundary_stride=U32, totals=ADDRESS, exponents=ADDRESS,
+)  # fmt: skip
 
 # --- cuda/pairs ---
 

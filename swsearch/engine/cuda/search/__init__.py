@@ -29,6 +29,7 @@ module                 holds
 ``verified_windows``   scores of long subjects from such windows, proven exact, or by diamonds, for queries of
                        many thousand rows
 ``end_positions``      the end positions of the best alignments of scored subjects
+``forward``            Forward scores of the candidates of a sensitive search, in threads of their own
 *the engines*
 ``engine``             :class:`CudaEngine`, one GPU
 ``multi_gpu``          :class:`CudaDevices`, one or several GPUs, each driven by its own thread

@@ -13,6 +13,7 @@ others.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import queue
 import threading
@@ -20,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.cuda.search.forward import ForwardThread
 from swsearch.engine.cuda.search.kernel_choice import KernelPolicy
 from swsearch.engine.cuda.search.pipeline import ScoreCall
 from swsearch.engine.cuda.search.plan import SearchForecast, expected_rate
@@ -36,13 +38,17 @@ from swsearch.engine.protocol import Progress, Scored, ScoreRequest, score_reque
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import Ends, ScoreBlock
 from swsearch.query.profile import QueryProfile
-from swsearch.typing import Closeable, Scores
+from swsearch.typing import Closeable, Floats, Scores
+
+Result = TypeVar("Result")
 
 PATIENCE_SECONDS: Final = 0.005
 """Longest time for which a device waits for the preparations of another."""
 PROFILES_PER_DEVICE: Final = 8
 """Queries per device from which the devices divide the queries: the query that ends last is then a small part of the
 work."""
+FORWARD_THREADS: Final = 2
+"""Threads of a device that compute Forward scores: long subjects leave most of it idle."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,16 +63,6 @@ class _Shares:
         """The blocks of all parts, in the order of the parts, as one block in stored order."""
         block = ScoreBlock.concatenate(blocks)
         return _in_stored_order(block, self.whole) if self.is_dealt else block
-
-
-@dataclass(frozen=True)
-class _EndsRequest:
-    """A call of :meth:`CudaDevices.ends` that waits for its result."""
-
-    profile: QueryProfile
-    subjects: Partition
-    scores: Scores
-    answer: Future[Ends | None]
 
 
 class _Turns:
@@ -149,22 +145,40 @@ class _DeviceCall(ScoreCall):
 
 
 class _DeviceCalls:
-    """The calls of one device that wait for its thread, which calls ``between`` before each batch is started or
-    finished.
+    """The calls of one device that wait for its thread, and other work, which it does before it starts or finishes a
+    batch.
     """
 
-    def __init__(self, thread: ThreadPoolExecutor, engine: CudaEngine, between: Callable[[], None]) -> None:
+    def __init__(self, thread: ThreadPoolExecutor, engine: CudaEngine) -> None:
         self._thread = thread
         self._engine = engine
-        self._between = between
         self._waiting: deque[_DeviceCall] = deque()
+        self._other: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
 
     def add(self, call: _DeviceCall) -> None:
         """Let the thread score a call behind the others."""
         with self._lock:
             self._waiting.append(call)
-        self._thread.submit(self._engine.serve, self._take, self._between)
+        self._thread.submit(self._engine.serve, self._take, self._do_other)
+
+    def do(self, work: Callable[[CudaEngine], Result]) -> Result:
+        """Let the thread do other work, and return what it returns."""
+        answer: Future[Result] = Future()
+
+        def answered() -> None:
+            try:
+                answer.set_result(work(self._engine))
+            except BaseException as error:  # the thread that waits for the answer raises it
+                answer.set_exception(error)
+
+        self._other.put(answered)
+        self._thread.submit(self._do_other)  # an idle thread has no batches between which it would do it
+        return answer.result()
+
+    def _do_other(self) -> None:
+        while not self._other.empty():
+            self._other.get()()
 
     def withdraw(self, call: _DeviceCall) -> bool:
         """Remove a waiting call; returns whether the thread had not begun it."""
@@ -296,7 +310,6 @@ class CudaDevices(Closeable):
         self.ordinals = tuple(dict.fromkeys(ordinals))
         self._shares: dict[int, _Shares] = {}
         self._latest: DeviceScoring | None = None
-        self._requests: queue.SimpleQueue[_EndsRequest] = queue.SimpleQueue()
         self._threads = [ThreadPoolExecutor(1, f"cuda{ordinal}") for ordinal in self.ordinals]
         self.engines: list[CudaEngine] = []
 
@@ -314,10 +327,13 @@ class CudaDevices(Closeable):
                 thread.shutdown()
             raise errors[0]
         self.engines = [future.result() for future in opening]
-        self._calls = [
-            _DeviceCalls(thread, engine, (lambda: None) if number else self._answer)
-            for number, (thread, engine) in enumerate(zip(self._threads, self.engines, strict=True))
+        self._calls = [_DeviceCalls(thread, engine) for thread, engine in zip(self._threads, self.engines, strict=True)]
+        self._forward = [
+            ForwardThread(functools.partial(open_device, ordinal))
+            for _ in range(FORWARD_THREADS)
+            for ordinal in self.ordinals
         ]
+        self._forward_turns = itertools.cycle(self._forward)
 
     @property
     def description(self) -> str:
@@ -336,8 +352,7 @@ class CudaDevices(Closeable):
 
     def begin(self, requests: Sequence[ScoreRequest], partition: Partition) -> DeviceScoring:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
-        if not self.engines:
-            raise EngineError("the CUDA engine was closed; make a new one")
+        self._check_open()
         work: list[tuple[Sequence[int], Partition]]
         if self.shares_subjects(len(requests), partition):
             shares = self._shares_of(partition)
@@ -415,28 +430,26 @@ class CudaDevices(Closeable):
             seconds=n_cells / sum(expected_rate(device, bounded=bounded) for device in facts),
         )
 
-    # --- Ends ---
+    # --- Work on some subjects ---
 
     def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
         """See :class:`swsearch.engine.protocol.EndsEngine`. The first device computes them between two batches."""
+        self._check_open()
+        return self._calls[0].do(lambda engine: engine.ends(profile, subjects, scores))
+
+    def forward(self, queries: Sequence[Floats], subjects: Sequence[Partition]) -> Floats | None:
+        """See :class:`swsearch.engine.protocol.ForwardEngine`. The devices take turns."""
+        self._check_open()
+        return next(self._forward_turns).scores(queries, subjects)
+
+    def _check_open(self) -> None:
         if not self.engines:
             raise EngineError("the CUDA engine was closed; make a new one")
-        request = _EndsRequest(profile, subjects, scores, Future())
-        self._requests.put(request)
-        self._threads[0].submit(self._answer)  # an idle thread makes no progress calls, which answer otherwise
-        return request.answer.result()
-
-    def _answer(self) -> None:
-        """Answer the waiting requests, in the first device's thread."""
-        while not self._requests.empty():
-            request = self._requests.get()
-            try:
-                request.answer.set_result(self.engines[0].ends(request.profile, request.subjects, request.scores))
-            except BaseException as error:  # the thread that waits for the answer raises it
-                request.answer.set_exception(error)
 
     def close(self) -> None:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
+        for forward in self._forward if self.engines else ():
+            forward.close()
         for thread, engine in zip(self._threads, self.engines, strict=False):
             thread.submit(engine.close).result()
         for thread in self._threads:

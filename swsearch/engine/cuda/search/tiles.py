@@ -30,8 +30,10 @@ from typing import Any, Final
 
 from swsearch.engine.cuda.runtime.kernels import (
     COLLECT_KERNEL,
+    COLUMN_ODDS_KERNEL,
     COMPARE_CHECKPOINTS_KERNEL,
     COUNT_KERNEL,
+    FORWARD_KERNEL,
     OPEN_COUNTERS_KERNEL,
     WARP,
     Arithmetic,
@@ -72,7 +74,9 @@ multiprocessor."""
 LIST_WORDS: Final = 4
 """Words per lane of ``intra_task``, ``score_windows`` and ``end_positions``, in every number type."""
 LIST_ENTRIES: Final[tuple[IntraTaskEntry, ...]] = ("intra_task", "score_windows", "end_positions")
-SMALL_KERNELS: Final = (COLLECT_KERNEL, OPEN_COUNTERS_KERNEL, COUNT_KERNEL, COMPARE_CHECKPOINTS_KERNEL)
+SMALL_KERNELS: Final = (
+    COLLECT_KERNEL, OPEN_COUNTERS_KERNEL, COUNT_KERNEL, COMPARE_CHECKPOINTS_KERNEL, COLUMN_ODDS_KERNEL, FORWARD_KERNEL,
+)  # fmt: skip
 """Kernels that have no constants, and so serve every search as they are."""
 
 

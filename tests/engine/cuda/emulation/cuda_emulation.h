@@ -191,6 +191,23 @@ inline int __viaddmax_s32(int a, int b, int c) {
 }
 inline int __viaddmax_s32_relu(int a, int b, int c) { return __vimax3_s32_relu(__viaddmax_s32(a, b, c), 0, 0); }
 
+// Floating-point numbers: the compiler must not fuse a product and a sum (emulated_device.py).
+inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline float __fdiv_rn(float a, float b) { return a / b; }
+
+inline unsigned __float_as_uint(float value) {
+    unsigned bits;
+    __builtin_memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+inline float __uint_as_float(unsigned bits) {
+    float value;
+    __builtin_memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 inline void __threadfence() {}
 inline void __threadfence_block() {}
 
@@ -219,6 +236,19 @@ inline unsigned half2_fma_relu(unsigned a, unsigned b, unsigned c) { return half
 inline unsigned half2_fma_saturated(unsigned a, unsigned b, unsigned c) {
     constexpr unsigned ones = 0x3C003C00;
     return emulation::smaller_shorts(half2_fma_relu(a, b, c), ones);  // no pattern is negative
+}
+
+inline unsigned add_low_products(unsigned numbers, unsigned bytes, unsigned sum) {
+    for (int i = 0; i < 2; ++i) {
+        const int number = static_cast<short>(numbers >> (16 * i) & 0xFFFF);
+        const int byte = static_cast<int>(bytes >> (8 * i) & 255);
+        sum += static_cast<unsigned>(number * byte);
+    }
+    return sum;
+}
+
+inline unsigned add_high_products(unsigned numbers, unsigned bytes, unsigned sum) {
+    return add_low_products(numbers, bytes >> 16, sum);
 }
 
 inline unsigned permute_bytes(unsigned low, unsigned high, unsigned selector) {

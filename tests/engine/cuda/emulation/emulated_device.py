@@ -306,6 +306,7 @@ class EmulatedDevice:
     def _options(self) -> list[str]:
         optimized = "-O1" if self._sanitize else "-O2"  # with the sanitizers, -O2 gains less than its compilation costs
         options = ["-std=c++17", optimized, "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-fPIC"]
+        options.append("-ffp-contract=off")
         if not self._sanitize:
             return options
         return [*options, "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]  # lines for the reports

@@ -13,6 +13,8 @@ extern "C" void apply(int which, int n, const unsigned* a, const unsigned* b, co
             case 4: result[i] = __vadd2(a[i], b[i]); break;
             case 5: result[i] = __vmaxs2(a[i], b[i]); break;
             case 6: result[i] = __vminu2(a[i], b[i]); break;
+            case 7: result[i] = add_low_products(a[i], b[i], c[i]); break;
+            case 8: result[i] = add_high_products(a[i], b[i], c[i]); break;
         }
     }
 }

@@ -79,3 +79,15 @@ def test_integers_wrap_or_saturate(which: int) -> None:
     order = np.random.default_rng(2).permutation(a.size)
     a, b = a[order], b[order]
     assert np.array_equal(emulated(which, a, b).view(kind), operation(a, b).astype(kind))
+
+
+@pytest.mark.parametrize("which", [7, 8])
+def test_products_with_two_bytes_wrap(which: int) -> None:
+    """PTX ISA, dp2a of signed 16-bit numbers and unsigned bytes: its mode chooses the lower or the upper bytes."""
+    rng = np.random.default_rng(3)
+    numbers, factors, sums = (rng.integers(0, 2**32, 5_000, dtype=np.uint32) for _ in range(3))
+    numbers[:4], factors[:4] = (0x80008000, 0x7FFF7FFF, 0x80007FFF, 0xFFFF0001), 0xFFFFFFFF
+    of_numbers = numbers.view(np.int16).reshape(-1, 2).astype(np.int64)
+    of_factors = factors.view(np.uint8).reshape(-1, 4)[:, 2 * (which - 7) :][:, :2].astype(np.int64)
+    expected = (sums + (of_numbers * of_factors).sum(axis=1)).astype(np.uint32)
+    assert np.array_equal(emulated(which, numbers, factors, sums), expected)

@@ -27,10 +27,6 @@ from swsearch.engine.cuda.history.wavefront import WAVEFRONT_KERNEL
 from swsearch.engine.cuda.pairs.short_pairs import pair_kernel
 from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers, compile_options
 from swsearch.engine.cuda.runtime.kernels import (
-    COLLECT_KERNEL,
-    COMPARE_CHECKPOINTS_KERNEL,
-    COUNT_KERNEL,
-    OPEN_COUNTERS_KERNEL,
     Arithmetic,
     BoundaryMode,
     KernelSpec,
@@ -39,7 +35,13 @@ from swsearch.engine.cuda.runtime.kernels import (
     intra_task_kernel,
     sweep_kernel,
 )
-from swsearch.engine.cuda.search.tiles import available_bands, choose_intra_task_tile, generic_kernels, tiles
+from swsearch.engine.cuda.search.tiles import (
+    SMALL_KERNELS,
+    available_bands,
+    choose_intra_task_tile,
+    generic_kernels,
+    tiles,
+)
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.folders import resource_folder
 from swsearch.query.profile import sequence_profile
@@ -127,7 +129,7 @@ def window_kernels(architecture: int) -> list[KernelSpec]:
 
 
 def small_kernels(architecture: int) -> list[KernelSpec]:
-    return [COLLECT_KERNEL, OPEN_COUNTERS_KERNEL, COUNT_KERNEL, COMPARE_CHECKPOINTS_KERNEL]
+    return list(SMALL_KERNELS)
 
 
 def classic_kernels(architecture: int) -> list[KernelSpec]:

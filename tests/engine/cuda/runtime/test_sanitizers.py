@@ -20,6 +20,7 @@ pytestmark = pytest.mark.thorough
 FILES = (
     "search/test_emulated_engine.py",
     "search/test_end_positions.py",
+    "search/test_forward.py",
     "pairs/test_emulated_diamonds.py",
     "pairs/test_emulated_paths.py",
     "search/test_verified_windows.py",

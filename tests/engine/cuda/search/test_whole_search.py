@@ -90,6 +90,7 @@ def searched(engine: str, *arguments: str) -> int:
         ["--evalue", "inf", "--top", "3"],
         ["--evalue", "inf", "--top", "3", "--ties", "all", "--devices", "0,1"],
         ["--gap-open", "4", "--gap-extend", "1", "--top", "4"],  # no statistics: the linear phase
+        ["--sensitive", "--evalue", "1e6", "--devices", "0,1"],
     ],
     ids=" ".join,
 )
@@ -325,7 +326,7 @@ def test_ends_are_answered_between_two_batches_and_failures_raised_to_the_caller
         def launch(self, spec: Any, *rest: Any) -> None:
             if spec.entry == "inter_task" and not answers:
                 answers.append(asker.submit(engine.ends, profiles[0], partition, scores))
-                while engine._requests.empty():
+                while engine._calls[0]._other.empty():
                     time.sleep(0.001)
             super().launch(spec, *rest)
 

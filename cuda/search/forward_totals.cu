@@ -1,0 +1,210 @@
+// Local Forward scores: the sums over all alignments of a query's columns with those of subjects. Inputs: the odds of the
+// subjects (column_odds), and the columns of one or several queries of the same length. Output: a total for each block of
+// kBlockRows rows of each query with each subject, and its exponent; swsearch/query/columns.py adds these up.
+//
+// simd/context/kernel.hpp has the recurrence and the rule by which a block's values share a power of two. A warp computes
+// one subject in a strip of kWarpSize blocks of the query's rows, one block a lane. In step t, lane l computes column
+// t - l, so it needs what the lane above passed on in the step before. A launch computes one strip of all subjects; the
+// lowest lane stores what the next launch's first lane needs. Values are the same as those of simd/context: each is
+// computed by the same operations in the same order, without fused multiply-add.
+
+#include "search/forward_numbers.cuh"
+#include "common/platform.cuh"
+
+namespace swsearch {
+
+constexpr int kBlockRows = 16;
+constexpr int kColumnWords = 10;  // pairs of amino acids of a column
+constexpr int kForwardWarps = 4;  // subjects of a block, which share the rows of the query
+constexpr int kStripWords = kBlockRows * kColumnWords * kWarpSize;
+constexpr int kExponentStep = 50;
+constexpr float kLarge = 1125899906842624.0F;     // 2^kExponentStep
+constexpr float kUnit = 1.0F / 8388608.0F;        // the query's columns are in units of 2^-15, odds in units of 2^-8
+constexpr float kSmall = 1.0F / 1125899906842624.0F;
+
+// What a block passes to the block below for one column: the last row's M and X, and start + P + Y of the column before,
+// each times 2^-exponent.
+struct Passed {
+    float m, x, before;
+    int exponent;
+};
+
+struct ForwardParameters {
+    const u32* rows;  // [n_queries][n_strips][kBlockRows][kColumnWords][kWarpSize] pairs of bytes (forward_numbers.cuh)
+    u32 n_queries, strip, n_strips, n_blocks;
+    const u32* odds;  // [positions][kColumnWords] pairs of 16 bits
+    const u32* starts;   // first position of each subject, the longest subject first
+    const u32* lengths;
+    u32 n_subjects;
+    float open, extend;
+    uint4* boundary;  // [n_queries][positions] Passed, from strip to strip
+    u32 boundary_stride;
+    float* totals;   // [n_queries][n_subjects][n_blocks]
+    int* exponents;
+};
+
+// The rows of one block.
+class BlockOfRows {
+   public:
+    SWS_DEVICE BlockOfRows(const u32* rows, float open, float extend) : rows_(rows), open_(open), extend_(extend) {
+#pragma unroll
+        for (int i = 0; i < kBlockRows; ++i) {
+            p_[i] = y_[i] = 0.0F;
+        }
+    }
+
+    // What enters the first block of a query.
+    SWS_DEVICE Passed nothing() const { return {0.0F, 0.0F, power_of_two(-exponent_), exponent_}; }
+
+    // Computes the column with these odds, and returns what the block passes on.
+    SWS_DEVICE Passed column(const u32* odds, Passed entering) {
+        if (exponent_ != entering.exponent) {
+            meet(entering);
+        }
+        const float start = power_of_two(-exponent_);
+        float m_above = entering.m, x = entering.x, before = entering.before, sum = 0.0F;
+#pragma unroll
+        for (int i = 0; i < kBlockRows; ++i) {
+            ByteProducts products;
+#pragma unroll
+            for (int word = 0; word < kColumnWords; ++word) {
+                products.add(odds[word], rows_[(i * kColumnWords + word) * kWarpSize]);
+            }
+            const float m = __fmul_rn(__fmul_rn(static_cast<float>(products.sum()), kUnit), before);
+            x = __fadd_rn(__fmul_rn(open_, m_above), __fmul_rn(extend_, x));
+            before = __fadd_rn(__fadd_rn(start, p_[i]), y_[i]);
+            y_[i] = __fadd_rn(__fmul_rn(open_, p_[i]), __fmul_rn(extend_, y_[i]));
+            p_[i] = __fadd_rn(m, x);
+            m_above = m;
+            sum = __fadd_rn(sum, m);
+        }
+        add_to_total(sum);
+        const Passed passed{m_above, x, before, exponent_};
+        rescale(__fadd_rn(sum, before));
+        return passed;
+    }
+
+    SWS_DEVICE float total() const { return total_; }
+    SWS_DEVICE int exponent_of_total() const { return of_total_; }
+
+   private:
+    // Brings what enters, and the block's values, to the larger of their exponents.
+    SWS_DEVICE void meet(Passed& entering) {
+        if (entering.exponent > exponent_) {
+            scale(power_of_two(exponent_ - entering.exponent));
+            exponent_ = entering.exponent;
+        } else {
+            const float factor = power_of_two(entering.exponent - exponent_);
+            entering.m = __fmul_rn(entering.m, factor);
+            entering.x = __fmul_rn(entering.x, factor);
+            entering.before = __fmul_rn(entering.before, factor);
+        }
+    }
+
+    SWS_DEVICE void add_to_total(float sum) {
+        if (exponent_ == of_total_) {
+            total_ = __fadd_rn(total_, sum);
+        } else if (sum > 0.0F) {
+            const int larger = exponent_ > of_total_ ? exponent_ : of_total_;
+            const float of_known = __fmul_rn(total_, power_of_two(of_total_ - larger));
+            total_ = __fadd_rn(of_known, __fmul_rn(sum, power_of_two(exponent_ - larger)));
+            of_total_ = larger;
+        }
+    }
+
+    // Changes the exponent if the values have become large or small; they are never small with the exponent 0.
+    SWS_DEVICE void rescale(float size) {
+        if (size > kLarge) {
+            scale(kSmall);
+            exponent_ += kExponentStep;
+        } else if (size < kSmall) {
+            scale(kLarge);
+            exponent_ -= kExponentStep;
+        }
+    }
+
+    SWS_DEVICE void scale(float factor) {
+#pragma unroll
+        for (int i = 0; i < kBlockRows; ++i) {
+            p_[i] = __fmul_rn(p_[i], factor);
+            y_[i] = __fmul_rn(y_[i], factor);
+        }
+    }
+
+    const u32* rows_;  // [kBlockRows][kColumnWords] words, kWarpSize apart
+    float open_, extend_;
+    float p_[kBlockRows], y_[kBlockRows];
+    float total_ = 0.0F;
+    int exponent_ = 0, of_total_ = 0;
+};
+
+SWS_DEVICE Passed from_lane_above(const Passed& passed) {
+    const auto above = [](u32 value) { return __shfl_up_sync(kWholeWarp, value, 1, kWarpSize); };
+    return {__uint_as_float(above(__float_as_uint(passed.m))), __uint_as_float(above(__float_as_uint(passed.x))),
+            __uint_as_float(above(__float_as_uint(passed.before))), static_cast<int>(above(static_cast<u32>(passed.exponent)))};
+}
+
+SWS_DEVICE Passed loaded(const uint4& words) {
+    return {__uint_as_float(words.x), __uint_as_float(words.y), __uint_as_float(words.z), static_cast<int>(words.w)};
+}
+
+SWS_DEVICE uint4 stored(const Passed& passed) {
+    return {__float_as_uint(passed.m), __float_as_uint(passed.x), __float_as_uint(passed.before),
+            static_cast<u32>(passed.exponent)};
+}
+
+// rows: kStripWords words of shared memory.
+SWS_DEVICE void forward_totals(u32* rows, const ForwardParameters& parameters) {
+    const u32 query = blockIdx.x % parameters.n_queries;
+    const u32* const of_strip = parameters.rows + (query * parameters.n_strips + parameters.strip) * kStripWords;
+    for (u32 word = threadIdx.x; word < kStripWords; word += kForwardWarps * kWarpSize) {
+        rows[word] = of_strip[word];
+    }
+    __syncthreads();
+    const u32 subject = blockIdx.x / parameters.n_queries * kForwardWarps + threadIdx.x / kWarpSize;
+    if (subject >= parameters.n_subjects) {
+        return;
+    }
+    const int lane = static_cast<int>(threadIdx.x % kWarpSize);
+    const int n_lanes_left = static_cast<int>(parameters.n_blocks - parameters.strip * kWarpSize);
+    const int n_lanes = n_lanes_left < kWarpSize ? n_lanes_left : kWarpSize;
+    const int length = static_cast<int>(parameters.lengths[subject]);
+    const u32 start = parameters.starts[subject];
+    uint4* const boundary = parameters.boundary + static_cast<u64>(query) * parameters.boundary_stride + start;
+    BlockOfRows block(rows + lane, parameters.open, parameters.extend);
+    Passed passed{};
+    for (int step = 0; step < length + n_lanes - 1; ++step) {
+        Passed entering = from_lane_above(passed);
+        const int column = step - lane;
+        if (lane < n_lanes && column >= 0 && column < length) {
+            if (lane == 0) {
+                entering = parameters.strip == 0 ? block.nothing() : loaded(boundary[column]);
+            }
+            u32 odds[kColumnWords];
+            const u32* const from = parameters.odds + (static_cast<u64>(start) + column) * kColumnWords;
+#pragma unroll
+            for (int word = 0; word < kColumnWords; ++word) {
+                odds[word] = from[word];
+            }
+            passed = block.column(odds, entering);
+            if (lane == kWarpSize - 1 && parameters.strip + 1 < parameters.n_strips) {
+                boundary[column] = stored(passed);
+            }
+        }
+    }
+    if (lane < n_lanes) {
+        const u64 row = static_cast<u64>(query) * parameters.n_subjects + subject;
+        const u64 index = row * parameters.n_blocks + parameters.strip * kWarpSize + static_cast<u32>(lane);
+        parameters.totals[index] = block.total();
+        parameters.exponents[index] = block.exponent_of_total();
+    }
+}
+
+}  // namespace swsearch
+
+// The entry has no compile-time constants.
+SWS_KERNEL(128, 4)
+forward_totals(SWS_PARAMETERS swsearch::ForwardParameters parameters) {
+    SWS_DYNAMIC_SHARED(swsearch::u32, rows);
+    swsearch::forward_totals(rows, parameters);
+}

@@ -1,0 +1,235 @@
+"""Local Forward scores of queries with some subjects on a GPU, for :mod:`swsearch.search.rescoring`.
+
+Inputs are the columns of queries of one length and partitions; the outputs are the scores that
+:meth:`swsearch.query.columns.SubjectOdds.forward` computes, bit by bit. The kernel ``column_odds`` predicts the columns
+of the subjects, whose residues lie in one array with padding between them. ``forward_totals`` then computes a strip of
+512 rows of each query in each launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Stream
+from swsearch.engine.cuda.runtime.kernels import COLUMN_ODDS_KERNEL, FORWARD_KERNEL, WARP
+from swsearch.engine.cuda.runtime.parameters import COLUMN_ODDS, FORWARD, packed
+from swsearch.engine.cuda.search.launches import address
+from swsearch.engine.cuda.search.slots import Slot
+from swsearch.hits.result import N_AMINO_ACIDS
+from swsearch.query.columns import (
+    BLOCK_ROWS,
+    GAP_AFTER_PAIR,
+    GAP_EXTEND,
+    NO_GAP,
+    SUBJECT_ADMIXTURE,
+    ColumnModel,
+    column_model,
+    forward_scores,
+    inverse_background,
+    powers_of_two,
+)
+from swsearch.sequences.alphabet import PAD_CODE
+from swsearch.typing import Codes, Floats
+
+POSITIONS: Final = 32
+"""Positions of a block of ``column_odds``."""
+PAIRS: Final = N_AMINO_ACIDS // 2
+STRIP_ROWS: Final = WARP * BLOCK_ROWS
+_QUERY_UNITS: Final = np.float32(1 << 15)
+_MOST_UNITS: Final = np.float32(32_767)
+
+
+@dataclass(frozen=True, eq=False)
+class ForwardWork:
+    """Queries and subjects as the kernels take them.
+
+    Attributes
+    ----------
+    rows : uint32 array, shape (n_queries, n_strips, BLOCK_ROWS, PAIRS, WARP)
+        Pairs of shares as pairs of bytes (``cuda/search/forward_numbers.cuh``).
+    n_blocks : int
+        Blocks of rows of a query.
+    codes : uint8 array
+        The residues of the subjects, with padding before, between and behind them.
+    order : int array, shape (n,)
+        The subjects' numbers, the longest first.
+    starts, lengths : uint32 arrays, shape (n,)
+        In this order; a start is an index in ``codes`` behind the first padding.
+    """
+
+    rows: NDArray[np.uint32]
+    n_blocks: int
+    codes: Codes
+    order: NDArray[np.intp]
+    starts: NDArray[np.uint32]
+    lengths: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, queries: Sequence[Floats], subjects: Sequence[Partition], padding: int) -> ForwardWork:
+        """Arrange queries, float64 of shape (length, 20) with one length, and the subjects of all partitions."""
+        given = np.concatenate([each.lengths for each in subjects]).astype(np.int64)
+        order = np.argsort(given, kind="stable")[::-1]
+        lengths = given[order]
+        starts = np.cumsum(lengths + padding) - (lengths + padding)
+        codes = np.full(int((lengths + padding).sum(dtype=np.int64)) + padding, PAD_CODE, dtype=np.uint8)
+        places = np.empty(len(given), dtype=np.int64)
+        places[order] = starts + padding
+        targets = iter(places.tolist())
+        for each in subjects:
+            residues = each.residues
+            for start, length in zip(each.starts.tolist(), each.lengths.tolist(), strict=True):
+                to = next(targets)
+                codes[to : to + length] = residues[start : start + length]
+        n_blocks = -(-len(queries[0]) // BLOCK_ROWS)
+        rows = _packed_rows(np.stack(queries))
+        return cls(rows, n_blocks, codes, order, starts.astype(np.uint32), lengths.astype(np.uint32))
+
+
+def _packed_rows(queries: Floats) -> NDArray[np.uint32]:
+    """The ``rows`` of queries, shape (n_queries, length, 20)."""
+    n_queries, length, _ = queries.shape
+    n_strips = -(-length // STRIP_ROWS)
+    units = np.zeros((n_queries, n_strips * STRIP_ROWS, N_AMINO_ACIDS), dtype="<u2")
+    shares = (NO_GAP * queries).astype(np.float32)
+    units[:, :length] = np.minimum(shares * _QUERY_UNITS + np.float32(0.5), _MOST_UNITS)
+    pairs = units.view(np.uint8).reshape(n_queries, n_strips, WARP, BLOCK_ROWS, PAIRS, 2, 2)  # numbers, bytes
+    bytes_of_words = np.ascontiguousarray(pairs.transpose(0, 1, 3, 4, 2, 6, 5)).reshape(*pairs.shape[:2], -1)
+    return bytes_of_words.view("<u4").reshape(n_queries, n_strips, BLOCK_ROWS, PAIRS, WARP)
+
+
+class ForwardThread:
+    """A thread that computes Forward scores of a GPU, which it opens at the first call.
+
+    Neither these calls nor the batches of a search, whose thread has opened the GPU too, wait for each other.
+    """
+
+    def __init__(self, open_device: Callable[[], Device]) -> None:
+        self._open_device = open_device
+        self._thread = ThreadPoolExecutor(1, "forward")
+        self._scorer: ForwardScorer | None = None
+
+    def scores(self, queries: Sequence[Floats], subjects: Sequence[Partition]) -> Floats | None:
+        """See :class:`swsearch.engine.protocol.ForwardEngine`; any thread may call it."""
+        model = column_model()
+        work = ForwardWork.of(queries, subjects, model.width // 2)
+        return self._thread.submit(self._scores, work, model).result()
+
+    def _scores(self, work: ForwardWork, model: ColumnModel) -> Floats | None:
+        if self._scorer is None:
+            self._scorer = ForwardScorer(self._open_device())
+        return self._scorer.scores(work, model)
+
+    def close(self) -> None:
+        """Close the GPU and end the thread."""
+        if self._scorer is not None:
+            self._thread.submit(self._scorer.close).result()
+        self._thread.shutdown()
+
+
+class ForwardScorer:
+    """Computes Forward scores on one device."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._slot = Slot(device)
+        self._network: tuple[ColumnModel, list[int]] | None = None
+        """A model, and the addresses of its layers on the device."""
+
+    def scores(self, work: ForwardWork, model: ColumnModel) -> Floats | None:
+        """The scores in nats, float64 of shape (n_queries, n) in the order of the subjects.
+
+        None if the device has too little memory.
+        """
+        try:
+            totals, exponents = self._totals(work, model)
+        except OutOfDeviceMemory:
+            self._device.synchronize()
+            self._slot.free()
+            self._network = None
+            return None
+        scores = np.empty((len(work.rows), len(work.order)))
+        for row, of_query in enumerate(zip(totals, exponents, strict=True)):
+            scores[row, work.order] = forward_scores(*of_query)
+        return scores
+
+    def close(self) -> None:
+        """Free the memory, and close the device."""
+        self._slot.free()
+        self._device.close()
+
+    def _upload(self, name: str, values: NDArray[Any]) -> int:
+        """Begin to copy an array, and return its address."""
+        return address(self._slot.upload(name, values.ravel(), Stream.COMPUTE))
+
+    def _totals(self, work: ForwardWork, model: ColumnModel) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+        """Totals and exponents of shape (n_queries, n, n_blocks), with the longest subject first."""
+        device, scratch = self._device, self._slot.scratch
+        n_queries, n_strips, n = *work.rows.shape[:2], len(work.order)
+        self._slot.clear()  # the last call has waited for its copies
+        n_positions = len(work.codes) - 2 * (model.width // 2)
+        shape = n_queries, n, work.n_blocks
+        totals, exponents = np.zeros(shape, np.float32), np.zeros(shape, np.int32)
+        if not totals.size:
+            return totals, exponents
+        odds = scratch.buffer("odds", n_positions * N_AMINO_ACIDS * 2)
+        on_device = [scratch.buffer(name, totals.nbytes) for name in ("totals", "exponents")]
+        boundary = scratch.buffer("boundary", n_queries * n_positions * 16) if n_strips > 1 else None
+        self._start_odds(work.codes, n_positions, model, address(odds))
+        of_subjects = {name: self._upload(name, getattr(work, name)) for name in ("rows", "starts", "lengths")}
+        grid = n_queries * -(-n // (FORWARD_KERNEL.threads // WARP))
+        for strip in range(n_strips):
+            parameters = packed(
+                FORWARD, **of_subjects, n_queries=n_queries, strip=strip, n_strips=n_strips, n_blocks=work.n_blocks,
+                odds=address(odds), n_subjects=n, open=GAP_AFTER_PAIR, extend=GAP_EXTEND, boundary=address(boundary),
+                boundary_stride=n_positions, totals=address(on_device[0]), exponents=address(on_device[1]),
+            )  # fmt: skip
+            device.launch(FORWARD_KERNEL, grid, BLOCK_ROWS * PAIRS * WARP * 4, parameters, Stream.COMPUTE)
+        device.download(totals, on_device[0], Stream.COMPUTE)
+        device.download(exponents, on_device[1], Stream.COMPUTE)
+        return totals, exponents
+
+    def _start_odds(self, codes: Codes, n_positions: int, model: ColumnModel, odds: int) -> None:
+        """Start the kernel that writes the odds of all positions."""
+        n_first, n_second = len(model.first_bias), len(model.second_bias)
+        parameters = packed(
+            COLUMN_ODDS,
+            network=(*self._layers(model), model.width, n_first, n_second),
+            inverse_background=self._upload("inverse_background", inverse_background()),
+            admixture=SUBJECT_ADMIXTURE,
+            rest=np.float32(1.0) - np.float32(SUBJECT_ADMIXTURE),
+            codes=self._upload("codes", codes),
+            n_positions=n_positions,
+            odds=odds,
+        )
+        words = POSITIONS * (n_first // 2 + n_second // 2 + N_AMINO_ACIDS)
+        shared_bytes = words * 4 + -(-(POSITIONS + model.width) // 4) * 4
+        grid = -(-n_positions // POSITIONS)
+        self._device.launch(COLUMN_ODDS_KERNEL, grid, shared_bytes, parameters, Stream.COMPUTE)
+
+    def _layers(self, model: ColumnModel) -> list[int]:
+        """The addresses of a model's layers, which are uploaded once."""
+        if self._network is None or self._network[0] is not model:
+            layers: dict[str, NDArray[Any]] = {
+                "first": model.first,
+                "first_bias": model.first_bias,
+                "second": _pairs_of_inputs(model.second),
+                "second_bias": model.second_bias,
+                "third": _pairs_of_inputs(model.third),
+                "third_bias": model.third_bias,
+                "powers": powers_of_two(),
+            }
+            self._network = model, [self._upload(name, values) for name, values in layers.items()]
+        return self._network[1]
+
+
+def _pairs_of_inputs(weights: NDArray[np.int16]) -> NDArray[np.int16]:
+    """Weights of shape (n_units, n_inputs) as (n_inputs / 2, n_units, 2)."""
+    n_units, n_inputs = weights.shape
+    return weights.reshape(n_units, n_inputs // 2, 2).transpose(1, 0, 2)
