@@ -15,6 +15,8 @@ The rules (docs/reference/filters.md, low-complexity.md, iterations.md; docs/des
   (strands, or pairs of frames), then of the traceback. The first ``max_hsps`` are tested: those that pass ``evalue``,
   ``min_score``, ``min_bits`` and the filters on alignments are reported. No further one moves up. Where E-values are
   adjusted, the alignments of long sequences beyond a stated number, which depends on the lengths, come last.
+- A subject of a sensitive search whose best score has an E-value of at most 300, or of ``evalue`` if that is larger,
+  has the E-value of its Forward score (docs/design/sensitivity.md), adjusted for the composition of its best alignment.
 - The first alignment that is reported decides E-value and score of its subject. Subjects are in the order of E-values,
   then of descending score, then of their index; ``top`` and ``ties`` cut this list.
 - A round of an iterated search includes the alignments, of that uncut list, that reach the inclusion E-value; of a
@@ -35,10 +37,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch import _native
+from swsearch.deterministic import exp, log
 from swsearch.engine.reference import local_scores
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.limits import AlignmentFilter
 from swsearch.hits.traceback import on_bases
+from swsearch.query.columns import column_model, implied_columns
 from swsearch.query.estimation import estimate_scores
 from swsearch.query.multiple_alignment import anchored_rows
 from swsearch.query.profile import PositionSpecificQuery, SubjectQuery, with_other_letters
@@ -58,6 +62,8 @@ MOST_SCORE = 1 << 17
 """More than any score of the test's databases."""
 JUDGED_CELLS, FEWEST_JUDGED = 1 << 24, 2
 """Cells of the alignments that are judged in one comparison, and their smallest number (docs/design/statistics.md)."""
+RESCORED_EVALUE = 300.0
+"""Largest E-value of a candidate of a sensitive search."""
 MOST_INCLUDED = 10_000
 """Subjects that a round includes (docs/reference/iterations.md)."""
 
@@ -160,6 +166,7 @@ def essence(hit: Hit) -> tuple[Any, ...]:
 class AllAlignments:
     """All alignments of one query, without E-values."""
 
+    searched: SequenceRecord
     n_letters: int
     alphabet: Alphabet
     statistics: Statistics | None
@@ -265,11 +272,12 @@ class CompleteLists:
     def all_alignments(self, query: SequenceRecord, options: SearchOptions) -> AllAlignments:
         """Every alignment of a query, which may be a profile."""
         makes = Preparer(options, self.scheme)
-        frames = makes.frames(makes.as_searched(query))
+        searched = makes.as_searched(query)
+        frames = makes.frames(searched)
         comparisons = [
             self._comparison(frame, subject_frame) for frame, subject_frame in product(frames, options.subject_frames)
         ]
-        found = AllAlignments(len(query), self.aligned, self.statistics, self.lengths, comparisons, [])
+        found = AllAlignments(searched, len(query), self.aligned, self.statistics, self.lengths, comparisons, [])
         found.by_subject = [[] for _ in self.records]
         for number, compared in enumerate(comparisons):
             profile, subjects = compared.query.profile, compared.subjects
@@ -298,10 +306,13 @@ class CompleteLists:
     def complete(self, number: tuple[str, int], query: SequenceRecord, options: SearchOptions) -> CompleteList:
         """The complete list of a query or of its profile; ``number`` identifies the query."""
         profile = query.scores.tobytes() if isinstance(query, PositionSpecificQuery) else b""
-        treated = (number, profile, options.mask, options.mask_mode, options.strand, options.composition == "bias")
+        is_biased = options.composition == "bias"
+        treated = (number, profile, options.mask, options.mask_mode, options.strand, is_biased, options.sensitive)
         if treated not in self._all:
             self._all[treated] = self.all_alignments(query, options)
         found = self._all[treated]
+        if options.sensitive:
+            return self._in_context(found, options)
         adjustment = self._adjustment(query, options)
         key = (*treated, adjustment is None, options.dbsize)
         if key not in self._lists:
@@ -344,6 +355,30 @@ class CompleteLists:
         return CompleteList(
             alignments, np.array(best), np.array(screens), evalues_of(best), evalues_of(screens), is_masked
         )
+
+    def _in_context(self, found: AllAlignments, options: SearchOptions) -> CompleteList:
+        """The list of a sensitive search: the best alignment of each candidate."""
+        assert isinstance(found.searched, PositionSpecificQuery)
+        assert self.statistics is not None
+        (compared,) = found.comparisons
+        scores = np.array(compared.scores)
+        of_scores = self.evalues(compared.scores, range(len(scores)), found.n_letters, options)
+        is_candidate = (scores > 0) & (of_scores <= max(options.evalue, RESCORED_EVALUE))
+        space = options.dbsize or sum(self.lengths)
+        evalues = np.where(
+            is_candidate, forward_evalues(found.searched, self.scheme, compared.subjects, of_scores, space), np.inf
+        )
+        adjustment = ProfileAdjustment.of(found.searched, self.scheme.matrix, self.statistics)
+        assert adjustment is not None
+        alignments: list[list[Placed]] = [[] for _ in self.records]
+        for subject in np.flatnonzero(is_candidate).tolist():
+            best = found.by_subject[subject][0]
+            part = PROTEIN.decode(compared.subjects[subject])[best.row[3] : best.row[4]]
+            given = evalues[[subject]], np.array([best.score], np.int32)
+            (evalue,) = adjustment.adjusted(*given, [""], [part]).tolist()
+            alignments[subject] = [(evalue, -best.score, 0, 0, best)]
+        of_candidates = np.where(is_candidate, 0.0, np.inf)
+        return CompleteList(alignments, scores[None], scores[None], evalues[None], of_candidates[None], False)
 
     # --- the list of a search ---
 
@@ -401,6 +436,29 @@ class CompleteLists:
                 listed.append(several)
         listed.sort(key=lambda several: (several[0][:2], several[0][-1].subject))
         return listed, int((shown & by_score)[searched].sum())
+
+
+def forward_evalues(
+    query: PositionSpecificQuery, scheme: ScoringScheme, subjects: list[Codes], of_scores: Any, space: int
+) -> NDArray[np.float64]:
+    """The E-values of subjects by their Forward scores and the E-values of their scores, before any adjustment."""
+    model = column_model()
+    columns = implied_columns(query, scheme.matrix)
+    lengths = np.array([len(one) for one in subjects], np.uint32)
+    starts = np.cumsum(lengths, dtype=np.uint64) - lengths
+    odds = model.odds(np.concatenate([*subjects, np.zeros(0, np.uint8)]), starts, lengths)
+    forward, of_reversed = odds.forward(columns), odds.forward(columns[::-1])
+    of_decoys = model.decoy_odds.forward(columns) - log(model.decoy_odds.lengths.astype(np.float64))
+    location = float(np.sort(of_decoys)[len(of_decoys) // 2]) - 0.36651292058166435 / 0.9  # -ln ln 2: a Gumbel median
+    of_scores = np.maximum(log(of_scores), -745.0)
+    of_space = log(space / 350.0)
+
+    def evalues(excess: NDArray[np.float64]) -> NDArray[np.float64]:
+        return exp((2.0 * (of_space - 0.9 * excess) + of_scores) / 3.0) / 3.0
+
+    return np.maximum(
+        evalues(forward - log(lengths.astype(np.float64)) - location), evalues(forward - of_reversed + 2.0)
+    )
 
 
 def _scores(profile: Any, subjects: list[Codes]) -> list[int]:
@@ -513,7 +571,7 @@ def _profile(
     codes = masked & np.uint8(CODE_MASK)
     hits = cast(Sequence[Hit], [SimpleNamespace(alignment=one[-1].alignment) for one in included])
     rows = np.concatenate((codes[None, :], anchored_rows(len(codes), hits)))
-    scores = estimate_scores(rows, codes, lists.scheme.matrix, 1)
+    scores = estimate_scores(rows, codes, lists.scheme.matrix, 1, by_context=options.sensitive)
     other = with_other_letters(scores, codes, lists.scheme.matrix)
     return PositionSpecificQuery(query.header, masked, PROTEIN, other)
 

@@ -58,6 +58,8 @@ ALL: Final = 100_000
 INFINITE: Final = math.inf
 GIVEN, SUBJECTS, PROFILES = "given", "subjects", "profiles"
 NARROWED: Final = "narrowed"
+SENSITIVE_SHARE: Final = 0.12
+"""Share of the searches that are sensitive, where they may be; emulated GPUs take too long for them."""
 
 
 @dataclass(frozen=True)
@@ -636,7 +638,18 @@ def draw_case(world: World, number: int) -> Case:
             options.pop(name, None)
         if options.get("composition") == "bias":
             del options["composition"]
+    share = SENSITIVE_SHARE if _may_be_sensitive(world) and way != "emulated GPU" and queries == GIVEN else 0.0
+    if np.random.default_rng([world.seed, world.number, 3, number]).random() < share:
+        options["sensitive"] = True
+        for name in ("mask", "mask_mode", "composition", "max_hsps"):
+            options.pop(name, None)
     return Case(options, way, queries)
+
+
+def _may_be_sensitive(world: World) -> bool:
+    """Whether its scheme admits sensitive searches, and its complete lists have the scores of all candidates."""
+    is_given = world.alphabet is PROTEIN and "translate" not in world.scheme_options
+    return is_given and world.lists.statistics is not None and world.kind.evalue == INFINITE
 
 
 # --- ways of searching ---
