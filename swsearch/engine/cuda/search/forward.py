@@ -137,6 +137,7 @@ class ForwardScorer:
     """Computes Forward scores on one device."""
 
     def __init__(self, device: Device) -> None:
+        device.prepare([COLUMN_ODDS_KERNEL, FORWARD_KERNEL])
         self._device = device
         self._slot = Slot(device)
         self._network: tuple[ColumnModel, list[int]] | None = None
