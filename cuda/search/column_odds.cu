@@ -1,14 +1,14 @@
-// Predicts the columns of residues by the small network of swsearch/query/columns.py, and writes their odds. Inputs: the
-// codes of the residues of all subjects, one subject after the other with at least width / 2 padding codes around each,
-// and the network. Output: 20 odds s(a) / p(a) for each code, those of padding included, in units of 2^-8.
+// Predicts the columns of residues by the small network of swsearch/query/columns.py, and writes their odds. Inputs:
+// the codes of the residues of all subjects, one subject after the other with at least width / 2 padding codes around
+// each, and the network. Output: 20 odds s(a) / p(a) for each code, those of padding included, in units of 2^-8.
 //
 // A block computes kPositions neighbouring positions. Its threads share the units of a layer and these positions, and
-// the activations of a layer pass through shared memory as bytes (search/forward_numbers.cuh). All values are the same as
-// those of simd/context: the layers are sums of integers, and floating-point numbers are added in the same order, without
-// fused multiply-add.
+// the activations of a layer pass through shared memory as bytes (search/forward_numbers.cuh). All values are the same
+// as those of simd/context: the layers are sums of integers, and floating-point numbers are added in the same order,
+// without fused multiply-add.
 
-#include "search/forward_numbers.cuh"
 #include "common/platform.cuh"
+#include "search/forward_numbers.cuh"
 
 namespace swsearch {
 

@@ -1,7 +1,7 @@
 // The arithmetic of column_odds and forward_totals: products of 16-bit numbers, and powers of two.
 //
-// A GPU has an instruction that multiplies two 16-bit numbers with two bytes. One factor, from 0 to 2^15 - 1, is stored as
-// bytes for it: a word holds the low bytes of two neighbours, then their high bytes.
+// A GPU has an instruction that multiplies two 16-bit numbers with two bytes. One factor, from 0 to 2^15 - 1, is stored
+// as bytes for it: a word holds the low bytes of two neighbours, then their high bytes.
 
 #pragma once
 

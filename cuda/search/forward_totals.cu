@@ -1,15 +1,15 @@
-// Local Forward scores: the sums over all alignments of a query's columns with those of subjects. Inputs: the odds of the
-// subjects (column_odds), and the columns of one or several queries of the same length. Output: a total for each block of
-// kBlockRows rows of each query with each subject, and its exponent; swsearch/query/columns.py adds these up.
+// Local Forward scores: the sums over all alignments of a query's columns with those of subjects. Inputs: the odds of
+// the subjects (column_odds), and the columns of one or several queries of the same length. Output: a total for each
+// block of kBlockRows rows of each query with each subject, and its exponent; swsearch/query/columns.py adds these up.
 //
-// simd/context/kernel.hpp has the recurrence and the rule by which a block's values share a power of two. A warp computes
-// one subject in a strip of kWarpSize blocks of the query's rows, one block a lane. In step t, lane l computes column
-// t - l, so it needs what the lane above passed on in the step before. A launch computes one strip of all subjects; the
-// lowest lane stores what the next launch's first lane needs. Values are the same as those of simd/context: each is
-// computed by the same operations in the same order, without fused multiply-add.
+// simd/context/kernel.hpp has the recurrence and the rule by which a block's values share a power of two. A warp
+// computes one subject in a strip of kWarpSize blocks of the query's rows, one block a lane. In step t, lane l computes
+// column t - l, so it needs what the lane above passed on in the step before. A launch computes one strip of all
+// subjects; the lowest lane stores what the next launch's first lane needs. Values are the same as those of
+// simd/context: each is computed by the same operations in the same order, without fused multiply-add.
 
-#include "search/forward_numbers.cuh"
 #include "common/platform.cuh"
+#include "search/forward_numbers.cuh"
 
 namespace swsearch {
 
@@ -18,12 +18,12 @@ constexpr int kColumnWords = 10;  // pairs of amino acids of a column
 constexpr int kForwardWarps = 4;  // subjects of a block, which share the rows of the query
 constexpr int kStripWords = kBlockRows * kColumnWords * kWarpSize;
 constexpr int kExponentStep = 50;
-constexpr float kLarge = 1125899906842624.0F;     // 2^kExponentStep
-constexpr float kUnit = 1.0F / 8388608.0F;        // the query's columns are in units of 2^-15, odds in units of 2^-8
+constexpr float kLarge = 1125899906842624.0F;  // 2^kExponentStep
+constexpr float kUnit = 1.0F / 8388608.0F;     // the query's columns are in units of 2^-15, odds in units of 2^-8
 constexpr float kSmall = 1.0F / 1125899906842624.0F;
 
-// What a block passes to the block below for one column: the last row's M and X, and start + P + Y of the column before,
-// each times 2^-exponent.
+// What a block passes to the block below for one column: the last row's M and X, and start + P + Y of the column
+// before, each times 2^-exponent.
 struct Passed {
     float m, x, before;
     int exponent;
@@ -32,14 +32,14 @@ struct Passed {
 struct ForwardParameters {
     const u32* rows;  // [n_queries][n_strips][kBlockRows][kColumnWords][kWarpSize] pairs of bytes (forward_numbers.cuh)
     u32 n_queries, strip, n_strips, n_blocks;
-    const u32* odds;  // [positions][kColumnWords] pairs of 16 bits
-    const u32* starts;   // first position of each subject, the longest subject first
+    const u32* odds;    // [positions][kColumnWords] pairs of 16 bits
+    const u32* starts;  // first position of each subject, the longest subject first
     const u32* lengths;
     u32 n_subjects;
     float open, extend;
     uint4* boundary;  // [n_queries][positions] Passed, from strip to strip
     u32 boundary_stride;
-    float* totals;   // [n_queries][n_subjects][n_blocks]
+    float* totals;  // [n_queries][n_subjects][n_blocks]
     int* exponents;
 };
 
@@ -141,7 +141,8 @@ class BlockOfRows {
 SWS_DEVICE Passed from_lane_above(const Passed& passed) {
     const auto above = [](u32 value) { return __shfl_up_sync(kWholeWarp, value, 1, kWarpSize); };
     return {__uint_as_float(above(__float_as_uint(passed.m))), __uint_as_float(above(__float_as_uint(passed.x))),
-            __uint_as_float(above(__float_as_uint(passed.before))), static_cast<int>(above(static_cast<u32>(passed.exponent)))};
+            __uint_as_float(above(__float_as_uint(passed.before))),
+            static_cast<int>(above(static_cast<u32>(passed.exponent)))};
 }
 
 SWS_DEVICE Passed loaded(const uint4& words) {
