@@ -52,9 +52,9 @@ using ColumnsKernel = void (*)(const Network& network, const uint8_t* letters, s
 //     X(i, j) = open * M(i-1, j) + extend * X(i-1, j)
 //     Y(i, j) = open * P(i, j-1) + extend * Y(i, j-1)
 // and the total is the sum of all M. The rows are computed in blocks of kBlockRows. All values of a block and lane
-// share a power of two, so none leaves the range of float: a column after which M and start + P + Y are together above
-// 2^kStep or below 2^-kStep changes the exponent by kStep, and a block that is entered by values of a larger exponent
-// takes it.
+// share a power of two, so none leaves the range of float: after a column, if the sum of the block's M and of its last
+// row's start + P + Y is above 2^kStep or below 2^-kStep, the exponent changes by kStep; and a block that is entered by
+// values of a larger exponent takes that one.
 struct ForwardState {
     const int16_t* query;  // [n_blocks * kBlockRows][kAminoAcids]; rows past the last one are 0
     size_t n_blocks;

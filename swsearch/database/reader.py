@@ -455,8 +455,8 @@ class PackedDatabase(Closeable):
         for segment, inside, fasta_indices in self.located(subject_index):
             stored = segment.stored_at(fasta_indices)
             starts, lengths = segment.starts[stored], segment.lengths[stored]
-            if checked:
-                segment.check_subjects(starts, lengths, self.alphabet)
+            for start, length in zip(starts.tolist(), lengths.tolist(), strict=True) if checked else ():
+                segment.check_letters(segment.residues[start : start + length], self.alphabet)
             yield inside, segment.residues, starts, lengths
 
     def record(self, subject_index: int) -> SequenceRecord:

@@ -380,19 +380,6 @@ class Segment:
             if codes[first : first + _BLOCK_LETTERS].tobytes().translate(None, known):  # what is left is no letter
                 raise self._damaged("residues.bin", f"a residue is no letter of alphabet {alphabet.name}")
 
-    def check_subjects(self, starts: Offsets, lengths: Lengths, alphabet: Alphabet) -> None:
-        """Check that the residue codes of some subjects are letters, many subjects at a time."""
-        given: list[Codes] = []
-        n_given = 0
-        for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
-            given.append(self.residues[start : start + length])
-            n_given += length
-            if n_given >= _BLOCK_LETTERS:
-                self.check_letters(np.concatenate(given), alphabet)
-                given, n_given = [], 0
-        if given:
-            self.check_letters(np.concatenate(given), alphabet)
-
     def _damaged(self, file: str, problem: str) -> DatabaseError:
         advice = "`swsearch db verify` tells which files have changed; index the FASTA again"
         return DatabaseError(f"{self.folder} is damaged, {file}: {problem}; {advice}")

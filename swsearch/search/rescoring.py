@@ -116,7 +116,10 @@ class Rescoring:
         return float(excess[len(excess) // 2]) - _MEDIAN / DECAY
 
     def _parts(self, subjects: SubjectIndex) -> Iterator[tuple[NDArray[np.intp], Partition]]:
-        """The indices of some of the subjects, and these, in parts of about :data:`PART_RESIDUES` residues."""
+        """The indices of some of the subjects, and these, in parts of about :data:`PART_RESIDUES` residues.
+
+        The network takes any code for a letter; the residues of reported subjects are checked when they are aligned.
+        """
         for rows, residues, starts, lengths in self._subjects.database.stored_ranges(subjects, checked=False):
             ends = np.cumsum(lengths, dtype=np.int64)
             bounds = np.flatnonzero(np.diff((ends - lengths) // PART_RESIDUES)) + 1
