@@ -37,6 +37,7 @@ from swsearch.engine.cuda.search.plan import Thresholds
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.query.columns import column_model
 from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.query.profile_model import ProfileModel
 from swsearch.scoring.matrix import match_mismatch
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
@@ -96,12 +97,12 @@ def different_forward_scores(rng: np.random.Generator) -> tuple[int, int]:
     scorer, model = ForwardScorer(PyCudaDevice()), column_model()
     compared = different = 0
     for length in (70, 530):
-        query = rng.dirichlet(np.full(20, 0.3), length)
+        query = ProfileModel.of_columns(rng.dirichlet(np.full(20, 0.3), length))
         subjects = Partition.pack([rng.integers(0, 27, int(n)).astype(np.uint8) for n in rng.integers(1, 300, 30)])
-        found = scorer.scores(ForwardWork.of((query, query[::-1]), [subjects], model.width // 2), model)
+        found = scorer.scores(ForwardWork.of((query, query.reversed), [subjects], model.width // 2), model)
         odds = model.odds(subjects.residues, subjects.starts, subjects.lengths)
         compared += 2 * len(subjects)
-        different += int((found != np.stack([odds.forward(query), odds.forward(query[::-1])])).sum())
+        different += int((found != np.stack([odds.forward(query), odds.forward(query.reversed)])).sum())
     scorer.close()
     return compared, different
 

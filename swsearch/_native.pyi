@@ -336,8 +336,7 @@ def context_odds(
 ) -> None: ...
 def forward_totals(
     query: NDArray[np.float32],
-    open: float,
-    extend: float,
+    gaps: NDArray[np.float32],
     odds: NDArray[np.int16],
     starts: NDArray[np.uint64],
     lengths: NDArray[np.uint32],

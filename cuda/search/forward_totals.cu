@@ -1,6 +1,7 @@
 // Local Forward scores: the sums over all alignments of a query's columns with those of subjects. Inputs: the odds of
-// the subjects (column_odds), and the columns of one or several queries of the same length. Output: a total for each
-// block of kBlockRows rows of each query with each subject, and its exponent; swsearch/query/columns.py adds these up.
+// the subjects (column_odds), and the columns and gap factors of one or several queries of the same length. Output: a
+// total for each block of kBlockRows rows of each query with each subject, and its exponent;
+// swsearch/query/columns.py adds these up.
 //
 // simd/context/kernel.hpp has the recurrence and the rule by which a block's values share a power of two. A warp
 // computes one subject in a strip of kWarpSize blocks of the query's rows, one block a lane. In step t, lane l computes
@@ -14,9 +15,10 @@
 namespace swsearch {
 
 constexpr int kBlockRows = 16;
-constexpr int kColumnWords = 10;  // pairs of amino acids of a column
-constexpr int kForwardWarps = 4;  // subjects of a block, which share the rows of the query
-constexpr int kStripWords = kBlockRows * kColumnWords * kWarpSize;
+constexpr int kColumnWords = 10;             // pairs of amino acids of a column
+constexpr int kRowWords = kColumnWords + 4;  // four factors of gaps follow
+constexpr int kForwardWarps = 4;             // subjects of a block, which share the rows of the query
+constexpr int kStripWords = kBlockRows * kRowWords * kWarpSize;
 constexpr int kExponentStep = 50;
 constexpr float kLarge = 1125899906842624.0F;  // 2^kExponentStep
 constexpr float kUnit = 1.0F / 8388608.0F;     // the query's columns are in units of 2^-15, odds in units of 2^-8
@@ -30,13 +32,13 @@ struct Passed {
 };
 
 struct ForwardParameters {
-    const u32* rows;  // [n_queries][n_strips][kBlockRows][kColumnWords][kWarpSize] pairs of bytes (forward_numbers.cuh)
+    const u32* rows;  // [n_queries][n_strips][kBlockRows][kRowWords][kWarpSize]; a column has pairs of bytes
+                      // (forward_numbers.cuh), the factors of gaps are floats
     u32 n_queries, strip, n_strips, n_blocks;
     const u32* odds;    // [positions][kColumnWords] pairs of 16 bits
     const u32* starts;  // first position of each subject, the longest subject first
     const u32* lengths;
     u32 n_subjects;
-    float open, extend;
     uint4* boundary;  // [n_queries][positions] Passed, from strip to strip
     u32 boundary_stride;
     float* totals;  // [n_queries][n_subjects][n_blocks]
@@ -46,7 +48,7 @@ struct ForwardParameters {
 // The rows of one block.
 class BlockOfRows {
    public:
-    SWS_DEVICE BlockOfRows(const u32* rows, float open, float extend) : rows_(rows), open_(open), extend_(extend) {
+    SWS_DEVICE explicit BlockOfRows(const u32* rows) : rows_(rows) {
 #pragma unroll
         for (int i = 0; i < kBlockRows; ++i) {
             p_[i] = y_[i] = 0.0F;
@@ -62,25 +64,27 @@ class BlockOfRows {
             meet(entering);
         }
         const float start = power_of_two(-exponent_);
-        float m_above = entering.m, x = entering.x, before = entering.before, sum = 0.0F;
+        float m_above = entering.m, x = entering.x, before = entering.before, sum = 0.0F, size = 0.0F;
 #pragma unroll
         for (int i = 0; i < kBlockRows; ++i) {
             ByteProducts products;
 #pragma unroll
             for (int word = 0; word < kColumnWords; ++word) {
-                products.add(odds[word], rows_[(i * kColumnWords + word) * kWarpSize]);
+                products.add(odds[word], word_of_row(i, word));
             }
             const float m = __fmul_rn(__fmul_rn(static_cast<float>(products.sum()), kUnit), before);
-            x = __fadd_rn(__fmul_rn(open_, m_above), __fmul_rn(extend_, x));
+            x = __fadd_rn(__fmul_rn(gap_factor(i, kDeletion), m_above), __fmul_rn(gap_factor(i, kFurtherDeletion), x));
             before = __fadd_rn(__fadd_rn(start, p_[i]), y_[i]);
-            y_[i] = __fadd_rn(__fmul_rn(open_, p_[i]), __fmul_rn(extend_, y_[i]));
+            y_[i] = __fadd_rn(__fmul_rn(gap_factor(i, kInsertion), p_[i]),
+                              __fmul_rn(gap_factor(i, kFurtherInsertion), y_[i]));
             p_[i] = __fadd_rn(m, x);
             m_above = m;
             sum = __fadd_rn(sum, m);
+            size = __fadd_rn(size, before);
         }
         add_to_total(sum);
         const Passed passed{m_above, x, before, exponent_};
-        rescale(__fadd_rn(sum, before));
+        rescale(__fadd_rn(size, sum));
         return passed;
     }
 
@@ -88,6 +92,13 @@ class BlockOfRows {
     SWS_DEVICE int exponent_of_total() const { return of_total_; }
 
    private:
+    enum { kDeletion, kFurtherDeletion, kInsertion, kFurtherInsertion };  // the order of the factors
+
+    SWS_DEVICE u32 word_of_row(int row, int word) const { return rows_[(row * kRowWords + word) * kWarpSize]; }
+    SWS_DEVICE float gap_factor(int row, int factor) const {
+        return __uint_as_float(word_of_row(row, kColumnWords + factor));
+    }
+
     // Brings what enters, and the block's values, to the larger of their exponents.
     SWS_DEVICE void meet(Passed& entering) {
         if (entering.exponent > exponent_) {
@@ -131,8 +142,7 @@ class BlockOfRows {
         }
     }
 
-    const u32* rows_;  // [kBlockRows][kColumnWords] words, kWarpSize apart
-    float open_, extend_;
+    const u32* rows_;  // [kBlockRows][kRowWords] words, kWarpSize apart
     float p_[kBlockRows], y_[kBlockRows];
     float total_ = 0.0F;
     int exponent_ = 0, of_total_ = 0;
@@ -172,7 +182,7 @@ SWS_DEVICE void forward_totals(u32* rows, const ForwardParameters& parameters) {
     const int length = static_cast<int>(parameters.lengths[subject]);
     const u32 start = parameters.starts[subject];
     uint4* const boundary = parameters.boundary + static_cast<u64>(query) * parameters.boundary_stride + start;
-    BlockOfRows block(rows + lane, parameters.open, parameters.extend);
+    BlockOfRows block(rows + lane);
     Passed passed{};
     for (int step = 0; step < length + n_lanes - 1; ++step) {
         Passed entering = from_lane_above(passed);

@@ -114,10 +114,6 @@ std::size_t n_residues(const Subjects& subjects) {
     return std::accumulate(subjects.lengths, subjects.lengths + subjects.n, std::size_t{0});
 }
 
-void check_share(float share) {
-    check_that(share >= 0.0F && share <= 1.0F, "the admixture and the gap probabilities range from 0 to 1");
-}
-
 void context_odds(const Array& first, const Array& first_bias, const Array& second, const Array& second_bias,
                   const Array& third, const Array& third_bias, const Array& powers,
                   const Array& inverse_background_array, float admixture, const Array& residues, const Array& starts,
@@ -127,7 +123,7 @@ void context_odds(const Array& first, const Array& first_bias, const Array& seco
         checked_network(first, first_bias, second, second_bias, third, third_bias, powers);
     const auto inverse_background = view_of<const float>(inverse_background_array, "inverse_background");
     check_that(inverse_background.length == context::kAminoAcids, "inverse_background has another length than 20");
-    check_share(admixture);
+    check_that(admixture >= 0.0F && admixture <= 1.0F, "the admixture ranges from 0 to 1");
     for (std::size_t a = 0; a < context::kAminoAcids; ++a) {
         const bool is_share = inverse_background[a] >= 1.0F && inverse_background[a] < context::kMostOdds;
         check_that(is_share, "the composition has a share that is not above 1/127, or above 1");
@@ -145,12 +141,26 @@ void context_odds(const Array& first, const Array& first_bias, const Array& seco
                           observer, std::ref(poll), odds.data);
 }
 
-void forward_totals(const Array& query_array, float open, float extend, const Array& odds_array,
+// Whether the values of a block stay in the range of float between two looks at their size.
+void check_gaps(const View<const float>& gaps) {
+    constexpr float kMost = 1 << 20;
+    float deleted = 0.0F;
+    for (std::size_t i = 0; i < gaps.length; ++i) {
+        const float* const factors = gaps.data + i * gaps.columns;
+        deleted = factors[0] + factors[1] * deleted;
+        const bool is_positive = std::all_of(factors, factors + gaps.columns, [](float one) { return one >= 0.0F; });
+        check_that(is_positive && deleted <= kMost && factors[2] <= kMost && factors[3] <= 1.0F,
+                   "a factor of a gap of the query is out of range");
+    }
+}
+
+void forward_totals(const Array& query_array, const Array& gaps_array, const Array& odds_array,
                     const Array& starts_array, const Array& lengths_array, const OutputArray& totals_array,
                     const OutputArray& exponents_array, int n_threads, const std::string& instruction_set) {
     const auto query = view_of<const float, 2>(query_array, "query", context::kAminoAcids);
-    check_share(open);
-    check_share(extend);
+    const auto gaps = view_of<const float, 2>(gaps_array, "gaps", sizeof(context::GapFactors) / sizeof(float));
+    check_that(gaps.length == query.length, "there is one row of gaps for each position");
+    check_gaps(gaps);
     for (std::size_t i = 0; i < query.length; ++i) {
         float sum = 0.0F;
         for (std::size_t a = 0; a < context::kAminoAcids; ++a) {
@@ -178,7 +188,7 @@ void forward_totals(const Array& query_array, float open, float extend, const Ar
     const nb::object no_progress = nb::none();
     PythonPoll poll(observer, no_progress);
     const nb::gil_scoped_release no_lock;
-    context::forward_totals({query.data, query.length, open, extend},
+    context::forward_totals({query.data, reinterpret_cast<const context::GapFactors*>(gaps.data), query.length},
                             {odds.data, starts.data, lengths.data, starts.length}, kernels, n_threads, observer,
                             std::ref(poll), totals.data, exponents.data);
 }
@@ -191,8 +201,8 @@ void bind_context(nb::module_& module) {
     module.def("context_odds", &context_odds, "first"_a, "first_bias"_a, "second"_a, "second_bias"_a, "third"_a,
                "third_bias"_a, "powers"_a, "inverse_background"_a, "admixture"_a, "residues"_a, "starts"_a, "lengths"_a,
                "odds"_a, "n_threads"_a = 1, "instruction_set"_a = "auto");
-    module.def("forward_totals", &forward_totals, "query"_a, "open"_a, "extend"_a, "odds"_a, "starts"_a, "lengths"_a,
-               "totals"_a, "exponents"_a, "n_threads"_a = 1, "instruction_set"_a = "auto");
+    module.def("forward_totals", &forward_totals, "query"_a, "gaps"_a, "odds"_a, "starts"_a, "lengths"_a, "totals"_a,
+               "exponents"_a, "n_threads"_a = 1, "instruction_set"_a = "auto");
 }
 
 }  // namespace swsearch

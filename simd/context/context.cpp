@@ -81,12 +81,14 @@ void write_odds(const Mixture& mixture, const float* columns, const std::uint8_t
 // Forward of one group of subjects, at most one in each lane.
 class Group {
    public:
-    Group(const ForwardQuery& query, const std::int16_t* columns, const Kernels& kernels)
-        : query_(query),
-          kernels_(kernels),
-          query_columns_(columns),
+    // `columns` and `gaps` have rows for whole blocks.
+    Group(std::size_t length, const std::int16_t* columns, const GapFactors* gaps, const Kernels& kernels)
+        : kernels_(kernels),
+          columns_(columns),
+          gaps_(gaps),
+          length_(length),
           lanes_(kernels.lanes),
-          n_blocks_(n_blocks(query.length)),
+          n_blocks_(n_blocks(length)),
           p_(n_blocks_ * kBlockRows * lanes_),
           y_(n_blocks_ * kBlockRows * lanes_),
           total_(n_blocks_ * lanes_),
@@ -96,8 +98,8 @@ class Group {
 
     void run(const SubjectOdds& subjects, const std::uint32_t* members, std::size_t n, Observer& observer,
              float* totals, std::int32_t* exponents) {
-        ForwardState state{query_columns_, n_blocks_,     query_.open,      query_.extend,   p_.data(),
-                           y_.data(),      total_.data(), exponent_.data(), of_total_.data()};
+        ForwardState state{columns_,  gaps_,         n_blocks_,        p_.data(),
+                           y_.data(), total_.data(), exponent_.data(), of_total_.data()};
         std::size_t longest = 0;
         for (std::size_t k = 0; k < n; ++k) longest = std::max<std::size_t>(longest, subjects.lengths[members[k]]);
         for (std::size_t from = 0; from < longest; from += kResidues) {
@@ -110,7 +112,7 @@ class Group {
                 fill_lane(first, std::min(size, length - from), k);
             }
             kernels_.forward(state, odds_.data(), size);
-            observer.done(size * n * query_.length);
+            observer.done(size * n * length_);
         }
         for (std::size_t k = 0; k < n; ++k) {
             for (std::size_t block = 0; block < n_blocks_; ++block) {
@@ -131,10 +133,10 @@ class Group {
         }
     }
 
-    const ForwardQuery& query_;
     const Kernels& kernels_;
-    const std::int16_t* query_columns_;
-    const std::size_t lanes_, n_blocks_;
+    const std::int16_t* columns_;
+    const GapFactors* gaps_;
+    const std::size_t length_, lanes_, n_blocks_;
     std::vector<float> p_, y_, total_;
     std::vector<std::int32_t> exponent_, of_total_;
     std::vector<std::int16_t> odds_;
@@ -219,7 +221,10 @@ void subject_odds(const Network& network, const Mixture& mixture, const Subjects
 
 void forward_totals(const ForwardQuery& query, const SubjectOdds& subjects, const Kernels& kernels, int n_threads,
                     Observer& observer, const std::function<void()>& poll, float* totals, std::int32_t* exponents) {
-    std::vector<std::int16_t> columns(n_blocks(query.length) * kBlockRows * kAminoAcids);
+    const std::size_t n_rows = n_blocks(query.length) * kBlockRows;
+    std::vector<GapFactors> gaps(n_rows);
+    std::copy_n(query.gaps, query.length, gaps.begin());
+    std::vector<std::int16_t> columns(n_rows * kAminoAcids);
     std::transform(query.columns, query.columns + query.length * kAminoAcids, columns.begin(), [](float share) {
         return static_cast<std::int16_t>(std::min(share * (1 << kQueryBits) + 0.5F, 32767.0F));
     });
@@ -231,7 +236,7 @@ void forward_totals(const ForwardQuery& query, const SubjectOdds& subjects, cons
                  [&](std::size_t task, std::size_t) {
                      const std::size_t first = task * kernels.lanes,
                                        n = std::min<std::size_t>(kernels.lanes, subjects.n - first);
-                     Group group(query, columns.data(), kernels);
+                     Group group(query.length, columns.data(), gaps.data(), kernels);
                      group.run(subjects, order.data() + first, n, observer, totals, exponents);
                  },
                  poll);

@@ -41,9 +41,9 @@ struct Mixture {
 };
 
 struct ForwardQuery {
-    const float* columns;  // [length][kAminoAcids], each of sum 1 at most
+    const float* columns;    // [length][kAminoAcids], each of sum 1 at most
+    const GapFactors* gaps;  // [length]
     std::size_t length;
-    float open, extend;
 };
 
 // Subject i has the odds [lengths[i]][kAminoAcids] from position starts[i] on.

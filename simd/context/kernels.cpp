@@ -245,7 +245,6 @@ void __attribute__((noinline)) rescale(float* p, float* y, int32_t* exponents, I
 void forward(ForwardState& state, const int16_t* subjects, size_t n) {
     constexpr size_t kPairs = kAminoAcids / 2;
     const Floats zero = {};
-    const Floats open = zero + state.open, extend = zero + state.extend;
     const Floats unit = zero + 1.0F / (1 << (kQueryBits + kOddsBits));
     // Floats that are not negative have the order of their bits.
     const IntVector large = (IntVector)(zero + kLarge), small = (IntVector)(zero + 1.0F / kLarge);
@@ -253,6 +252,7 @@ void forward(ForwardState& state, const int16_t* subjects, size_t n) {
         Ints::V subject[kPairs];
         for (size_t k = 0; k < kPairs; ++k) subject[k] = Words::load(subjects + 2 * k * kLanes);
         const int16_t* query = state.query;
+        const GapFactors* gaps = state.gaps;
         IntVector exponent = load_ints(state.exponent);
         Passed entering = {zero, zero, powers_of_two(-exponent), exponent};
         for (size_t block = 0; block < state.n_blocks; ++block) {
@@ -266,8 +266,8 @@ void forward(ForwardState& state, const int16_t* subjects, size_t n) {
                 store_ints(state.exponent + block * kLanes, exponent);
             }
             const Floats start = powers_of_two(-exponent);
-            Floats m_above = entering.m, x = entering.x, before = entering.before, sum = zero;
-            for (size_t i = 0; i < kBlockRows; ++i, query += kAminoAcids) {
+            Floats m_above = entering.m, x = entering.x, before = entering.before, sum = zero, size = zero;
+            for (size_t i = 0; i < kBlockRows; ++i, ++gaps, query += kAminoAcids) {
                 Ints::V even = Ints::splat(0), odd = even;
                 for (size_t k = 0; k < kPairs; k += 2) {
                     even = Vectors::add_products(even, subject[k], splat_pair(query + 2 * k));
@@ -275,19 +275,20 @@ void forward(ForwardState& state, const int16_t* subjects, size_t n) {
                 }
                 const Floats p_left = load(p + i * kLanes), y_left = load(y + i * kLanes);
                 const Floats m = (to_floats(Ints::add(even, odd)) * unit) * before;
-                x = open * m_above + extend * x;
+                x = gaps->deletion * m_above + gaps->further_deletion * x;
                 before = (start + p_left) + y_left;
                 store(p + i * kLanes, m + x);
-                store(y + i * kLanes, open * p_left + extend * y_left);
+                store(y + i * kLanes, gaps->insertion * p_left + gaps->further_insertion * y_left);
                 m_above = m;
                 sum = sum + m;
+                size = size + before;
             }
             if (all_equal(exponent, load_ints(of_total))) {
                 store(total, load(total) + sum);
             } else {
                 add_to_total(total, of_total, sum, exponent);
             }
-            const Floats size = sum + before;
+            size = size + sum;
             if (any_greater((IntVector)size, large) || any_greater(small, (IntVector)size)) {
                 rescale(p, y, state.exponent + block * kLanes, exponent, size);
             }

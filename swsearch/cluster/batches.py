@@ -165,7 +165,7 @@ class BatchStream:
             if query is None:
                 self._is_at_end = True
                 break
-            n_bytes = query.scores.nbytes if isinstance(query, PositionSpecificQuery) else len(query)
+            n_bytes = len(query.content) if isinstance(query, PositionSpecificQuery) else len(query)
             n_cells = self._cells_of(query)
             self._ahead.append((query, n_cells, n_bytes))
             self.cells_ahead += n_cells

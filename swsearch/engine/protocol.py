@@ -15,6 +15,7 @@ from typing import Protocol, Self, runtime_checkable
 from swsearch.database.partition import Partition
 from swsearch.hits.score_block import Ends, ScoreBlock
 from swsearch.query.profile import QueryProfile
+from swsearch.query.profile_model import ProfileModel
 from swsearch.typing import Floats, Lengths, Scores
 
 Progress = Callable[[int], None]
@@ -263,7 +264,7 @@ class LengthFloorsEngine(ScoreEngine, Protocol):
 class ForwardEngine(ScoreEngine, Protocol):
     """An engine that can also compute the local Forward scores of :mod:`swsearch.query.columns`."""
 
-    def forward(self, queries: Sequence[Floats], subjects: Sequence[Partition]) -> Floats | None:
+    def forward(self, queries: Sequence[ProfileModel], subjects: Sequence[Partition]) -> Floats | None:
         """The scores of queries with some subjects, in nats.
 
         May be called from any thread, during background work too. Results are those of
@@ -271,8 +272,8 @@ class ForwardEngine(ScoreEngine, Protocol):
 
         Parameters
         ----------
-        queries : sequence of float64 array, each of shape (length, 20)
-            The columns of each query; all have the same length.
+        queries : sequence of ProfileModel
+            All have the same length.
         subjects : sequence of Partition
             Subjects in any order, which are uploaded for this call.
 

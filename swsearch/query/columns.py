@@ -1,13 +1,12 @@
-"""Columns of a query and of subjects, and Forward scores, the sums over all local alignments of them.
+"""Columns of subjects, and Forward scores, the sums over all local alignments of a query's model with them.
 
-A *column* is the distribution of the 20 amino acids at a position of a sequence in the alignments of its relatives.
-Those of a query are in its position-specific scores (:func:`implied_columns`). Those of subjects are predicted by a
-small neural network from the neighbours of each residue, which takes a microsecond for a residue
-(``benchmarks/train_columns.py`` trains it); a residue has the share 1 - a of its own column, and the predicted column
-a = :data:`SUBJECT_ADMIXTURE`. :meth:`SubjectOdds.forward` computes the logarithm of the sum over all local alignments
-of their odds. The odds of position i of the query and position j of the subject are Σ_a q_i(a) s_j(a) / p(a), where q
-and s are the columns and p is the composition of natural proteins. Gaps have the probabilities of a pair hidden Markov
-model.
+The columns of a query are those of its model (:mod:`swsearch.query.profile_model`), or else they are in its
+position-specific scores (:func:`implied_model`). Those of subjects are predicted by a small neural network from the
+neighbours of each residue, which takes a microsecond for a residue (``benchmarks/train_columns.py`` trains it); a
+residue has the share 1 - a of its own column, and the predicted column a = :data:`SUBJECT_ADMIXTURE`.
+:meth:`SubjectOdds.forward` computes the logarithm of the sum over all local alignments of their odds. The odds of
+position i of the query and position j of the subject are Σ_a q_i(a) s_j(a) / p(a), where q and s are the columns and p
+is the composition of natural proteins. Gaps have the probabilities of the model.
 
 The network has integer weights, and every sum of floating-point numbers has a fixed order, so all machines compute the
 same bytes. ``docs/design/sensitivity.md`` has the formulas.
@@ -28,6 +27,7 @@ from swsearch import _native
 from swsearch.deterministic import exp, log, sum_in_order
 from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.query.profile import PositionSpecificQuery
+from swsearch.query.profile_model import ProfileModel
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.scoring.ungapped import background, matrix_lambda
 from swsearch.sequences.alphabet import PROTEIN
@@ -35,12 +35,6 @@ from swsearch.typing import Codes, Floats
 
 SUBJECT_ADMIXTURE: Final = 0.9
 """Share a of the predicted column in the column of a subject; the rest is its residue."""
-GAP_OPEN: Final = 0.03
-GAP_EXTEND: Final = 0.5
-"""Probabilities δ that a gap begins in either sequence after a pair of residues, and ε that it is extended."""
-NO_GAP: Final = 1.0 - 2.0 * GAP_OPEN
-GAP_AFTER_PAIR: Final = GAP_OPEN * (1.0 - GAP_EXTEND) / NO_GAP
-"""A column of the query times the first is the odds of a pair; the second leads from a pair to a gap and back."""
 BLOCK_ROWS: Final = 16
 """Rows of the query that have one total."""
 N_POWERS: Final = 1024
@@ -82,17 +76,15 @@ class SubjectOdds:
         """Some of the subjects."""
         return SubjectOdds(self.odds, self.starts[index], self.lengths[index])
 
-    def forward(self, query: Floats, n_threads: int = 1, instruction_set: str = "auto") -> Floats:
+    def forward(self, query: ProfileModel, n_threads: int = 1, instruction_set: str = "auto") -> Floats:
         """Local Forward scores of a query with the subjects in nats, float64 of shape (n,).
 
-        ``query`` are its columns, float64 of shape (length, 20). ``n_threads`` and ``instruction_set`` do not affect
-        the result.
+        ``n_threads`` and ``instruction_set`` do not affect the result.
         """
         shape = len(self.starts), -(-len(query) // BLOCK_ROWS)
         totals, exponents = np.empty(shape, dtype=np.float32), np.empty(shape, dtype=np.int32)
-        given = np.ascontiguousarray(NO_GAP * query, dtype=np.float32)
         _native.forward_totals(
-            given, GAP_AFTER_PAIR, GAP_EXTEND, self.odds, self.starts, self.lengths, totals, exponents, n_threads,
+            query.odds_factors, query.gap_factors, self.odds, self.starts, self.lengths, totals, exponents, n_threads,
             instruction_set,
         )  # fmt: skip
         return forward_scores(totals, exponents)
@@ -180,16 +172,18 @@ class ColumnModel:
         return self.odds(self.decoys, *self.decoy_places)
 
 
-def implied_columns(query: PositionSpecificQuery, matrix: SubstitutionMatrix) -> Floats:
-    """The columns that position-specific scores s stand for, float64 of shape (length, 20).
+def implied_model(query: PositionSpecificQuery, matrix: SubstitutionMatrix) -> ProfileModel:
+    """The model of a query, or if it has none, the one that its position-specific scores s stand for.
 
-    They are p(a) exp(λ s(a)), divided by their sum, where λ is the ungapped scale of the matrix, which has one.
+    The columns of the latter are p(a) exp(λ s(a)), divided by their sum, where λ is the ungapped scale of the matrix,
+    which has one.
     """
+    if query.model is not None:
+        return query.model
     lam = matrix_lambda(matrix)
     assert lam is not None
     odds = background(PROTEIN) * exp(lam * query.scores[:, :N_AMINO_ACIDS].astype(np.float64))
-    columns: Floats = odds / sum_in_order(odds, axis=1)[:, None]
-    return columns
+    return ProfileModel.of_columns(odds / sum_in_order(odds, axis=1)[:, None])
 
 
 @lru_cache(maxsize=1)

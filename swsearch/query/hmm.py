@@ -1,13 +1,15 @@
 """Reader of HMMER3's profile hidden Markov models (``.hmm``) as profiles of scores.
 
 A text file has one or several models, each terminated by ``//``: lines of a tag and its value, a line with the letters
-of the columns (``HMM``), and three lines for each node, of which the first has the negative logarithms of the emission
-probabilities e of the match state. All versions of the format, 3/a to 3/f, agree in these.
+of the columns (``HMM``), and three lines for each node. The first has the negative logarithms of the emission
+probabilities e of the match state, the second those of insertions, and the third those of the transitions. All versions
+of the format, 3/a to 3/f, agree in these.
 
 The match states are the positions of the profile. Their scores are ln(e / p) with the background p of natural proteins,
-on the scale of the search's matrix (:func:`swsearch.query.scale.scaled_scores`). Transitions and insertions are not
-used: gap costs are those of the search. The letter of a position is the consensus in the file (``CONS``) or, if there
-is none, its most probable amino acid; among equals, the first in ``ARNDCQEGHILKMFPSTWYV``.
+on the scale of the search's matrix (:func:`swsearch.query.scale.scaled_scores`). Their gap costs are those of the
+search; the Forward scores of a sensitive search take the transitions of the file. Inserted residues have the
+composition of natural proteins, as in HMMER. The letter of a position is the consensus in the file (``CONS``) or, if
+there is none, its most probable amino acid; among equals, the first in ``ARNDCQEGHILKMFPSTWYV``.
 """
 
 from __future__ import annotations
@@ -23,11 +25,13 @@ from swsearch.deterministic import exp, log, sum_in_order
 from swsearch.errors import InputError, ScoringError
 from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.query.profile import PositionSpecificQuery, with_other_letters
+from swsearch.query.profile_model import DD, DM, IM, MM, N_TRANSITIONS, ProfileModel
 from swsearch.query.scale import scaled_scores
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.scoring.ungapped import background
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.source import shown_name, text_lines
+from swsearch.typing import Floats
 from swsearch.words import counted, first_word, quoted
 
 _MAGIC: Final = "HMMER3/"
@@ -37,11 +41,14 @@ _NODE: Final = re.compile(
     rf"\s*([0-9]{{1,9}})((?:\s+(?:[0-9]{{1,9}}\.[0-9]{{1,20}}|\*)){{{N_AMINO_ACIDS}}})(?:\s+\S+\s+(\S))?", re.ASCII
 )
 """Number, emissions, and the letter of the consensus behind the column of the alignment; the rest is annotation."""
+_PROBABILITY: Final = re.compile(r"[0-9]{1,9}\.[0-9]{1,20}|\*", re.ASCII)
 _LENGTH: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 _NEVER: Final = 100.0
 """Negative logarithm that stands for a probability of 0, which the files write as ``*``."""
 _SUM_TOLERANCE: Final = 0.01
-"""Largest difference of the sum of a node's probabilities from 1; five decimals cause less than 0.001."""
+"""Largest difference of a sum of probabilities from 1; five decimals cause less than 0.001."""
+_LEAVING: Final = (("a match", slice(MM, IM)), ("an insertion", slice(IM, DM)), ("a deletion", slice(DM, DD + 1)))
+"""States, and the transitions that leave them."""
 
 
 def read_models(path: str | os.PathLike[str], matrix: SubstitutionMatrix) -> Iterator[PositionSpecificQuery]:
@@ -101,6 +108,7 @@ class _Model:
         self._body_lines = 0  # lines after the one with the letters
         self._begin = 0  # of them, lines before the first node
         self._nodes: list[list[str]] = []
+        self._transitions: list[list[str]] = []
         self._consensus: list[str] = []
 
     def add(self, line: str) -> None:
@@ -115,8 +123,12 @@ class _Model:
         self._body_lines += 1
         if self._body_lines == 2:  # the first line has the names of the transitions
             self._begin = 4 if line.split()[:1] == ["COMPO"] else 3
-        if self._body_lines > max(self._begin, 2) and (self._body_lines - self._begin) % 3 == 1:
-            self._node(line)
+        if self._body_lines > max(self._begin, 2):
+            line_of_node = (self._body_lines - self._begin) % 3
+            if line_of_node == 1:
+                self._node(line)
+            elif line_of_node == 0:
+                self._leave_node(line.split())
 
     def _letters(self, letters: list[str]) -> None:
         kind = self._tags.get("ALPH", "")
@@ -135,6 +147,12 @@ class _Model:
         self._nodes.append(match[2].split())
         self._consensus.append((match[3] or "").upper() if self._tags.get("CONS") == "yes" else "")
 
+    def _leave_node(self, fields: list[str]) -> None:
+        if len(fields) != N_TRANSITIONS or not all(map(_PROBABILITY.fullmatch, fields)):
+            problem = f"expected the {N_TRANSITIONS} transitions of node {len(self._nodes)}"
+            raise InputError(f"{problem}, found {quoted(' '.join(fields))}; the file is damaged, write it again")
+        self._transitions.append(fields)
+
     def query(self, matrix: SubstitutionMatrix) -> PositionSpecificQuery:
         """The query of the complete model."""
         length = self._tags.get("LENG", "")
@@ -143,14 +161,12 @@ class _Model:
             problem = f"the model ends after {counted(len(self._nodes), 'node')}, LENG is {quoted(length)}"
             raise InputError(f"{problem}; the file is damaged, write it again")
         logarithms = np.empty((len(self._nodes), N_AMINO_ACIDS))
-        logarithms[:, self._columns] = [
-            [_NEVER if field == "*" else min(_NEVER, float(field)) for field in node] for node in self._nodes
-        ]
-        sums = sum_in_order(exp(-logarithms), axis=1)
-        wrong = np.flatnonzero(np.abs(sums - 1.0) > _SUM_TOLERANCE)
-        if wrong.size:
-            problem = f"the emissions of node {wrong[0] + 1} sum to {sums[wrong[0]]:.3g}, not to 1"
-            raise InputError(f"{problem}; the file is damaged, write it again")
+        logarithms[:, self._columns] = _logarithms(self._nodes)
+        emissions = _probabilities(logarithms)
+        sums = _checked_sums(emissions, "the emissions of node")
+        transitions = _probabilities(_logarithms(self._transitions))
+        for state, leaving in _LEAVING:
+            _checked_sums(transitions[:, leaving], f"the transitions from {state} of node")
         codes = logarithms.argmin(axis=1).astype(np.uint8)
         for position, letter in enumerate(self._consensus):
             if letter in _AMINO_ACIDS:
@@ -158,4 +174,24 @@ class _Model:
         odds = -logarithms - log(background(PROTEIN))
         scores = scaled_scores(odds, np.ones(len(codes), dtype=np.bool_), codes, matrix)
         header = " ".join(f"{self._tags.get('NAME', '')} {self._tags.get('DESC', '')}".split()) or "model"
-        return PositionSpecificQuery(header, codes, PROTEIN, with_other_letters(scores, codes, matrix))
+        model = ProfileModel(emissions / sums[:, None], transitions)
+        return PositionSpecificQuery(header, codes, PROTEIN, with_other_letters(scores, codes, matrix), model)
+
+
+def _logarithms(rows: list[list[str]]) -> Floats:
+    """The negative logarithms that the file states."""
+    return np.array([[_NEVER if field == "*" else min(_NEVER, float(field)) for field in row] for row in rows])
+
+
+def _probabilities(logarithms: Floats) -> Floats:
+    return np.where(logarithms < _NEVER, exp(-logarithms), 0.0)
+
+
+def _checked_sums(probabilities: Floats, what: str) -> Floats:
+    """The sum of each row, which is about 1."""
+    sums = sum_in_order(probabilities, axis=1)
+    wrong = np.flatnonzero(np.abs(sums - 1.0) > _SUM_TOLERANCE)
+    if wrong.size:
+        problem = f"{what} {wrong[0] + 1} sum to {sums[wrong[0]]:.3g}, not to 1"
+        raise InputError(f"{problem}; the file is damaged, write it again")
+    return sums

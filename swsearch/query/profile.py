@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from swsearch.errors import ScoringError
 from swsearch.hits.result import N_AMINO_ACIDS, Pssm
+from swsearch.query.profile_model import ProfileModel
 from swsearch.scoring.matrix import MAX_SCORE, MIN_SCORE, PAD_SCORE, SubstitutionMatrix
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme
 from swsearch.sequences.alphabet import CODE_MASK, N_CODES
@@ -101,9 +102,18 @@ class PositionSpecificQuery(SequenceRecord):
     ----------
     scores : int8 array, shape (length, 32)
         Score of each position against each subject code, as in :class:`swsearch.query.profile.QueryProfile`.
+    model : ProfileModel or None
+        What a file of models states beside the scores; None if they are all that is known.
     """
 
     scores: ScoreTable
+    model: ProfileModel | None = None
+
+    @property
+    def content(self) -> bytes:
+        """What its hits depend on, except its letters."""
+        model = b"" if self.model is None else self.model.columns.tobytes() + self.model.transitions.tobytes()
+        return self.scores.tobytes() + model
 
     @property
     def pssm(self) -> Pssm:

@@ -143,5 +143,5 @@ def query_key(record: SequenceRecord, searcher: PlannedSearch) -> bytes:
     """A key that is equal for queries with equal hits; it depends on case only if case affects the scores."""
     key = hashlib.blake2b((record.letters if searcher.case_counts else record.letters.upper()).encode(), digest_size=16)
     if isinstance(record, PositionSpecificQuery):
-        key.update(record.scores.tobytes())
+        key.update(record.content)
     return key.digest()

@@ -452,10 +452,10 @@ def known_letters(profile: SequenceRecord) -> str:
 
 
 def _stored_parameters(formats: Sequence[str], profiles: Iterable[PositionSpecificQuery]) -> dict[str, str]:
-    """The formats, and the SHA-256 of all scores."""
+    """The formats, and the SHA-256 of all scores and models."""
     digest = hashlib.sha256()
     for profile in profiles:
-        digest.update(len(profile).to_bytes(8, "little") + profile.scores.tobytes())
+        digest.update(len(profile).to_bytes(8, "little") + profile.content)
     return {"query_format": ",".join(formats), "query_digest": digest.hexdigest()}
 
 

@@ -9,7 +9,7 @@ sum over all alignments (:mod:`swsearch.query.columns`)::
     E   = (E_F^2 · E_S)^(1/3) / s
 
 A is the search space in residues, L = :data:`USUAL_LENGTH`, n the length of the subject, and s = :data:`SURPLUS`. F' is
-the Forward score of the same subject with the reversed columns of the query (Karplus, Barrett and Hughey 1998, doi
+the Forward score of the same subject with the reversed model of the query (Karplus, Barrett and Hughey 1998, doi
 10.1093/bioinformatics/14.10.846): repeats, low complexity and a common composition give F' the same score as F, a
 relative does not. μ is estimated for each query from its scores with reversed proteins. E is the E-value of a candidate
 until it is adjusted for the composition of its alignment (:mod:`swsearch.search.ranking`).
@@ -32,8 +32,9 @@ from swsearch.database.partition import Partition
 from swsearch.deterministic import exp, log
 from swsearch.engine.protocol import ForwardEngine
 from swsearch.hits.limits import Limits, RankedCandidates
-from swsearch.query.columns import SubjectOdds, column_model, implied_columns
+from swsearch.query.columns import SubjectOdds, column_model, implied_model
 from swsearch.query.profile import PositionSpecificQuery
+from swsearch.query.profile_model import ProfileModel
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.significance import Significance
@@ -84,16 +85,16 @@ class Rescoring:
     def rescored(self, query: PositionSpecificQuery, candidates: RankedCandidates) -> RankedCandidates:
         """The candidates whose E-values E are within the limit."""
         assert candidates.evalue is not None
-        columns = implied_columns(query, self._matrix)
+        model = implied_model(query, self._matrix)
         location = None
         of_scores = log(candidates.evalue)
         found = np.empty(len(candidates))
         for rows, part in self._parts(candidates.subject_index):
             if location is None:
-                (of_decoys, _), scores = self._forward(columns, [self._decoys, part])
+                (of_decoys, _), scores = self._forward(model, [self._decoys, part])
                 location = self._location(of_decoys)
             else:
-                (scores,) = self._forward(columns, [part])
+                (scores,) = self._forward(model, [part])
             forward, reversed_forward = scores
             excess = forward - log(part.lengths.astype(np.float64)) - location
             evalues = self._evalues(of_scores[rows], excess)
@@ -126,23 +127,23 @@ class Rescoring:
             for some in np.split(np.arange(len(rows)), bounds):
                 yield rows[some], Partition(residues, starts[some], lengths[some], subjects[rows[some]])
 
-    def _forward(self, columns: Floats, parts: Sequence[Partition]) -> Iterator[_Scores]:
+    def _forward(self, model: ProfileModel, parts: Sequence[Partition]) -> Iterator[_Scores]:
         """The scores of the subjects of each part.
 
         A GPU computes F' for all of them, because their odds are not kept; a CPU takes longer for F' than to ask for
         it.
         """
-        both = None if self._engine is None else self._engine.forward((columns, columns[::-1]), parts)
+        both = None if self._engine is None else self._engine.forward((model, model.reversed), parts)
         if both is not None:
             ends = np.cumsum([len(part) for part in parts])[:-1]
             for forward, of_reversed in zip(*(np.split(row, ends) for row in both), strict=True):
                 yield forward, of_reversed.__getitem__
             return
         for odds in map(self._odds, parts):
-            yield odds.forward(columns, self._threads), self._reversed(columns, odds)
+            yield odds.forward(model, self._threads), self._reversed(model, odds)
 
-    def _reversed(self, columns: Floats, odds: SubjectOdds) -> Callable[[NDArray[np.intp]], Floats]:
-        return lambda rows: odds.rows(rows).forward(columns[::-1], self._threads)
+    def _reversed(self, model: ProfileModel, odds: SubjectOdds) -> Callable[[NDArray[np.intp]], Floats]:
+        return lambda rows: odds.rows(rows).forward(model.reversed, self._threads)
 
     def _odds(self, part: Partition) -> SubjectOdds:
         if part is self._decoys:

@@ -9,9 +9,10 @@ import pytest
 from swsearch import _native
 from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.query import columns
-from swsearch.query.columns import GAP_EXTEND, GAP_OPEN, SUBJECT_ADMIXTURE, ColumnModel, column_model, implied_columns
+from swsearch.query.columns import SUBJECT_ADMIXTURE, ColumnModel, column_model, implied_model
 from swsearch.query.contexts import Contexts, contexts
 from swsearch.query.estimation import estimated_query
+from swsearch.query.profile_model import ProfileModel
 from swsearch.query.scale import query_lambda
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.ungapped import background, matrix_lambda
@@ -67,26 +68,37 @@ def plain_columns(model, codes):
 def plain_forward(model, query, codes):
     """The logarithm of the sum over all local alignments, in float64 with one scale for the whole matrix.
 
-    The sum is that of a pair hidden Markov model, whose columns are rounded to 2^-15 and odds to 2^-8. Its constant
-    factor for the last pair of an alignment is left out.
+    The sum is that of a profile hidden Markov model, whose columns, times the probability of m->m, are rounded to 2^-15
+    and odds to 2^-8. An alignment ends with this probability too. An insertion may follow a deletion, with the
+    probability of m->i where that of m->m is the one of d->m.
     """
     shares = np.where((codes < 20)[:, None], SUBJECT_ADMIXTURE, 1.0) * plain_columns(model, codes).astype(float)
     shares[np.flatnonzero(codes < 20), codes[codes < 20]] += 1 - SUBJECT_ADMIXTURE
-    no_gap = 1 - 2 * GAP_OPEN
-    units = np.floor(no_gap * query * 2**15 + 0.5) / 2**15
-    odds = units @ (np.floor(shares / P * 2**8 + 0.5) / 2**8).T / no_gap
-    p, y, total, shift = np.zeros(len(query) + 1), np.zeros(len(query) + 1), 0.0, 0
+    mm, mi, md, im, ii, dm, dd = query.transitions.T
+    units = np.floor(mm[:, None] * query.columns * 2**15 + 0.5) / 2**15
+    odds = units @ (np.floor(shares / P * 2**8 + 0.5) / 2**8).T / mm[:, None]
+    match, insertion, deletion = (np.zeros(len(query)) for _ in range(3))
+    total, shift = 0.0, 0
     for column in odds.T:
-        m, x = np.zeros(len(query) + 1), np.zeros(len(query) + 1)
-        m[1:] = column * (no_gap * 2.0**-shift + p[:-1] + y[:-1])
-        for i in range(1, len(query) + 1):
-            x[i] = GAP_OPEN * (1 - GAP_EXTEND) * m[i - 1] + GAP_EXTEND * x[i - 1]
-        y = GAP_OPEN * (1 - GAP_EXTEND) / no_gap * p + GAP_EXTEND * y
-        p = no_gap * m + x
-        total += m.sum()
+        leaving = mm * match + im * insertion + dm * deletion
+        insertion = mi * (match + dm / mm * deletion) + ii * insertion
+        match = column * (2.0**-shift + np.concatenate([[0.0], leaving[:-1]]))
+        deletion = np.zeros(len(query))
+        for i in range(1, len(query)):
+            deletion[i] = md[i - 1] * match[i - 1] + dd[i - 1] * deletion[i - 1]
+        total += (mm * match).sum()
         if total > 1e200:
-            p, y, total, shift = p * 2.0**-500, y * 2.0**-500, total * 2.0**-500, shift + 500
+            match, insertion, deletion, total = (one * 2.0**-500 for one in (match, insertion, deletion, total))
+            shift += 500
     return np.log(total) + shift * np.log(2)
+
+
+def random_gaps(rng, length):
+    """Transitions of positions; some open gaps seldom, others often."""
+    open_gaps = rng.choice([0.001, 0.05, 0.4], (length, 2))
+    end_gaps = rng.uniform(0.05, 0.95, (length, 2))
+    parts = (1 - open_gaps.sum(axis=1), *open_gaps.T, end_gaps[:, 0], 1 - end_gaps[:, 0], end_gaps[:, 1])
+    return np.stack([*parts, 1 - end_gaps[:, 1]], axis=1)
 
 
 def random_codes(rng, length):
@@ -109,8 +121,8 @@ def by_context(codes):
     return estimated_query(record, no_rows, named_matrix("BLOSUM62"), by_context=True)
 
 
-def query_columns(codes):
-    return implied_columns(by_context(codes), named_matrix("BLOSUM62"))
+def query_model(codes):
+    return implied_model(by_context(codes), named_matrix("BLOSUM62"))
 
 
 def plain_odds(model, codes):
@@ -189,13 +201,30 @@ def test_forward_scores_equal_the_plain_sum_over_alignments():
     family = random_codes(rng, 260)
     query = np.where((family < 20)[:, None], 0.9 * plain_columns(model, family).astype(float), P)
     query[np.flatnonzero(family < 20), family[family < 20]] += 0.1
+    usual = ProfileModel.of_columns(query)
     related = [np.where(rng.random(260) < share, random_codes(rng, 260), family) for share in (0.0, 0.3, 0.6)]
     deleted = np.delete(family, np.arange(100, 130))
     subjects = [*related, deleted, *(random_codes(rng, int(length)) for length in rng.integers(1, 300, 40))]
-    expected = [plain_forward(model, query, one) for one in subjects]
-    found = forward(model, query, *packed(subjects), instruction_set="scalar")
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
-    assert found[0] > 130  # e**88 is the largest float
+    for given in (usual, ProfileModel(query, random_gaps(rng, len(query)))):
+        expected = [plain_forward(model, given, one) for one in subjects]
+        found = forward(model, given, *packed(subjects), instruction_set="scalar")
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
+        assert found[0] > 130 or given is not usual  # e**88 is the largest float
+
+
+@pytest.mark.parametrize("without", [1, 2])  # insertions, deletions: one may follow the other in one direction only
+def test_a_reversed_model_has_the_scores_of_reversed_subjects(without):
+    """Source: each path has one probability in both directions, if all alignments end with the same one."""
+    rng = np.random.default_rng(9)
+    codes = random_codes(rng, 80)
+    gaps = random_gaps(rng, 80)
+    gaps[:, 0], gaps[:, without] = 0.7, 0.0
+    query = ProfileModel(query_model(codes).columns, gaps)
+    odds = column_model().odds(*packed([random_codes(rng, 90), codes, np.delete(codes, range(30, 40)), codes[20:70]]))
+    backwards = [odds.odds[first : first + n][::-1] for first, n in zip(odds.starts, odds.lengths, strict=True)]
+    turned = dataclasses.replace(odds, odds=np.concatenate(backwards))
+    np.testing.assert_allclose(turned.forward(query.reversed), odds.forward(query), rtol=0, atol=2e-3)
+    assert (np.abs(turned.forward(query) - odds.forward(query)) > 0.1).any()
 
 
 def test_forward_scores_are_the_same_bytes_everywhere():
@@ -203,7 +232,7 @@ def test_forward_scores_are_the_same_bytes_everywhere():
     rng = np.random.default_rng(3)
     model = random_model(rng)
     family = random_codes(rng, 200)
-    query = query_columns(family)
+    query = query_model(family)
     subjects = [random_codes(rng, int(length)) for length in rng.integers(1, 400, 50)]
     subjects += [family, np.tile(family, 4), np.concatenate([family[:90], random_codes(rng, 300), family])]
     expected = forward(model, query, *packed(subjects), instruction_set="scalar")
@@ -234,7 +263,7 @@ def test_a_model_whose_sums_could_overflow_is_refused():
 def test_arrays_that_do_not_fit_are_refused():
     model = random_model(np.random.default_rng(5))
     codes, starts, lengths = packed([np.zeros(4, dtype=np.uint8)])
-    query = query_columns(codes)
+    query = query_model(codes)
     odds = model.odds(codes, starts, lengths)
     longer = dataclasses.replace(odds, lengths=lengths + np.uint32(1))
     with pytest.raises(ValueError, match="leaves the array"):
@@ -257,7 +286,7 @@ def test_signals_are_looked_for_while_columns_are_computed():
     codes = random_codes(rng, 1000)
     lengths = np.full(300, 1000, dtype=np.uint32)
     starts = np.zeros(300, dtype=np.uint64)
-    query = query_columns(codes[:100])
+    query = query_model(codes[:100])
     found = forward(model, query, codes, starts, lengths, instruction_set="scalar")
     assert np.unique(found).size == 1
 
@@ -317,7 +346,7 @@ def test_the_scores_of_a_query_have_the_scale_of_the_matrix():
 def test_a_relative_has_a_larger_forward_score_than_reversed_proteins():
     relative = PROTEIN.encode("MGLSDGEWQLVLNVWGKVEADIPGHGQEVLIRLFKGHPETLEKFDKFKHLKSEDEMKASE")
     model = column_model()
-    query = query_columns(globin())
+    query = query_model(globin())
     of_decoys = model.decoy_odds.forward(query)
     assert len(of_decoys) == 256
     (of_relative,) = forward(model, query, *packed([relative]))

@@ -26,6 +26,10 @@ COLUMNS = "ACDEFGHIKLMNPQRSTVWY"
 """HMMER's order."""
 
 
+GAPS = "0.10000  2.70805  3.55535  0.69315  0.69315  0.35667  1.20397"
+"""Probabilities 0.905, 0.067 and 0.029, twice 0.5, 0.7 and 0.3."""
+
+
 def emissions(favoured, number):
     """Return the negative logarithms of probabilities that favour one amino acid, more or less by position."""
     share = 0.3 + 0.4 * (number * 37 % 101) / 101
@@ -47,12 +51,12 @@ def model(letters="MKW", *, version="3/f", alphabet="amino", length=None, cons="
         "            m->m     m->i     m->d     i->m     i->i     d->m     d->d",
         *([f"  COMPO   {row}"] if compo else []),
         f"          {row}",
-        "          0.1  2.3  4.5  0.6  0.7  0.0  *",
+        f"          {GAPS}",
     ]
     for number, letter in enumerate(letters, 1):
         values = "  ".join(f"{value:.5f}" for value in emissions(letter, number))
         node = f"{number:7}   {values}" if nodes is None else nodes
-        lines += [f"{node}  {number} {letter.lower()} - - -", f"          {row}", "  0.1  2.3  4.5  0.6  0.7  0.4  1.0"]
+        lines += [f"{node}  {number} {letter.lower()} - - -", f"          {row}", f"  {GAPS}"]
     return "\n".join([*lines, "//", ""])
 
 
@@ -79,6 +83,23 @@ def test_scores_are_the_log_odds_of_the_match_states(tmp_path):
         assert query_lambda(found.scores[:, :20]) == pytest.approx(0.3176, rel=0.03)
         x = PROTEIN.code("X")
         assert found.scores[:, x].tolist() == [BLOSUM62.score(letter, "X") for letter in letters]
+
+
+def test_columns_and_transitions_are_those_of_the_file(tmp_path):
+    """Source: the logarithms in the file; ``*`` is a probability of 0."""
+    last = "0.06899  2.70805  *  0.69315  0.69315  0.00000  *"
+    text = model("MKW").replace(f"{GAPS}\n//", f"{last}\n//")
+    (found,) = read(tmp_path / "x.hmm", text)
+    here, at_end = [0.9048, 0.0667, 0.0286, 0.5, 0.5, 0.7, 0.3], [0.9333, 0.0667, 0, 0.5, 0.5, 1, 0]
+    assert found.model.transitions == pytest.approx(np.array([here, here, at_end]), abs=1e-4)
+    columns = [
+        [math.exp(-emissions(letter, n)[COLUMNS.index(a)]) for a in AMINO_ACIDS]
+        for n, letter in ((1, "M"), (2, "K"), (3, "W"))
+    ]
+    assert found.model.columns == pytest.approx(np.array(columns), abs=1e-5)
+    (other,) = read(tmp_path / "x.hmm", model("MKW"))
+    assert (other.scores == found.scores).all()
+    assert other.content != found.content  # so that a stored run does not go on with other transitions
 
 
 def test_a_probability_of_zero_is_the_lowest_score(tmp_path):
@@ -108,9 +129,14 @@ def test_a_probability_of_zero_is_the_lowest_score(tmp_path):
         (model(nodes="1 " + "nan " * 20), "line 12: expected node 1 with 20 emissions"),
         (model(nodes="1 " + "-2.99573 " * 20), "line 12: expected node 1 with 20 emissions"),
         (model("M", nodes="1 " + "0.00000 " * 20), "line 15: the emissions of node 1 sum to 20, not to 1"),
-        (model("M", nodes="1 " + "999999999.0 " * 20), "the emissions of node 1 sum to 7.44e-43, not to 1"),
+        (model("M", nodes="1 " + "999999999.0 " * 20), "the emissions of node 1 sum to 0, not to 1"),
         (model("M").replace("//", "//\n//"), "line 16: expected 'HMMER3/f'"),
-        (model().replace("  0.1  2.3  4.5  0.6  0.7  0.4  1.0\n//", "//"), "the model ends after 3 nodes"),
+        (model().replace(f"  {GAPS}\n//", "//"), "the model ends after 3 nodes"),
+        (model().replace(GAPS, GAPS[:-9], 2), "line 14: expected the 7 transitions of node 1, found '0.10000 "),
+        (model().replace(GAPS, GAPS.replace("0.35667", "-0.3567"), 2), "line 14: expected the 7 transitions of node 1"),
+        (model().replace(GAPS, GAPS.replace("0.35667", "0.10000")), "from a deletion of node 1 sum to 1.2, not to 1"),
+        (model().replace(GAPS, GAPS.replace("0.69315", "0.10000")), "from an insertion of node 1 sum to 1.81, not"),
+        (model().replace(GAPS, GAPS.replace("0.10000", "0.20000")), "from a match of node 1 sum to 0.914, not to 1"),
         (model().split("HMM  ")[0] + "//\n", "the model ends after 0 nodes"),
     ],
 )

@@ -42,7 +42,7 @@ from swsearch.engine.reference import local_scores
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.limits import AlignmentFilter
 from swsearch.hits.traceback import on_bases
-from swsearch.query.columns import column_model, implied_columns
+from swsearch.query.columns import column_model, implied_model
 from swsearch.query.estimation import estimate_scores
 from swsearch.query.multiple_alignment import anchored_rows
 from swsearch.query.profile import PositionSpecificQuery, SubjectQuery, with_other_letters
@@ -443,12 +443,12 @@ def forward_evalues(
 ) -> NDArray[np.float64]:
     """The E-values of subjects by their Forward scores and the E-values of their scores, before any adjustment."""
     model = column_model()
-    columns = implied_columns(query, scheme.matrix)
+    of_query = implied_model(query, scheme.matrix)
     lengths = np.array([len(one) for one in subjects], np.uint32)
     starts = np.cumsum(lengths, dtype=np.uint64) - lengths
     odds = model.odds(np.concatenate([*subjects, np.zeros(0, np.uint8)]), starts, lengths)
-    forward, of_reversed = odds.forward(columns), odds.forward(columns[::-1])
-    of_decoys = model.decoy_odds.forward(columns) - log(model.decoy_odds.lengths.astype(np.float64))
+    forward, of_reversed = odds.forward(of_query), odds.forward(of_query.reversed)
+    of_decoys = model.decoy_odds.forward(of_query) - log(model.decoy_odds.lengths.astype(np.float64))
     location = float(np.sort(of_decoys)[len(of_decoys) // 2]) - 0.36651292058166435 / 0.9  # -ln ln 2: a Gumbel median
     of_scores = np.maximum(log(of_scores), -745.0)
     of_space = log(space / 350.0)

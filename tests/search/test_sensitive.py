@@ -19,12 +19,13 @@ import swsearch
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.errors import InputError, ScoringError
 from swsearch.hits.result import QueryResult
-from swsearch.query.columns import column_model, implied_columns
+from swsearch.query.columns import column_model, implied_model
 from swsearch.query.estimation import estimated_query
 from swsearch.query.multiple_alignment import anchored_rows
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.query.profile_adjustment import ProfileAdjustment
 from swsearch.query.profile_files import read_profiles
+from swsearch.query.profile_model import ProfileModel
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.published_parameters import find_statistics
 from swsearch.scoring.scheme import default_scheme
@@ -71,21 +72,21 @@ def unadjusted(query: PositionSpecificQuery, database: swsearch.PackedDatabase, 
     E-values of scores are those of a search without ``sensitive``, which has tests of its own.
     """
     model = column_model()
-    columns = implied_columns(query, BLOSUM62)
+    of_query = implied_model(query, BLOSUM62)
     options = SearchOptions(evalue=math.inf, top=len(database), dbsize=int(space))
     with CpuEngine(1) as engine:
         (plain,) = Searcher(database, engine, options).search([query])
     of_scores = {hit.subject_index: hit.evalue or 0.0 for hit in plain.hits}
 
-    def excess(turned: np.ndarray, codes: np.ndarray) -> float:
+    def excess(turned: ProfileModel, codes: np.ndarray) -> float:
         place = np.zeros(1, np.uint64), np.array([len(codes)], np.uint32)
         return float(model.odds(codes, *place).forward(turned)[0]) - math.log(len(codes))
 
     decoys = np.split(model.decoys, model.decoy_ends[:-1])
-    usual = sorted(excess(columns, codes) for codes in decoys)[128] + math.log(math.log(2)) / 0.9
+    usual = sorted(excess(of_query, codes) for codes in decoys)[128] + math.log(math.log(2)) / 0.9
     evalues = []
     for subject, record in enumerate(database):
-        forward, turned = excess(columns, record.codes), excess(columns[::-1], record.codes)
+        forward, turned = excess(of_query, record.codes), excess(of_query.reversed, record.codes)
         of_forward = space / 350 * math.exp(-0.9 * min(forward - usual, forward - turned + 2))
         evalues.append((of_forward**2 * of_scores[subject]) ** (1 / 3) / 3)
     return evalues

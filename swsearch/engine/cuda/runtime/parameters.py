@@ -78,7 +78,7 @@ COLUMN_ODDS: Final = _structure(
 # ForwardParameters
 FORWARD: Final = _structure(
     rows=ADDRESS, n_queries=U32, strip=U32, n_strips=U32, n_blocks=U32, odds=ADDRESS, starts=ADDRESS, lengths=ADDRESS,
-    n_subjects=U32, open=FLOAT, extend=FLOAT, boundary=ADDRESS, boundary_stride=U32, totals=ADDRESS, exponents=ADDRESS,
+    n_subjects=U32, boundary=ADDRESS, boundary_stride=U32, totals=ADDRESS, exponents=ADDRESS,
 )  # fmt: skip
 
 # --- cuda/pairs ---

@@ -1,6 +1,6 @@
 """Local Forward scores of queries with some subjects on a GPU, for :mod:`swsearch.search.rescoring`.
 
-Inputs are the columns of queries of one length and partitions; the outputs are the scores that
+Inputs are the models of queries of one length, and partitions; the outputs are the scores that
 :meth:`swsearch.query.columns.SubjectOdds.forward` computes, bit by bit. The kernel ``column_odds`` predicts the columns
 of the subjects, whose residues lie in one array with padding between them. ``forward_totals`` then computes a strip of
 512 rows of each query in each launch.
@@ -25,9 +25,6 @@ from swsearch.engine.cuda.search.slots import Slot
 from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.query.columns import (
     BLOCK_ROWS,
-    GAP_AFTER_PAIR,
-    GAP_EXTEND,
-    NO_GAP,
     SUBJECT_ADMIXTURE,
     ColumnModel,
     column_model,
@@ -35,12 +32,14 @@ from swsearch.query.columns import (
     inverse_background,
     powers_of_two,
 )
+from swsearch.query.profile_model import ProfileModel
 from swsearch.sequences.alphabet import PAD_CODE
 from swsearch.typing import Codes, Floats
 
 POSITIONS: Final = 32
 """Positions of a block of ``column_odds``."""
 PAIRS: Final = N_AMINO_ACIDS // 2
+ROW_WORDS: Final = PAIRS + 4
 STRIP_ROWS: Final = WARP * BLOCK_ROWS
 _QUERY_UNITS: Final = np.float32(1 << 15)
 _MOST_UNITS: Final = np.float32(32_767)
@@ -52,8 +51,8 @@ class ForwardWork:
 
     Attributes
     ----------
-    rows : uint32 array, shape (n_queries, n_strips, BLOCK_ROWS, PAIRS, WARP)
-        Pairs of shares as pairs of bytes (``cuda/search/forward_numbers.cuh``).
+    rows : uint32 array, shape (n_queries, n_strips, BLOCK_ROWS, ROW_WORDS, WARP)
+        Pairs of shares as pairs of bytes (``cuda/search/forward_numbers.cuh``), then the factors of gaps as float32.
     n_blocks : int
         Blocks of rows of a query.
     codes : uint8 array
@@ -72,8 +71,8 @@ class ForwardWork:
     lengths: NDArray[np.uint32]
 
     @classmethod
-    def of(cls, queries: Sequence[Floats], subjects: Sequence[Partition], padding: int) -> ForwardWork:
-        """Arrange queries, float64 of shape (length, 20) with one length, and the subjects of all partitions."""
+    def of(cls, queries: Sequence[ProfileModel], subjects: Sequence[Partition], padding: int) -> ForwardWork:
+        """Arrange queries of one length and the subjects of all partitions."""
         given = np.concatenate([each.lengths for each in subjects]).astype(np.int64)
         order = np.argsort(given, kind="stable")[::-1]
         lengths = given[order]
@@ -88,20 +87,20 @@ class ForwardWork:
                 to = next(targets)
                 codes[to : to + length] = residues[start : start + length]
         n_blocks = -(-len(queries[0]) // BLOCK_ROWS)
-        rows = _packed_rows(np.stack(queries))
+        rows = np.stack([_packed_rows(query) for query in queries])
         return cls(rows, n_blocks, codes, order, starts.astype(np.uint32), lengths.astype(np.uint32))
 
 
-def _packed_rows(queries: Floats) -> NDArray[np.uint32]:
-    """The ``rows`` of queries, shape (n_queries, length, 20)."""
-    n_queries, length, _ = queries.shape
-    n_strips = -(-length // STRIP_ROWS)
-    units = np.zeros((n_queries, n_strips * STRIP_ROWS, N_AMINO_ACIDS), dtype="<u2")
-    shares = (NO_GAP * queries).astype(np.float32)
-    units[:, :length] = np.minimum(shares * _QUERY_UNITS + np.float32(0.5), _MOST_UNITS)
-    pairs = units.view(np.uint8).reshape(n_queries, n_strips, WARP, BLOCK_ROWS, PAIRS, 2, 2)  # numbers, bytes
-    bytes_of_words = np.ascontiguousarray(pairs.transpose(0, 1, 3, 4, 2, 6, 5)).reshape(*pairs.shape[:2], -1)
-    return bytes_of_words.view("<u4").reshape(n_queries, n_strips, BLOCK_ROWS, PAIRS, WARP)
+def _packed_rows(query: ProfileModel) -> NDArray[np.uint32]:
+    """The ``rows`` of a query."""
+    n_strips = -(-len(query) // STRIP_ROWS)
+    units = np.zeros((n_strips * STRIP_ROWS, N_AMINO_ACIDS), dtype="<u2")
+    units[: len(query)] = np.minimum(query.odds_factors * _QUERY_UNITS + np.float32(0.5), _MOST_UNITS)
+    words = np.zeros((len(units), ROW_WORDS), dtype="<u4")
+    pairs = units.view(np.uint8).reshape(-1, PAIRS, 2, 2)  # numbers, bytes
+    words[:, :PAIRS] = np.ascontiguousarray(pairs.swapaxes(2, 3)).reshape(-1, PAIRS * 4).view("<u4")
+    words[: len(query), PAIRS:] = query.gap_factors.view("<u4")
+    return np.ascontiguousarray(words.reshape(n_strips, WARP, BLOCK_ROWS, ROW_WORDS).transpose(0, 2, 3, 1))
 
 
 class ForwardThread:
@@ -115,7 +114,7 @@ class ForwardThread:
         self._thread = ThreadPoolExecutor(1, "forward")
         self._scorer: ForwardScorer | None = None
 
-    def scores(self, queries: Sequence[Floats], subjects: Sequence[Partition]) -> Floats | None:
+    def scores(self, queries: Sequence[ProfileModel], subjects: Sequence[Partition]) -> Floats | None:
         """See :class:`swsearch.engine.protocol.ForwardEngine`; any thread may call it."""
         model = column_model()
         work = ForwardWork.of(queries, subjects, model.width // 2)
@@ -188,10 +187,10 @@ class ForwardScorer:
         for strip in range(n_strips):
             parameters = packed(
                 FORWARD, **of_subjects, n_queries=n_queries, strip=strip, n_strips=n_strips, n_blocks=work.n_blocks,
-                odds=address(odds), n_subjects=n, open=GAP_AFTER_PAIR, extend=GAP_EXTEND, boundary=address(boundary),
-                boundary_stride=n_positions, totals=address(on_device[0]), exponents=address(on_device[1]),
+                odds=address(odds), n_subjects=n, boundary=address(boundary), boundary_stride=n_positions,
+                totals=address(on_device[0]), exponents=address(on_device[1]),
             )  # fmt: skip
-            device.launch(FORWARD_KERNEL, grid, BLOCK_ROWS * PAIRS * WARP * 4, parameters, Stream.COMPUTE)
+            device.launch(FORWARD_KERNEL, grid, BLOCK_ROWS * ROW_WORDS * WARP * 4, parameters, Stream.COMPUTE)
         device.download(totals, on_device[0], Stream.COMPUTE)
         device.download(exponents, on_device[1], Stream.COMPUTE)
         return totals, exponents

@@ -38,6 +38,7 @@ from swsearch.engine.protocol import Progress, Scored, ScoreRequest, score_reque
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import Ends, ScoreBlock
 from swsearch.query.profile import QueryProfile
+from swsearch.query.profile_model import ProfileModel
 from swsearch.typing import Closeable, Floats, Scores
 
 Result = TypeVar("Result")
@@ -437,7 +438,7 @@ class CudaDevices(Closeable):
         self._check_open()
         return self._calls[0].do(lambda engine: engine.ends(profile, subjects, scores))
 
-    def forward(self, queries: Sequence[Floats], subjects: Sequence[Partition]) -> Floats | None:
+    def forward(self, queries: Sequence[ProfileModel], subjects: Sequence[Partition]) -> Floats | None:
         """See :class:`swsearch.engine.protocol.ForwardEngine`. The devices take turns."""
         self._check_open()
         return next(self._forward_turns).scores(queries, subjects)

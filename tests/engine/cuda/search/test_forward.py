@@ -18,21 +18,22 @@ from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.engine.protocol import ForwardEngine
 from swsearch.errors import EngineError
 from swsearch.query.columns import ColumnModel, column_model
+from swsearch.query.profile_model import ProfileModel
 from swsearch.sequences.alphabet import SOFT_MASK_BIT
 from swsearch.typing import Codes, Floats
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, opener
-from tests.query.test_columns import random_model
+from tests.query.test_columns import random_gaps, random_model
 from tests.support import random_codes
 
 MakeDevice = Callable[..., EmulatedDevice]
 
 
-def family(rng: np.random.Generator, length: int) -> tuple[Floats, Codes]:
-    """Columns of a query, and a member of its family, whose Forward score leaves the range of float."""
+def family(rng: np.random.Generator, length: int) -> tuple[ProfileModel, Codes]:
+    """A query with gaps of its own, and a member of its family, whose Forward score leaves the range of float."""
     member = random_codes(rng, length, 20)
     columns = np.full((length, 20), 0.01)
     columns[np.arange(length), member] += 0.8
-    return columns, member
+    return ProfileModel(columns, random_gaps(rng, length)), member
 
 
 def subjects_around(rng: np.random.Generator, member: Codes) -> Partition:
@@ -50,12 +51,14 @@ def subjects_around(rng: np.random.Generator, member: Codes) -> Partition:
     ])  # fmt: skip
 
 
-def expected(model: ColumnModel, queries: list[Floats], subjects: Partition) -> Floats:
+def expected(model: ColumnModel, queries: list[ProfileModel], subjects: Partition) -> Floats:
     odds = model.odds(subjects.residues, subjects.starts, subjects.lengths)
     return np.array([odds.forward(query) for query in queries])
 
 
-def assert_same_scores(device: EmulatedDevice, model: ColumnModel, queries: list[Floats], subjects: Partition) -> None:
+def assert_same_scores(
+    device: EmulatedDevice, model: ColumnModel, queries: list[ProfileModel], subjects: Partition
+) -> None:
     scorer = ForwardScorer(device)
     work = ForwardWork.of(queries, [subjects[:3], subjects[3:]], model.width // 2)
     found = scorer.scores(work, model)
@@ -69,17 +72,17 @@ def assert_same_scores(device: EmulatedDevice, model: ColumnModel, queries: list
 def test_scores_are_those_of_the_cpu(emulated: MakeDevice, length: int, reversed_order: bool) -> None:
     """One block of rows, several, and two strips of 512 rows; two queries of which one is the other one reversed."""
     rng = np.random.default_rng(length)
-    columns, member = family(rng, length)
+    query, member = family(rng, length)
     device = emulated(reversed_order=reversed_order)
-    assert_same_scores(device, column_model(), [columns, columns[::-1]], subjects_around(rng, member))
+    assert_same_scores(device, column_model(), [query, query.reversed], subjects_around(rng, member))
     assert [entry for entry, _ in device.launches] == ["column_odds"] + ["forward_totals"] * (1 + (length > 512))
 
 
 @pytest.mark.parametrize(("width", "n_first", "n_second"), [(1, 32, 32), (5, 64, 32), (13, 160, 64)])
 def test_other_networks(emulated: MakeDevice, width: int, n_first: int, n_second: int) -> None:
     rng = np.random.default_rng(width)
-    columns, member = family(rng, 20)
-    assert_same_scores(emulated(), random_model(rng, width, n_first, n_second), [columns], subjects_around(rng, member))
+    query, member = family(rng, 20)
+    assert_same_scores(emulated(), random_model(rng, width, n_first, n_second), [query], subjects_around(rng, member))
 
 
 def test_values_far_below_a_power_of_two_are_lost_as_on_the_cpu(emulated: MakeDevice) -> None:
@@ -87,29 +90,29 @@ def test_values_far_below_a_power_of_two_are_lost_as_on_the_cpu(emulated: MakeDe
     are those of one letter, so the first rows have scores that are far from those of the others.
     """
     rng = np.random.default_rng(7)
-    columns, member = family(rng, 90)
-    columns[:16] = 1e-6
-    columns[40:56] = 0.0  # no alignment passes, but gaps do
+    query, member = family(rng, 90)
+    query.columns[:16] = 1e-6
+    query.columns[40:56] = 0.0  # no alignment passes, but gaps do
     subjects = [np.concatenate([member, random_codes(rng, n, 20), member]) for n in (0, 3, 60, 200, 400)]
-    assert_same_scores(emulated(), column_model(), [columns, columns[::-1]], Partition.pack(subjects))
+    assert_same_scores(emulated(), column_model(), [query, query.reversed], Partition.pack(subjects))
 
 
 def test_subjects_in_any_order_and_none(emulated: MakeDevice) -> None:
     rng = np.random.default_rng(8)
-    columns, member = family(rng, 40)
+    query, member = family(rng, 40)
     subjects = subjects_around(rng, member)
     chosen = rng.permutation(len(subjects))[:9]
-    assert_same_scores(emulated(), column_model(), [columns], subjects[chosen])
-    assert_same_scores(emulated(), column_model(), [columns], subjects[:0])
+    assert_same_scores(emulated(), column_model(), [query], subjects[chosen])
+    assert_same_scores(emulated(), column_model(), [query], subjects[:0])
 
 
 def test_an_engine_without_memory_leaves_the_scores_to_the_caller(emulated: MakeDevice) -> None:
     rng = np.random.default_rng(9)
-    columns, member = family(rng, 40)
+    query, member = family(rng, 40)
     device = emulated(memory_bytes=1 << 20)
     held = device.allocate(1000 << 10)
     scorer = ForwardScorer(device)
-    work = ForwardWork.of([columns], [subjects_around(rng, member)], column_model().width // 2)
+    work = ForwardWork.of([query], [subjects_around(rng, member)], column_model().width // 2)
     assert scorer.scores(work, column_model()) is None
     held.free()
     assert scorer.scores(work, column_model()) is not None
@@ -117,7 +120,7 @@ def test_an_engine_without_memory_leaves_the_scores_to_the_caller(emulated: Make
 
 def test_several_devices_take_turns() -> None:
     rng = np.random.default_rng(10)
-    columns, member = family(rng, 30)
+    query, member = family(rng, 30)
     subjects = subjects_around(rng, member)
     opened: list[tuple[int, EmulatedDevice]] = []
 
@@ -129,13 +132,13 @@ def test_several_devices_take_turns() -> None:
         assert isinstance(engine, ForwardEngine)
         for _ in range(3):
             np.testing.assert_array_equal(
-                engine.forward([columns], [subjects]), expected(column_model(), [columns], subjects)
+                engine.forward([query], [subjects]), expected(column_model(), [query], subjects)
             )
         launched = [(ordinal, len(device.launches)) for ordinal, device in opened if device.launches]
     assert launched == [(0, 2), (1, 2), (0, 2)]
     assert all(device.used_bytes == 0 for _, device in opened)
     with pytest.raises(EngineError, match="closed"):
-        engine.forward([columns], [subjects])
+        engine.forward([query], [subjects])
 
 
 @pytest.mark.gpu
@@ -143,8 +146,8 @@ def test_scores_of_a_gpu() -> None:
     rng = np.random.default_rng(11)
     with CudaDevices([0]) as engine:
         for length in (1, 350, 1100):
-            columns, member = family(rng, length)
-            queries = [columns, columns[::-1]]
+            query, member = family(rng, length)
+            queries = [query, query.reversed]
             subjects = Partition.pack([
                 *(subjects_around(rng, member).codes(row) for row in range(13)),
                 *(random_codes(rng, int(n), 27) for n in rng.integers(1, 2000, 500)),
