@@ -5,6 +5,7 @@
 namespace swsearch {
 void bind_align(nanobind::module_& module);
 void bind_context(nanobind::module_& module);
+void bind_domains(nanobind::module_& module);
 void bind_index(nanobind::module_& module);
 void bind_msa(nanobind::module_& module);
 void bind_pack(nanobind::module_& module);
@@ -17,9 +18,10 @@ void bind_statistics(nanobind::module_& module);
 NB_MODULE(_native, module) {
     module.doc() =
         "Native kernels: scores of many subjects, alignments of single pairs and families, indexing, packing, "
-        "profiles, context columns, statistics.";
+        "profiles, context columns, domains, statistics.";
     swsearch::bind_align(module);
     swsearch::bind_context(module);
+    swsearch::bind_domains(module);
     swsearch::bind_index(module);
     swsearch::bind_msa(module);
     swsearch::bind_pack(module);

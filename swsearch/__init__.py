@@ -10,8 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from swsearch.api import align, all_pairs, open_database, search_database, write_report
+    from swsearch.api import align, all_pairs, find_domains, open_database, search_database, write_report
     from swsearch.database.builder import build_database
+    from swsearch.domains.annotation import DomainLimits
     from swsearch.errors import SwSearchError
     from swsearch.folders import user_store
     from swsearch.hits.hit import Hit
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Client",
+    "DomainLimits",
     "Hit",
     "QueryResult",
     "RowFilter",
@@ -38,6 +40,7 @@ __all__ = [
     "align_families",
     "all_pairs",
     "build_database",
+    "find_domains",
     "open_database",
     "open_searcher",
     "search_database",
@@ -48,6 +51,7 @@ __all__ = [
 
 _HOMES = {
     "Client": ("swsearch.service.client", "Client"),
+    "DomainLimits": ("swsearch.domains.annotation", "DomainLimits"),
     "Hit": ("swsearch.hits.hit", "Hit"),
     "QueryResult": ("swsearch.hits.result", "QueryResult"),
     "RowFilter": ("swsearch.report.row_filter", "RowFilter"),
@@ -59,6 +63,7 @@ _HOMES = {
     "align_families": ("swsearch.api", "align_families"),
     "all_pairs": ("swsearch.api", "all_pairs"),
     "build_database": ("swsearch.database.builder", "build_database"),
+    "find_domains": ("swsearch.api", "find_domains"),
     "open_database": ("swsearch.api", "open_database"),
     "open_searcher": ("swsearch.search.searcher", "open_searcher"),
     "search_database": ("swsearch.api", "search_database"),

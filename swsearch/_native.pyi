@@ -346,6 +346,18 @@ def forward_totals(
     instruction_set: str = "auto",
 ) -> None: ...
 
+# simd/domains
+def decode_domains(
+    odds: Floats,
+    transitions: Floats,
+    entry: Floats,
+    residues: NDArray[np.uint8],
+    starts: NDArray[np.uint64],
+    lengths: NDArray[np.uint32],
+    least: NDArray[np.int64],
+    n_threads: int = 1,
+) -> list[tuple[float, int, list[tuple[int, int, float, int, float, NDArray[np.float64], NDArray[np.uint32]]]]]: ...
+
 # simd/statistics
 def exp(x: Floats, values: Floats) -> None: ...
 def log(x: Floats, values: Floats) -> None: ...

@@ -8,6 +8,7 @@ function             takes                                                   ret
                      or of several, search options, optionally a store       each :class:`QueryResult`
 ``all_pairs``        the path of a database, search options              the same, with each pair of sequences once
 ``align_families``   the same queries, the paths of several databases        :class:`SearchResults`, of all databases
+``find_domains``     a database of proteins, files of models             :class:`AnnotatedProtein` of each protein
 ``align``            two sequences, mode and scoring                         :class:`PairAlignment`
 ``write_report``     results, format, output path                            nothing; it writes the file
 ===================  ======================================================  ==================================
@@ -53,6 +54,7 @@ from swsearch.arguments import (
 from swsearch.database import opening
 from swsearch.database.opening import Databases
 from swsearch.database.reader import PackedDatabase
+from swsearch.domains.annotation import AnnotatedProtein, DomainLimits, open_annotation
 from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.engine.registry import Machine
 from swsearch.errors import InputError, WrongType
@@ -87,6 +89,8 @@ PAIR_OPTIONS: Final = SearchOptions(top=EVERY_SUBJECT, evalue=PAIR_EVALUE)
 """The options of :func:`all_pairs`."""
 FAMILY_OPTIONS: Final = SearchOptions(top=FAMILY_TOP, evalue=FAMILY_EVALUE, iterations=FAMILY_ITERATIONS)
 """The options of :func:`align_families`."""
+DOMAIN_LIMITS: Final = DomainLimits()
+"""The limits of :func:`find_domains`."""
 
 
 def open_database(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> PackedDatabase:
@@ -496,6 +500,57 @@ def write_report(
                 raise InputError(f"database {shown}: this report is written from the records alone")
             context = report_context(report, run, opened, tree, taxids)
         report.write_all(context, queries, stack.enter_context(text_file(target, "path")))
+
+
+def find_domains(
+    proteins: Databases,
+    models: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    limits: DomainLimits = DOMAIN_LIMITS,
+    *,
+    engine: str = "auto",
+    threads: int | None = None,
+    devices: Sequence[int] | None = None,
+    progress: Callable[[int], None] | bool | None = None,
+) -> list[AnnotatedProtein]:
+    r"""The domains of proteins with a library of families; ``swsearch domains``.
+
+    Parameters
+    ----------
+    proteins : path, PackedDatabase, or sequence of these
+        As for :func:`search_database`.
+    models : path or sequence of paths
+        Files of HMMER's models.
+    limits : DomainLimits
+        Which families and domains are reported.
+    engine, threads, devices, progress
+        As for :func:`search_database`.
+
+    Returns
+    -------
+    list of AnnotatedProtein
+        One for each protein, in the order of the database, also for those without a domain.
+
+    Raises
+    ------
+    InputError, DatabaseError, EngineUnavailable
+        As for :func:`search_database`; or the sequences are no proteins, or a model is damaged or has no statistics.
+
+    Examples
+    --------
+    >>> import swsearch, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> letters = "MKVLAAGIVGLLLAQWERTYMKVLAAGIVGLLLAQWERTY"
+    >>> _ = (folder / "one.fasta").write_text(f">unrelated\n{letters}\n")
+    >>> [protein.families for protein in swsearch.find_domains(folder / "one.fasta", "data/families.hmm.gz")]
+    [()]
+    """
+    of_type("limits", limits, DomainLimits, "a DomainLimits")
+    files = paths("models", models)
+    with ExitStack() as stack:
+        advance = _progress(progress, stack)
+        machine = Machine(engine, threads, devices)
+        annotation = stack.enter_context(open_annotation(proteins, files, limits, machine))
+        return list(annotation.proteins(advance))
 
 
 def align(

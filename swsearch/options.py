@@ -46,6 +46,7 @@ PAIR_EVALUE: Final = 0.001
 FAMILY_ITERATIONS: Final = 3
 FAMILY_EVALUE: Final = 0.1
 FAMILY_TOP: Final = 10_000
+DOMAIN_EVALUE: Final = 0.01
 """Of deep alignments: as on ColabFold's server."""
 DEFAULT_STORE: Final = "~/.local/share/swsearch/hits.sqlite"
 """Stands for the user's store (:func:`swsearch.folders.user_store`), also where $XDG_DATA_HOME moves it."""
@@ -259,6 +260,11 @@ OPTIONS: Final[tuple[Option, ...]] = (
         help="Format of the alignments.",
     ),
     Option(
+        "format", str, OUTPUT, ("domains",), "table", short="-f",
+        choices=("table", "domtblout", "tsv", "jsonl", "html"),
+        help="Format of the domains; domtblout is that of hmmscan.",
+    ),
+    Option(
         "format", str, OUTPUT, ("align",), "table", short="-f",
         choices=("table", "tsv", "json", "jsonl", "pairwise"),
         help="Format of the results.",
@@ -281,7 +287,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "[10]",
     ),
     Option(
-        "out", Path, OUTPUT, (*STORED, "report", "align", "kernels"), short="-o", file="output",
+        "out", Path, OUTPUT, (*STORED, "report", "align", "domains", "kernels"), short="-o", file="output",
         help="File for the results. [stdout]",
     ),
     Option(
@@ -320,7 +326,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "system.",
     ),
     Option(
-        "quiet", bool, OUTPUT, (*ALL_SEARCHES, "align", "index"), False, short="-q",
+        "quiet", bool, OUTPUT, (*ALL_SEARCHES, "align", "domains", "index"), False, short="-q",
         help="Print only errors on stderr.",
     ),
     # --- sequences in and beside the report ---
@@ -380,9 +386,11 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "line.",
     ),
     Option(
-        "evalue", float, CHOICE, (*ALL_SEARCHES, "report"), 10.0,
-        otherwise={"report": None, "msa": FAMILY_EVALUE, **dict.fromkeys(COMPARISONS, PAIR_EVALUE)}, short="-e",
-        label="Maximum E-value", range=Range(0, math.inf, "a number above 0", is_above=True),
+        "evalue", float, CHOICE, (*ALL_SEARCHES, "report", "domains"), 10.0,
+        otherwise={
+            "report": None, "msa": FAMILY_EVALUE, "domains": DOMAIN_EVALUE, **dict.fromkeys(COMPARISONS, PAIR_EVALUE)
+        },
+        short="-e", label="Maximum E-value", range=Range(0, math.inf, "a number above 0", is_above=True),
         help="Maximum E-value of a reported hit.",
     ),
     Option(
@@ -401,6 +409,15 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "genetic_code", int, CHOICE, SEARCHES, label="Genetic code",
         help="NCBI's genetic code for --translate. [1]",
+    ),
+    Option(
+        "thresholds", str, CHOICE, ("domains",), "GA", choices=("GA", "TC", "NC", "none"),
+        help="Where a model has these thresholds, they decide in place of --evalue: gathering (GA), trusted (TC) or "
+        "noise (NC) thresholds.",
+    ),
+    Option(
+        "overlaps", bool, CHOICE, ("domains",), False,
+        help="Also report domains that share more than half of their aligned residues with a better one.",
     ),
     Option(
         "max_hsps", int, CHOICE, REPORTS, label="Alignments per subject",
@@ -543,16 +560,16 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     # --- machine ---
     Option(
-        "engine", str, MACHINE, (*ALL_SEARCHES, *SERVICE), "auto", choices=("auto", "cuda", "cpu", "reference"),
-        is_local=True,
+        "engine", str, MACHINE, (*ALL_SEARCHES, "domains", *SERVICE), "auto",
+        choices=("auto", "cuda", "cpu", "reference"), is_local=True,
         help="Engine to use; never changes the hits.",
     ),
     Option(
-        "threads", int, MACHINE, (*ALL_SEARCHES, "index", "kernels", *SERVICE), short="-p", is_local=True,
+        "threads", int, MACHINE, (*ALL_SEARCHES, "domains", "index", "kernels", *SERVICE), short="-p", is_local=True,
         help=_THREADS_HELP,
     ),
     Option(
-        "devices", str, MACHINE, (*ALL_SEARCHES, *SERVICE), is_local=True,
+        "devices", str, MACHINE, (*ALL_SEARCHES, "domains", *SERVICE), is_local=True,
         help="GPUs of the cuda engine by their CUDA numbers, such as 0,1. [0]",
     ),
     Option(

@@ -59,6 +59,7 @@ _COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "cluster": ("swsearch.cli.comparison:cluster", "Divide the sequences of a database into clusters."),
     "rbh": ("swsearch.cli.comparison:rbh", "Report reciprocal best hits of two sets of sequences."),
     "msa": ("swsearch.cli.msa:msa", "Make deep multiple alignments for structure prediction."),
+    "domains": ("swsearch.cli.domains:domains", "Find the domains of proteins with a library of families."),
     "align": ("swsearch.cli.align:align", "Align two sequences, or two files pair by pair."),
     "batch": ("swsearch.cli.query:batch", "Search with many files; resumable, in shards."),
     "report": ("swsearch.cli.report:report", "Print a stored run in any format."),

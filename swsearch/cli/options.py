@@ -325,6 +325,9 @@ class Arguments:
     in_pssm: list[Path] | None
     db: list[str] | None
     resume: str | None
+    thresholds: str
+    evalue: float
+    overlaps: bool
     shard: str
     format: str
     fields: str | None

@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -25,7 +26,7 @@ from swsearch.deterministic import exp, log, sum_in_order
 from swsearch.errors import InputError, ScoringError
 from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.query.profile import PositionSpecificQuery, with_other_letters
-from swsearch.query.profile_model import DD, DM, IM, MM, N_TRANSITIONS, ProfileModel
+from swsearch.query.profile_model import DD, DM, IM, MD, MM, N_TRANSITIONS, ProfileModel
 from swsearch.query.scale import scaled_scores
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.scoring.ungapped import background
@@ -42,17 +43,51 @@ _NODE: Final = re.compile(
 )
 """Number, emissions, and the letter of the consensus behind the column of the alignment; the rest is annotation."""
 _PROBABILITY: Final = re.compile(r"[0-9]{1,9}\.[0-9]{1,20}|\*", re.ASCII)
+_NUMBER: Final = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,20})?", re.ASCII)
 _LENGTH: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 _NEVER: Final = 100.0
 """Negative logarithm that stands for a probability of 0, which the files write as ``*``."""
 _SUM_TOLERANCE: Final = 0.01
 """Largest difference of a sum of probabilities from 1; five decimals cause less than 0.001."""
+THRESHOLDS: Final = ("GA", "TC", "NC")
 _LEAVING: Final = (("a match", slice(MM, IM)), ("an insertion", slice(IM, DM)), ("a deletion", slice(DM, DD + 1)))
 """States, and the transitions that leave them."""
 
 
-def read_models(path: str | os.PathLike[str], matrix: SubstitutionMatrix) -> Iterator[PositionSpecificQuery]:
-    """The queries of a file of models, in order.
+@dataclass(frozen=True, eq=False)
+class FamilyModel:
+    """A model with what its file says about its family.
+
+    Attributes
+    ----------
+    query : PositionSpecificQuery
+        Its header is the name and the description.
+    accession : str
+        Empty if there is none.
+    thresholds : dict of str to (float, float)
+        The scores in bits that a sequence and a domain of the family have at least: gathering (``GA``), trusted
+        (``TC``) and noise (``NC``) thresholds, as far as the file has them.
+    forward_statistics : (float, float) or None
+        Location τ and slope λ of the scores in bits of unrelated sequences.
+    first_occupancy : float
+        The probability that a sequence of the family has the first position.
+    """
+
+    query: PositionSpecificQuery
+    accession: str
+    thresholds: dict[str, tuple[float, float]]
+    forward_statistics: tuple[float, float] | None
+    first_occupancy: float
+
+    @property
+    def model(self) -> ProfileModel:
+        """Its columns and transitions."""
+        assert self.query.model is not None
+        return self.query.model
+
+
+def read_families(path: str | os.PathLike[str], matrix: SubstitutionMatrix) -> Iterator[FamilyModel]:
+    """The models of a file, in order.
 
     Parameters
     ----------
@@ -78,7 +113,7 @@ def read_models(path: str | os.PathLike[str], matrix: SubstitutionMatrix) -> Ite
                     _refuse_other_versions(line)
                     model = _Model()
             elif line.strip() == "//":
-                yield model.query(matrix)
+                yield model.family(matrix)
                 model = None
                 n_found += 1
             else:
@@ -115,6 +150,9 @@ class _Model:
         """A line between the first and the last of the model."""
         if not self._columns:
             tag, _, value = line.strip().partition(" ")
+            if tag == "STATS":  # three lines
+                words = value.split()
+                tag, value = " ".join([tag, *words[:2]]), " ".join(words[2:])
             if tag == "HMM":
                 self._letters(value.split())
             else:
@@ -123,7 +161,7 @@ class _Model:
         self._body_lines += 1
         if self._body_lines == 2:  # the first line has the names of the transitions
             self._begin = 4 if line.split()[:1] == ["COMPO"] else 3
-        if self._body_lines > max(self._begin, 2):
+        if self._body_lines >= max(self._begin, 3):
             line_of_node = (self._body_lines - self._begin) % 3
             if line_of_node == 1:
                 self._node(line)
@@ -153,8 +191,25 @@ class _Model:
             raise InputError(f"{problem}, found {quoted(' '.join(fields))}; the file is damaged, write it again")
         self._transitions.append(fields)
 
-    def query(self, matrix: SubstitutionMatrix) -> PositionSpecificQuery:
-        """The query of the complete model."""
+    def _numbers(self, tag: str) -> tuple[float, float] | None:
+        """The two numbers of a line; None if there is no such line."""
+        value = self._tags.get(tag)
+        if value is None:
+            return None
+        found = [float(word) for word in value.rstrip("; ").split() if _NUMBER.fullmatch(word)]
+        if len(found) != 2:
+            raise InputError(f"the line {tag} has {quoted(value)} in place of two numbers; the file is damaged")
+        return found[0], found[1]
+
+    def family(self, matrix: SubstitutionMatrix) -> FamilyModel:
+        """The complete model."""
+        query, first_occupancy = self._query(matrix)
+        thresholds = {tag: numbers for tag in THRESHOLDS if (numbers := self._numbers(tag)) is not None}
+        statistics = self._numbers("STATS LOCAL FORWARD")
+        return FamilyModel(query, self._tags.get("ACC", ""), thresholds, statistics, first_occupancy)
+
+    def _query(self, matrix: SubstitutionMatrix) -> tuple[PositionSpecificQuery, float]:
+        """The query, and the probability of its first position."""
         length = self._tags.get("LENG", "")
         complete = (self._body_lines - self._begin) % 3 == 0
         if not self._nodes or not complete or not _LENGTH.fullmatch(length) or int(length) != len(self._nodes):
@@ -164,7 +219,8 @@ class _Model:
         logarithms[:, self._columns] = _logarithms(self._nodes)
         emissions = _probabilities(logarithms)
         sums = _checked_sums(emissions, "the emissions of node")
-        transitions = _probabilities(_logarithms(self._transitions))
+        before_first, *rows = _probabilities(_logarithms(self._transitions))
+        transitions = np.stack(rows)
         for state, leaving in _LEAVING:
             _checked_sums(transitions[:, leaving], f"the transitions from {state} of node")
         codes = logarithms.argmin(axis=1).astype(np.uint8)
@@ -175,7 +231,8 @@ class _Model:
         scores = scaled_scores(odds, np.ones(len(codes), dtype=np.bool_), codes, matrix)
         header = " ".join(f"{self._tags.get('NAME', '')} {self._tags.get('DESC', '')}".split()) or "model"
         model = ProfileModel(emissions / sums[:, None], transitions)
-        return PositionSpecificQuery(header, codes, PROTEIN, with_other_letters(scores, codes, matrix), model)
+        query = PositionSpecificQuery(header, codes, PROTEIN, with_other_letters(scores, codes, matrix), model)
+        return query, 1.0 - float(before_first[MD])
 
 
 def _logarithms(rows: list[list[str]]) -> Floats:

@@ -113,9 +113,9 @@ def read_profiles(
 
         return list(read_checkpoints(path, matrix, stem))
     if query_format == "hmm":
-        from swsearch.query.hmm import read_models
+        from swsearch.query.hmm import read_families
 
-        return list(read_models(path, matrix))
+        return [family.query for family in read_families(path, matrix)]
     from swsearch.query.estimation import position_specific_query
     from swsearch.query.multiple_alignment import read_aligned_fasta, read_stockholm
 

@@ -15,7 +15,7 @@ the graphic fits any screen while its text keeps its size. Colours are those of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from html import escape
@@ -149,9 +149,14 @@ def overview(hits: Sequence[Hit], length: int, name: str, address: Callable[[Hit
     after : str
         The id of the element that follows, to which the keyboard can skip the bars.
     """
-    shown = hits[:MAX_BARS]
+    rows = (_row(hit, length, address(hit)) for hit in hits[:MAX_BARS])
+    yield from graphic(rows, length, name, "Where on the query the hits align", after)
+
+
+def graphic(rows: Iterable[str], length: int, name: str, title: str, after: str) -> Iterator[str]:
+    """A graphic of bars along a sequence of ``length`` residues; ``rows`` are those of :func:`graphic_row`."""
     yield f'<div class="overview" role="group" aria-labelledby="{name}-title">\n'
-    yield f'<p class="unseen" id="{name}-title">Where on the query the hits align</p>\n'
+    yield f'<p class="unseen" id="{name}-title">{title}</p>\n'
     yield f'<a class="skip" href="#{after}">Skip the overview</a>\n'
     yield '<svg class="axis" aria-hidden="true" focusable="false">'
     for place in ticks(length):
@@ -159,8 +164,7 @@ def overview(hits: Sequence[Hit], length: int, name: str, address: Callable[[Hit
         anchor = "end" if place > 0.96 * length and place > 1 else "middle" if place > 1 else "start"
         yield f'<line x1="{x}" y1="14" x2="{x}" y2="20"/><text x="{x}" y="11" text-anchor="{anchor}">{place}</text>'
     yield '<line x1="0%" y1="20" x2="100%" y2="20"/></svg>\n<ol>\n'
-    for hit in shown:
-        yield _row(hit, length, address(hit))
+    yield from rows
     yield "</ol>\n</div>\n"
 
 
@@ -189,9 +193,13 @@ def ticks(length: int) -> list[int]:
 
 def bar(hit: Hit, length: int) -> str:
     """The bar of a hit over the whole width of an ``svg`` element; ``length`` is that of the query."""
-    alignment = hit.alignment
-    start, width = _percent(alignment.query_start, length), alignment.query_end - alignment.query_start
-    return f'<rect x="{start}" y="0" width="{_percent(width, length)}" height="100%"/>'
+    return bar_of(hit.alignment.query_start, hit.alignment.query_end, length)
+
+
+def bar_of(first: int, last: int, length: int, more: str = "") -> str:
+    """A bar over the residues first <= i < last, with further attributes of its element."""
+    start, width = _percent(first, length), _percent(last - first, length)
+    return f'<rect x="{start}" y="0" width="{width}" height="100%"{more}/>'
 
 
 def direction(hit: Hit) -> str:
@@ -214,11 +222,16 @@ def _row(hit: Hit, length: int, address: str) -> str:
         worth = f"{blast_bits(hit.bits).strip()} bits, E-value {blast_evalue(hit.evalue)}"
     label = f"{hit.rank}. <bdi>{escape(name)}</bdi>{direction(hit)}"
     places = f"{alignment.query_start + 1}-{alignment.query_end}"
-    tip = escape(f"{hit.rank}. {name}{direction(hit)}: {places}, {worth}")
+    tip = f"{hit.rank}. {name}{direction(hit)}: {places}, {worth}"
+    return graphic_row(address, hit.rank, label, bits_class(hit.bits), bar(hit, length), f"{places}, {worth}", tip)
+
+
+def graphic_row(address: str, rank: int, label: str, style: str, bars: str, words: str, tip: str) -> str:
+    """A row of a graphic, which is a link: its label and its bars are HTML, ``words`` say what the bars show."""
     return (
-        f'<li><a href="{escape(address)}" title="{tip}" data-rank="{hit.rank}"><span class="name">{label}</span>'
-        f'<svg class="bar {bits_class(hit.bits)}" aria-hidden="true" focusable="false">{bar(hit, length)}</svg>'
-        f'<span class="unseen">{places}, {escape(worth)}</span></a></li>\n'
+        f'<li><a href="{escape(address)}" title="{escape(tip)}" data-rank="{rank}"><span class="name">{label}</span>'
+        f'<svg class="bar {style}" aria-hidden="true" focusable="false">{bars}</svg>'
+        f'<span class="unseen">{escape(words)}</span></a></li>\n'
     )
 
 

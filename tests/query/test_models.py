@@ -12,7 +12,7 @@ import pytest
 
 import swsearch
 from swsearch.errors import InputError
-from swsearch.query.hmm import read_models
+from swsearch.query.hmm import read_families
 from swsearch.query.profile_files import detect_query_format, read_profiles
 from swsearch.query.scale import query_lambda
 from swsearch.scoring.matrix import SubstitutionMatrix, named_matrix
@@ -132,8 +132,8 @@ def test_a_probability_of_zero_is_the_lowest_score(tmp_path):
         (model("M", nodes="1 " + "999999999.0 " * 20), "the emissions of node 1 sum to 0, not to 1"),
         (model("M").replace("//", "//\n//"), "line 16: expected 'HMMER3/f'"),
         (model().replace(f"  {GAPS}\n//", "//"), "the model ends after 3 nodes"),
-        (model().replace(GAPS, GAPS[:-9], 2), "line 14: expected the 7 transitions of node 1, found '0.10000 "),
-        (model().replace(GAPS, GAPS.replace("0.35667", "-0.3567"), 2), "line 14: expected the 7 transitions of node 1"),
+        (model().replace(GAPS, GAPS[:-9]), "line 11: expected the 7 transitions of node 0, found '0.10000 "),
+        (model().replace(f"{GAPS}\n//", f"{GAPS[:9]}\n//"), "line 20: expected the 7 transitions of node 3"),
         (model().replace(GAPS, GAPS.replace("0.35667", "0.10000")), "from a deletion of node 1 sum to 1.2, not to 1"),
         (model().replace(GAPS, GAPS.replace("0.69315", "0.10000")), "from an insertion of node 1 sum to 1.81, not"),
         (model().replace(GAPS, GAPS.replace("0.10000", "0.20000")), "from a match of node 1 sum to 0.914, not to 1"),
@@ -155,7 +155,7 @@ def test_a_file_without_models_says_so(tmp_path):
     flat = SubstitutionMatrix("flat", PROTEIN, np.ones((32, 32), np.int8))
     (tmp_path / "x.hmm").write_text(model())
     with pytest.raises(InputError, match="matrix flat has no scale"):
-        list(read_models(tmp_path / "x.hmm", flat))
+        list(read_families(tmp_path / "x.hmm", flat))
 
 
 def test_a_model_that_is_cut_short_anywhere_is_refused(tmp_path):

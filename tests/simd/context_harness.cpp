@@ -85,11 +85,13 @@ double plain_total(const context::ForwardQuery& query, std::size_t n, const std:
                 odds += rounded(query.columns[(i - 1) * kAminoAcids + a], 32768.0F) * subject[j * kAminoAcids + a] / 256.0;
             }
             m[i] = odds * (1.0 + p[i - 1] + y[i - 1]);
-            x[i] = query.open * m[i - 1] + query.extend * x[i - 1];
+            const context::GapFactors& gaps = query.gaps[i - 1];
+            x[i] = gaps.deletion * m[i - 1] + gaps.further_deletion * x[i - 1];
             total += m[i];
         }
-        for (std::size_t i = 0; i <= query.length; ++i) {
-            y[i] = query.open * p[i] + query.extend * y[i];
+        for (std::size_t i = 1; i <= query.length; ++i) {
+            const context::GapFactors& gaps = query.gaps[i - 1];
+            y[i] = gaps.insertion * p[i] + gaps.further_insertion * y[i];
             p[i] = m[i] + x[i];
         }
     }
@@ -157,7 +159,12 @@ int main(int, char** arguments) {
         std::vector<float> inverse(kAminoAcids);
         for (float& value : inverse) value = static_cast<float>(random.between(10, 50));
         const context::Mixture mixture{inverse.data(), 0.5F};
-        const context::ForwardQuery given{query.data(), query.size() / kAminoAcids, 0.03F, 0.5F};
+        std::vector<context::GapFactors> gaps(query.size() / kAminoAcids);
+        for (context::GapFactors& one : gaps) {
+            const auto share = [&](int most) { return static_cast<float>(random.between(0, most)) / 100.0F; };
+            one = {share(20), share(90), share(20), share(90)};
+        }
+        const context::ForwardQuery given{query.data(), gaps.data(), gaps.size()};
         std::vector<std::uint64_t> starts;
         std::vector<std::uint32_t> lengths;
         std::uint32_t n_residues = 0;

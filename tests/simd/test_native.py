@@ -44,6 +44,7 @@ SOURCES = {
     "pair": [*COMMON, "pair/path", "pair/strip", "pair/sweep", "pair/walk"],
     "index": ["index/identifiers", "index/records", "index/runs"],
     "pssm": ["common/parallel_for", "pssm/rows", "pssm/columns"],
+    "domains": ["common/parallel_for", "domains/domains"],
     "msa": ["common/parallel_for", "msa/rows", "msa/selection", "msa/effective_number"],
 }
 MESSAGES = {
@@ -132,7 +133,7 @@ def test_kernels_stay_in_their_arrays_and_agree(tmp_path, part, n_cases):
 
 
 @needs_gcc
-@pytest.mark.parametrize(("part", "n_inputs"), [("pssm", 400), ("msa", 100)])
+@pytest.mark.parametrize(("part", "n_inputs"), [("pssm", 400), ("msa", 100), ("domains", 150)])
 def test_functions_of_alignments_stay_in_their_arrays(tmp_path, part, n_inputs):
     """The fuzz targets, whose expected values are plain loops, with the inputs of one seed."""
     flags = [*ADDRESS, *FEWER_STEPS]

@@ -1,0 +1,82 @@
+"""``swsearch domains``: the domains of proteins, by a library of families."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from swsearch.cli import options
+from swsearch.words import counted
+
+if TYPE_CHECKING:
+    from swsearch.domains.annotation import AnnotatedProtein
+
+
+def domains(
+    proteins: Annotated[
+        str,
+        typer.Argument(
+            metavar="PROTEINS",
+            click_type=options.INPUT_NAME,
+            help="A database or a FASTA file, as for `swsearch query`.",
+        ),
+    ],
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODELS…", click_type=options.INPUT_NAME, help="Files of HMMER's models, such as Pfam-A.hmm.gz."
+        ),
+    ],
+    *,
+    context: typer.Context,
+) -> None:
+    """Find the domains of proteins: which families of a library each of them has, and where.
+
+    Scores and E-values are those of hmmscan, whose E-value counts the models. Every protein is scored with every model,
+    so domains are found that the filters of hmmscan lose. Where a model has gathering thresholds, as those of Pfam
+    have, they decide.
+
+    Example: swsearch domains proteins.fasta Pfam-A.hmm.gz
+
+    Example: swsearch domains proteome.db Pfam-A.hmm.gz --format domtblout --out domains.txt
+
+    Example: swsearch domains proteins.fasta families.hmm --thresholds none --evalue 1e-5 --out domains.html
+    """
+    arguments = options.Arguments.of(context)
+    from swsearch.cli.databases import open_databases
+    from swsearch.cli.output import ProgressReport, format_by_name, result_stream, say
+    from swsearch.domains.annotation import DomainLimits, open_annotation
+    from swsearch.domains.domain_report import FORMATS, writer_of
+    from swsearch.sequences.source import refuse_repeated_pipes
+
+    write = writer_of(format_by_name(arguments.format, "table", arguments.out, FORMATS))
+    limits = DomainLimits(arguments.evalue, arguments.thresholds, arguments.overlaps)
+    refuse_repeated_pipes([proteins, *models])
+    quiet = arguments.quiet
+    with (
+        open_databases(proteins, threads=arguments.threads, quiet=quiet) as database,
+        open_annotation(database, models, limits, arguments.machine) as annotation,
+        result_stream(arguments.out) as stream,
+    ):
+        say(annotation.searcher.engine_choice, quiet=quiet)
+        with ProgressReport("searching", annotation.cells, "GCUPS", 1e9, quiet) as progress:
+            found = _Counted(annotation.proteins(progress.advance))
+        write(found, annotation.facts, stream)
+    say(f"{counted(found.n_domains, 'domain')} in {found.n_with:,} of {counted(found.n, 'protein')}", quiet=quiet)
+
+
+class _Counted:
+    """Counts the proteins that a report takes."""
+
+    def __init__(self, proteins: Iterable[AnnotatedProtein]) -> None:
+        self._proteins = proteins
+        self.n = self.n_with = self.n_domains = 0
+
+    def __iter__(self) -> Iterator[AnnotatedProtein]:
+        for protein in self._proteins:
+            self.n += 1
+            self.n_with += bool(protein.families)
+            self.n_domains += sum(len(found.domains) for found in protein.families)
+            yield protein

@@ -1,0 +1,230 @@
+"""Reports of the domains of proteins: ``table``, ``domtblout``, ``tsv``, ``jsonl``, ``html``.
+
+Positions are 1-based and inclusive. ``domtblout`` has the lines of ``hmmscan --domtblout``; ``table`` and ``html`` show
+the proteins that have domains, and ``jsonl`` has a line for each protein. Each protein is written as soon as it is
+known.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, TextIO
+
+from swsearch.domains.annotation import AnnotatedProtein, FoundDomain, FoundFamily
+from swsearch.errors import InputError
+from swsearch.hits.formatting import blast_bits, blast_evalue, one_line
+from swsearch.report.html import (
+    bar_of,
+    bits_class,
+    closing,
+    graphic,
+    graphic_row,
+    no_script,
+    opening,
+    text,
+)
+from swsearch.sequences.record import identifier, split_header
+from swsearch.words import counted
+
+FIELDS: Final = (
+    "protein", "protein_length", "family", "accession", "family_length", "evalue", "bits", "bias", "domain", "domains",
+    "domain_evalue", "conditional_evalue", "domain_bits", "domain_bias", "model_start", "model_end", "start", "end",
+    "envelope_start", "envelope_end", "accuracy", "description",
+)  # fmt: skip
+_TABLE: Final = ("family", "accession", "residues", "positions", "length", "bits", "E-value", "accuracy", "description")
+_DOMTBLOUT: Final = (
+    "#                                                                            --- full sequence --- "
+    "-------------- this domain -------------   hmm coord   ali coord   env coord\n"
+    "# target name        accession   tlen query name           accession   qlen   E-value  score  bias   #  of  "
+    "c-Evalue  i-Evalue  score  bias  from    to  from    to  from    to  acc description of target\n"
+    "#------------------- ---------- ----- -------------------- ---------- ----- --------- ------ ----- --- --- "
+    "--------- --------- ------ ----- ----- ----- ----- ----- ----- ----- ---- ---------------------\n"
+)
+
+Writer = Callable[[Iterable[AnnotatedProtein], Mapping[str, str], TextIO], None]
+"""Writes proteins, with what is said about the search by its names."""
+
+
+def writer_of(format_name: str) -> Writer:
+    """The function that writes a format.
+
+    Raises
+    ------
+    InputError
+        There is no such format.
+    """
+    if format_name not in FORMATS:
+        raise InputError(f"--format {format_name!r}: choose {', '.join(FORMATS)}")
+    return FORMATS[format_name]
+
+
+def values(protein: AnnotatedProtein, found: FoundFamily, one: FoundDomain) -> dict[str, Any]:
+    """The values of a domain by the names of :data:`FIELDS`."""
+    family, domain = found.family, one.domain
+    model_start, model_end = domain.of_model
+    start, end = domain.of_protein
+    return dict(
+        zip(
+            FIELDS,
+            (
+                identifier(protein.header), protein.length, family.name, family.accession, family.length, found.evalue,
+                found.bits, found.bias, one.number, one.n_domains, one.evalue, one.conditional_evalue, domain.bits,
+                domain.bias, model_start + 1, model_end, start + 1, end, domain.first + 1, domain.last, domain.accuracy,
+                family.description,
+            ),
+            strict=True,
+        )
+    )  # fmt: skip
+
+
+def _by_residues(protein: AnnotatedProtein) -> list[tuple[FoundFamily, FoundDomain]]:
+    """The domains of all families in the order of the protein's residues."""
+    domains = [(found, one) for found in protein.families for one in found.domains]
+    return sorted(domains, key=lambda each: (each[1].domain.of_protein, each[0].evalue))
+
+
+def _title(protein: AnnotatedProtein) -> str:
+    return f"{one_line(protein.header) or 'unnamed'} ({counted(protein.length, 'residue')})"
+
+
+# --- text ---
+
+
+def _write_table(proteins: Iterable[AnnotatedProtein], facts: Mapping[str, str], stream: TextIO) -> None:
+    stream.writelines(f"{name + ':':<10}{fact}\n" for name, fact in facts.items())
+    for protein in proteins:
+        if not protein.families:
+            continue
+        stream.write(f"\nProtein:  {_title(protein)}\n\n")
+        rows = [_TABLE, *(_table_row(found, one) for found, one in _by_residues(protein))]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(_TABLE))]
+        for row in rows:
+            cells = [
+                f"{cell:>{width}}" if 2 <= column < len(_TABLE) - 1 else f"{cell:<{width}}"
+                for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ]
+            stream.write(" ".join(cells).rstrip() + "\n")
+
+
+def _table_row(found: FoundFamily, one: FoundDomain) -> tuple[str, ...]:
+    family, domain = found.family, one.domain
+    (model_start, model_end), (start, end) = domain.of_model, domain.of_protein
+    return (
+        family.name,
+        family.accession or "-",
+        f"{start + 1}-{end}",
+        f"{model_start + 1}-{model_end}",
+        str(family.length),
+        blast_bits(domain.bits).strip(),
+        blast_evalue(one.evalue),
+        f"{domain.accuracy:.2f}",
+        one_line(family.description),
+    )
+
+
+def _write_domtblout(proteins: Iterable[AnnotatedProtein], facts: Mapping[str, str], stream: TextIO) -> None:
+    stream.write(_DOMTBLOUT)
+    for protein in proteins:
+        for found in protein.families:
+            for one in found.domains:
+                v = values(protein, found, one)
+                stream.write(
+                    f"{v['family']:<20} {v['accession'] or '-':<10} {v['family_length']:5} "
+                    f"{one_line(v['protein']) or '-':<20} {'-':<10} {v['protein_length']:5} "
+                    f"{v['evalue']:9.2g} {v['bits']:6.1f} {v['bias']:5.1f} {v['domain']:3} {v['domains']:3} "
+                    f"{v['conditional_evalue']:9.2g} {v['domain_evalue']:9.2g} {v['domain_bits']:6.1f} "
+                    f"{v['domain_bias']:5.1f} {v['model_start']:5} {v['model_end']:5} {v['start']:5} {v['end']:5} "
+                    f"{v['envelope_start']:5} {v['envelope_end']:5} {v['accuracy']:4.2f} "
+                    f"{one_line(v['description']) or '-'}\n"
+                )
+    stream.writelines(f"# {name}: {fact}\n" for name, fact in facts.items())
+
+
+def _write_tsv(proteins: Iterable[AnnotatedProtein], facts: Mapping[str, str], stream: TextIO) -> None:
+    stream.write("\t".join(FIELDS) + "\n")
+    for protein in proteins:
+        for found, one in _by_residues(protein):
+            stream.write("\t".join(map(_cell, values(protein, found, one).values())) + "\n")
+
+
+def _cell(value: str | float) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 1 else f"{value:.2f}"
+    return one_line(str(value))
+
+
+def _write_jsonl(proteins: Iterable[AnnotatedProtein], facts: Mapping[str, str], stream: TextIO) -> None:
+    for protein in proteins:
+        name, description = split_header(protein.header)
+        own = {"protein": name, "protein_description": description, "protein_length": protein.length}
+        domains = [
+            {field: value for field, value in values(protein, found, one).items() if field not in own}
+            for found, one in _by_residues(protein)
+        ]
+        stream.write(json.dumps({**own, "domains": domains}, ensure_ascii=False) + "\n")
+
+
+# --- the page ---
+
+
+def _write_html(proteins: Iterable[AnnotatedProtein], facts: Mapping[str, str], stream: TextIO) -> None:
+    stream.writelines(opening("Domains of proteins", "Domains of proteins", ("domains", "Skip to the domains"), facts))
+    stream.write(no_script("Sorting the tables needs JavaScript; all else works without."))
+    stream.write('</header>\n<nav aria-label="Proteins" hidden><details><summary></summary></details></nav>\n')
+    stream.write('<p class="status unseen" role="status"></p>\n<main id="domains">\n')
+    n_drawn = 0
+    for protein in proteins:
+        if protein.families:
+            n_drawn += 1
+            stream.writelines(_section(protein, f"q{n_drawn}"))
+    if not n_drawn:
+        stream.write("<p>No protein has a domain of these families.</p>\n")
+    stream.write(closing("script.js"))
+
+
+def _section(protein: AnnotatedProtein, name: str) -> Iterator[str]:
+    yield f'<section aria-labelledby="{name}">\n<h2 id="{name}">{text(_title(protein))}</h2>\n<div class="results">\n'
+    title = "Where in the protein the domains are; pale parts of a bar belong to its envelope alone"
+    rows = (_graphic_row(protein, found, rank, name) for rank, found in enumerate(protein.families, 1))
+    yield "<figure>\n"
+    yield from graphic(rows, protein.length, f"{name}-overview", title, f"{name}-hits")
+    yield f"<figcaption>{title}.</figcaption>\n</figure>\n"
+    yield f'<div class="scroll" id="{name}-hits" role="region" aria-labelledby="{name}-caption" tabindex="0">\n'
+    yield f'<table>\n<caption id="{name}-caption">Domains of {text(identifier(protein.header))}</caption>\n'
+    yield "<thead>\n<tr>"
+    for column, cell in enumerate(_TABLE):
+        first = "descending" if cell in ("bits", "accuracy") else "ascending"
+        sorted_now = ' aria-sort="ascending"' if column == 2 else ""
+        yield f'<th scope="col" data-first="{first}"{sorted_now}><button type="button">{cell}</button></th>'
+    yield "</tr>\n</thead>\n<tbody>\n"
+    ranks = {found.family.number: rank for rank, found in enumerate(protein.families, 1)}
+    for found, one in _by_residues(protein):
+        family, *cells, description = map(text, _table_row(found, one))
+        anchor = f' id="{name}h{ranks[found.family.number]}"' if one.number == 1 else ""
+        yield f'<tr{anchor}><th scope="row">{family}</th><td>{cells[0]}</td>'
+        yield from (f'<td class="number">{cell}</td>' for cell in cells[1:])
+        yield f'<td class="text">{description}</td></tr>\n'
+    yield "</tbody>\n</table>\n</div>\n</div>\n</section>\n"
+
+
+def _graphic_row(protein: AnnotatedProtein, found: FoundFamily, rank: int, name: str) -> str:
+    domains = [one.domain for one in found.domains]
+    bars = "".join(
+        bar_of(one.first, one.last, protein.length, ' opacity="0.35"') + bar_of(*one.of_protein, protein.length)
+        for one in domains
+    )
+    places = ", ".join(f"{one.of_protein[0] + 1}-{one.of_protein[1]}" for one in domains)
+    words = f"{places}, {blast_bits(found.bits).strip()} bits, E-value {blast_evalue(found.evalue)}"
+    label = f"<bdi>{text(found.family.name)}</bdi>"
+    style = bits_class(max(one.bits for one in domains))
+    return graphic_row(f"#{name}h{rank}", rank, label, style, bars, words, f"{one_line(found.family.name)}: {words}")
+
+
+FORMATS: Final[dict[str, Writer]] = {
+    "table": _write_table,
+    "domtblout": _write_domtblout,
+    "tsv": _write_tsv,
+    "jsonl": _write_jsonl,
+    "html": _write_html,
+}
