@@ -42,7 +42,7 @@ _NODE: Final = re.compile(
     rf"\s*([0-9]{{1,9}})((?:\s+(?:[0-9]{{1,9}}\.[0-9]{{1,20}}|\*)){{{N_AMINO_ACIDS}}})(?:\s+\S+\s+(\S))?", re.ASCII
 )
 """Number, emissions, and the letter of the consensus behind the column of the alignment; the rest is annotation."""
-_PROBABILITY: Final = re.compile(r"[0-9]{1,9}\.[0-9]{1,20}|\*", re.ASCII)
+_LEAVING_NODE: Final = re.compile(rf"(?:\s+(?:[0-9]{{1,9}}\.[0-9]{{1,20}}|\*)){{{N_TRANSITIONS}}}", re.ASCII)
 _NUMBER: Final = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,20})?", re.ASCII)
 _LENGTH: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 _NEVER: Final = 100.0
@@ -142,8 +142,8 @@ class _Model:
         self._columns: list[int] = []
         self._body_lines = 0  # lines after the one with the letters
         self._begin = 0  # of them, lines before the first node
-        self._nodes: list[list[str]] = []
-        self._transitions: list[list[str]] = []
+        self._nodes: list[str] = []
+        self._transitions: list[str] = []
         self._consensus: list[str] = []
 
     def add(self, line: str) -> None:
@@ -166,7 +166,7 @@ class _Model:
             if line_of_node == 1:
                 self._node(line)
             elif line_of_node == 0:
-                self._leave_node(line.split())
+                self._leave_node(line)
 
     def _letters(self, letters: list[str]) -> None:
         kind = self._tags.get("ALPH", "")
@@ -182,14 +182,14 @@ class _Model:
         if match is None or int(match[1]) != number:
             problem = f"expected node {number} with {N_AMINO_ACIDS} emissions"
             raise InputError(f"{problem}, found {quoted(line.strip())}; the file is damaged, write it again")
-        self._nodes.append(match[2].split())
+        self._nodes.append(match[2])
         self._consensus.append((match[3] or "").upper() if self._tags.get("CONS") == "yes" else "")
 
-    def _leave_node(self, fields: list[str]) -> None:
-        if len(fields) != N_TRANSITIONS or not all(map(_PROBABILITY.fullmatch, fields)):
+    def _leave_node(self, line: str) -> None:
+        if _LEAVING_NODE.fullmatch(line.rstrip()) is None:
             problem = f"expected the {N_TRANSITIONS} transitions of node {len(self._nodes)}"
-            raise InputError(f"{problem}, found {quoted(' '.join(fields))}; the file is damaged, write it again")
-        self._transitions.append(fields)
+            raise InputError(f"{problem}, found {quoted(line.strip())}; the file is damaged, write it again")
+        self._transitions.append(line)
 
     def _numbers(self, tag: str) -> tuple[float, float] | None:
         """The two numbers of a line; None if there is no such line."""
@@ -216,10 +216,10 @@ class _Model:
             problem = f"the model ends after {counted(len(self._nodes), 'node')}, LENG is {quoted(length)}"
             raise InputError(f"{problem}; the file is damaged, write it again")
         logarithms = np.empty((len(self._nodes), N_AMINO_ACIDS))
-        logarithms[:, self._columns] = _logarithms(self._nodes)
+        logarithms[:, self._columns] = _logarithms(self._nodes, N_AMINO_ACIDS)
         emissions = _probabilities(logarithms)
         sums = _checked_sums(emissions, "the emissions of node")
-        before_first, *rows = _probabilities(_logarithms(self._transitions))
+        before_first, *rows = _probabilities(_logarithms(self._transitions, N_TRANSITIONS))
         transitions = np.stack(rows)
         for state, leaving in _LEAVING:
             _checked_sums(transitions[:, leaving], f"the transitions from {state} of node")
@@ -235,9 +235,10 @@ class _Model:
         return query, 1.0 - float(before_first[MD])
 
 
-def _logarithms(rows: list[list[str]]) -> Floats:
-    """The negative logarithms that the file states."""
-    return np.array([[_NEVER if field == "*" else min(_NEVER, float(field)) for field in row] for row in rows])
+def _logarithms(lines: list[str], n_columns: int) -> Floats:
+    """The negative logarithms that lines of the file state, at most :data:`_NEVER`."""
+    numbers = np.fromstring(" ".join(lines).replace("*", str(_NEVER)), sep=" ")
+    return np.minimum(numbers, _NEVER).reshape(-1, n_columns)
 
 
 def _probabilities(logarithms: Floats) -> Floats:
