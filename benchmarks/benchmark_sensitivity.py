@@ -10,11 +10,13 @@
    with 1 and 10 false hits a query; ``first`` the mean share of a query's partners before its first false hit;
    ``errors`` the false hits a query with an E-value up to a limit. ``gain`` is the ratio of both searches, with its
    95 % interval by a paired bootstrap over the queries.
-2. Natural proteins of 30 to 2,000 residues are searched against others that are reversed, so that all hits are false.
+2. Natural proteins of 30 to 2,000 residues are searched against others that are reversed, so that all hits are false:
+   at random, and those of three kinds, by :data:`KINDS`.
 
-``--cost`` measures what a search costs instead, and adds it to the results: of random proteins of 340 to 360 residues,
-each against all proteins with the usual lists, the processor time with one thread, the elapsed time with two, and the
-number of candidates whose Forward scores are computed; and this number for the domains.
+``--reversed-only`` repeats the second part alone. ``--cost`` measures what a search costs instead, and adds it to the
+results: of random proteins of 340 to 360 residues, each against all proteins with the usual lists, the processor time
+with one thread, the elapsed time with two, and the number of candidates whose Forward scores are computed; and this
+number for the domains.
 
 FASTA headers of the domains are ``>domain sccs …``.
 """
@@ -24,6 +26,9 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections import Counter
+from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +46,54 @@ SEED = 39
 N_RESAMPLES = 1000
 ALIKE = ({f"c.{n}" for n in (2, 3, 4, 5, 27, 28, 30, 31)}, {f"b.{n}" for n in range(66, 71)})
 SEARCHES = {"plain": swsearch.SearchOptions, "sensitive": lambda **more: swsearch.SearchOptions(sensitive=True, **more)}
+
+HYDROPATHY = dict(zip("ARNDCQEGHILKMFPSTWYV", (
+    1.8, -4.5, -3.5, -3.5, 2.5, -3.5, -3.5, -0.4, -3.2, 4.5, 3.8, -3.9, 1.9, 2.8, -1.6, -0.8, -0.7, -0.9, -1.3, 4.2,
+), strict=True))  # fmt: skip
+"""Of Kyte and Doolittle 1982 (doi 10.1016/0022-2836(82)90515-0)."""
+
+
+def is_membrane(letters: str) -> bool:
+    """Whether a protein has four segments of 19 residues with a mean hydropathy of at least 1.6."""
+    sums = np.cumsum([0.0, *(HYDROPATHY[letter] for letter in letters)])
+    starts = np.flatnonzero(sums[19:] - sums[:-19] >= 1.6 * 19).tolist()
+    n_segments, free = 0, 0
+    for start in starts:
+        if start >= free:
+            n_segments, free = n_segments + 1, start + 19
+    return n_segments >= 4
+
+
+def is_coiled_coil(letters: str) -> bool:
+    """Whether a protein has eight heptads without P and G, of whose positions a and d 75 % are A, I, L, M or V, and of
+    the others 40 % D, E, K, Q or R.
+    """
+    core = np.isin(list(letters), list("AILMV"))
+    charged, broken = np.isin(list(letters), list("DEKQR")), np.isin(list(letters), list("PG"))
+    inner = np.tile(np.isin(np.arange(7), (0, 3)), 8)
+    for start in range(len(letters) - 55):
+        part = slice(start, start + 56)
+        if not broken[part].any() and core[part][inner].mean() >= 0.75 and charged[part][~inner].mean() >= 0.4:
+            return True
+    return False
+
+
+def is_of_low_complexity(letters: str) -> bool:
+    """Whether a fifth of a protein lies in windows of 12 residues with an entropy of at most 2.2 bits, as SEG's do."""
+    is_low = np.zeros(len(letters), dtype=bool)
+    for start in range(len(letters) - 11):
+        shares = np.array([*Counter(letters[start : start + 12]).values()]) / 12
+        is_low[start : start + 12] |= -(shares * np.log2(shares)).sum() <= 2.2
+    return bool(is_low.mean() >= 0.2)
+
+
+KINDS: dict[str, Callable[[str], bool]] = {
+    "any": lambda letters: True,
+    "membrane": is_membrane,
+    "coiled coil": is_coiled_coil,
+    "low complexity": is_of_low_complexity,
+}
+"""Kinds of natural proteins."""
 
 Rows = dict[str, np.ndarray]
 """Of the hits of all queries by E-value: number of the query, E-value, and whether each is true, false, and clean."""
@@ -186,6 +239,27 @@ def cost(proteins: list[tuple[str, str]], domains: list[tuple[str, str]], work: 
     }
 
 
+def against_reversed(path: Path, rng: np.random.Generator, options: argparse.Namespace) -> dict[str, Any]:
+    """The false hits of natural proteins of each kind among others that are reversed."""
+    natural = [(header.split()[0], letters.upper()) for header, letters in records(path)]
+    natural = [one for one in natural if 30 <= len(one[1]) <= 2000 and set(one[1]) <= HYDROPATHY.keys()]
+    natural = [natural[index] for index in rng.permutation(len(natural)).tolist()]
+    backwards = [(f"r{number}", letters[::-1]) for number, (_, letters) in enumerate(natural[: options.reversed])]
+    database = database_of(backwards, options.work / "reversed.db")
+    queries = options.work / "reversed.fasta"
+    result: dict[str, Any] = {"commit": commit(), "subjects": options.reversed, "kinds": {}}
+    for kind, is_of_kind in KINDS.items():
+        chosen = list(islice((one for one in natural[options.reversed :] if is_of_kind(one[1])), options.natural))
+        queries.write_text("".join(f">{name}\n{letters}\n" for name, letters in chosen))
+        errors = {}
+        for name in SEARCHES:
+            results, _ = hits(queries, database, name, options.threads, LIMITS[-1], 100_000)
+            evalues = np.array([hit.evalue for one in results for hit in one.hits])
+            errors[name] = {str(x): round(float((evalues <= x).sum() / len(chosen)), 4) for x in LIMITS}
+        result["kinds"][kind] = {"queries": len(chosen), "errors": errors}
+    return result
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("domains", type=Path, help="FASTA of SCOPe domains, with headers `>domain sccs`")
@@ -194,6 +268,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=512, help="number of domains")
     parser.add_argument("--natural", type=int, default=100, help="number of natural proteins")
     parser.add_argument("--reversed", type=int, default=3000, help="number of reversed proteins")
+    parser.add_argument("--reversed-only", action="store_true", help="search reversed proteins, and nothing else")
     parser.add_argument("--cost", action="store_true", help="measure the cost with all proteins, and nothing else")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "sensitivity.json")
@@ -213,6 +288,12 @@ def main() -> None:
         options.out.write_text(json.dumps(result, indent=2) + "\n")
         print(json.dumps(result["cost"], indent=2))
         return
+    if options.reversed_only:
+        result = json.loads(options.out.read_text())
+        result["reversed"] = against_reversed(options.proteins, rng, options)
+        options.out.write_text(json.dumps(result, indent=2) + "\n")
+        print(json.dumps(result["reversed"], indent=2))
+        return
     queries = options.work / "queries.fasta"
     queries.write_text("".join(f">{name}\n{letters_of[name]}\n" for name in chosen))
     superfamilies = [label.rsplit(".", 1)[0] for label in sccs.values()]
@@ -225,19 +306,7 @@ def main() -> None:
         found[name] = judged(results, sccs)
         result["seconds a query on SCOPe40"][name] = round(seconds / len(chosen), 3)
     result |= compared(found, partners)
-    natural = [(header.split()[0], letters.upper()) for header, letters in records(options.proteins)]
-    natural = [one for one in natural if 30 <= len(one[1]) <= 2000 and set(one[1]) <= set("ARNDCQEGHILKMFPSTWYV")]
-    order = rng.permutation(len(natural)).tolist()
-    backwards = [(f"r{index}", natural[index][1][::-1]) for index in order[: options.reversed]]
-    database = database_of(backwards, options.work / "reversed.db")
-    queries.write_text(
-        "".join(">{}\n{}\n".format(*natural[index]) for index in order[options.reversed :][: options.natural])
-    )
-    result["reversed"] = {"queries": options.natural, "subjects": options.reversed, "errors": {}}
-    for name in SEARCHES:
-        results, _ = hits(queries, database, name, options.threads, LIMITS[-1], 100_000)
-        evalues = np.array([hit.evalue for one in results for hit in one.hits])
-        result["reversed"]["errors"][name] = {str(x): float((evalues <= x).sum() / options.natural) for x in LIMITS}
+    result["reversed"] = against_reversed(options.proteins, rng, options)
     result["cost"] = json.loads(options.out.read_text()).get("cost") if options.out.exists() else None
     options.out.write_text(json.dumps(result, indent=2) + "\n")
     print(json.dumps(result, indent=2))
