@@ -503,7 +503,7 @@ def write_report(
 
 
 def find_domains(
-    proteins: Databases,
+    database: Databases,
     models: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     limits: DomainLimits = DOMAIN_LIMITS,
     *,
@@ -516,8 +516,8 @@ def find_domains(
 
     Parameters
     ----------
-    proteins : path, PackedDatabase, or sequence of these
-        As for :func:`search_database`.
+    database : path, PackedDatabase, or sequence of these
+        The proteins, as for :func:`search_database`.
     models : path or sequence of paths
         Files of HMMER's models.
     limits : DomainLimits
@@ -549,7 +549,7 @@ def find_domains(
     with ExitStack() as stack:
         advance = _progress(progress, stack)
         machine = Machine(engine, threads, devices)
-        annotation = stack.enter_context(open_annotation(proteins, files, limits, machine))
+        annotation = stack.enter_context(open_annotation(database, files, limits, machine))
         return list(annotation.proteins(advance))
 
 

@@ -23,6 +23,7 @@ from swsearch.hits.result import RunInfo
 from swsearch.search_results import SearchResults
 
 PROTEIN = "MKVLAAGIVGLLLAQWERTY"
+FAMILIES = Path(__file__).parents[1] / "data" / "families.hmm.gz"
 
 
 class Thing:
@@ -54,6 +55,7 @@ def calls(place, tmp_path, monkeypatch) -> dict[str, tuple[Callable[..., Any], d
     results = swsearch.search_database([PROTEIN], **search)
     usual = {
         "Client": {"url": "http://127.0.0.1:9"},
+        "DomainLimits": {},
         "RowFilter": {},
         "SearchOptions": {},
         "Store": {"target": "hits.sqlite", "create": True},
@@ -62,6 +64,7 @@ def calls(place, tmp_path, monkeypatch) -> dict[str, tuple[Callable[..., Any], d
         "align_families": {"queries": [PROTEIN], "databases": [place / "s.db"], "engine": "cpu", "threads": 1},
         "all_pairs": search,
         "build_database": {"paths": place / "s.fa", "target": "new.db", "overwrite": True, "threads": 1},
+        "find_domains": {"database": place / "s.db", "models": FAMILIES, "engine": "cpu", "threads": 1},
         "open_database": {"path": place / "s.db"},
         "open_searcher": search,
         "search_database": {"queries": [PROTEIN], **search},

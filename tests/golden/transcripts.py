@@ -72,7 +72,7 @@ def inputs(folder: Path) -> None:
 
     ``few.fasta`` has 60 real proteins, ``two.fasta`` and ``one.fasta`` two queries and one of them; ``genome.fasta``
     has 8,000 bases of phage lambda, ``reads.fastq`` three reads of it. ``taxids.tsv`` and ``taxonomy`` have the
-    organisms of the proteins, and ``obg.sto`` is an alignment.
+    organisms of the proteins, ``obg.sto`` is an alignment, and ``families.hmm.gz`` has two models.
     """
     with gzip.open(DATA / "proteins.fasta.gz", "rt", encoding="utf-8") as file:
         proteins = _records(file.read())
@@ -92,7 +92,7 @@ def inputs(folder: Path) -> None:
         ("empty.fasta", ""),
     ):
         (folder / name).write_text(text, encoding="utf-8")
-    for name in ("taxids.tsv", "obg.sto"):
+    for name in ("taxids.tsv", "obg.sto", "families.hmm.gz"):
         shutil.copyfile(DATA / name, folder / name)
     shutil.copytree(DATA / "taxonomy", folder / "taxonomy")
 

@@ -120,6 +120,8 @@ PERMITTED = {
     "search/chaining.py": "which alignments can be pieces of a chain, and whether the chain is better than they are",
     "search/score_check.py": "statistics",
     "scoring/karlin_altschul.py": "statistics: the score that an E-value or bit score requires",
+    "domains/decoding.py": "which of two scores of a protein is the larger one",
+    "domains/annotation.py": "the limits of domains, whose scores are those of another method",
     "report/html.py": "the colours of the classes of bit scores",
     "report/exons.py": "the places of one border, the best of which is taken",
     "hits/formatting.py": "how many digits a number is shown with",
