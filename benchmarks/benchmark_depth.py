@@ -1,4 +1,4 @@
-"""Depth of the alignments of iterated searches, beside psiblast and jackhmmer.
+"""Depth of the alignments of iterated searches, beside psiblast, jackhmmer and hhblits.
 
     python benchmarks/benchmark_depth.py scop40.fasta.gz background.fasta.gz --work build/iterations [--queries 20]
 
@@ -20,10 +20,11 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from benchmark_iterations import INCLUSION, ROUNDS, SEED, Data, call, prepare, versions
+from benchmark_iterations import INCLUSION, ROUNDS, SEED, Data, call, prepare, records, versions
 from numpy.typing import NDArray
 from provenance import commit, processor
 
@@ -80,8 +81,21 @@ def jackhmmer(data: Data, query: Path, length: int) -> Rows:
     return rows
 
 
-def ours(data: Data, query: Path, length: int) -> Rows:
-    options = swsearch.SearchOptions(top=10_000, evalue=INCLUSION, iterations=ROUNDS[-1], inclusion_evalue=INCLUSION)
+def hhblits(data: Data, query: Path, length: int) -> Rows:
+    """On the database of single sequences of ``benchmark_iterations.py``."""
+    path = query.with_suffix(".a3m")
+    call("hhblits", "-i", query, "-d", data.work / "hhsuite" / "db", "-n", ROUNDS[-1], "-e", INCLUSION, "-cpu", 1,
+         "-o", "/dev/null", "-oa3m", path)  # fmt: skip
+    rows: Rows = {}
+    for name, letters in list(records(path))[1:]:  # the first is the query
+        kept(rows, name.split()[0], "".join(one for one in letters if not one.islower()))
+    return rows
+
+
+def ours(data: Data, query: Path, length: int, *, sensitive: bool = False) -> Rows:
+    options = swsearch.SearchOptions(
+        top=10_000, evalue=INCLUSION, iterations=ROUNDS[-1], inclusion_evalue=INCLUSION, sensitive=sensitive
+    )
     (result,) = swsearch.search_database(query, data.work / "swsearch.db", options, engine="cpu", threads=1)
     codes = anchored_rows(length, result.hits)
     letters = [
@@ -94,7 +108,13 @@ def ours(data: Data, query: Path, length: int) -> Rows:
     return rows
 
 
-TOOLS: dict[str, Callable[[Data, Path, int], Rows]] = {"psiblast": psiblast, "jackhmmer": jackhmmer, "swsearch": ours}
+TOOLS: dict[str, Callable[[Data, Path, int], Rows]] = {
+    "psiblast": psiblast,
+    "jackhmmer": jackhmmer,
+    "hhblits": hhblits,
+    "swsearch": ours,
+    "swsearch sensitive": partial(ours, sensitive=True),
+}
 
 
 def measured(rows: Rows) -> dict[str, float]:
