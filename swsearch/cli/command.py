@@ -139,9 +139,18 @@ def all_commands() -> dict[str, Any]:
     return found
 
 
+def context_of(command: Any, name: str) -> typer.Context:
+    """The context of a command as if it were called; one without the settings of the program would change its help."""
+    from swsearch.cli.app import commands
+
+    root: Any = commands()
+    parent = typer.Context(root, info_name="swsearch", **root.context_settings)
+    return typer.Context(command, info_name=name, parent=parent)
+
+
 def names_of_all() -> dict[str, list[str]]:
     """The names of the options of each command, with ``_``."""
-    return {name: list(option_names(one, typer.Context(one))) for name, one in all_commands().items()}
+    return {name: list(option_names(one, context_of(one, name))) for name, one in all_commands().items()}
 
 
 def _with_words_for_values(records: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:

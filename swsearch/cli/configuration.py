@@ -263,7 +263,7 @@ def config(
 
     Example: swsearch config report --format json
     """
-    from swsearch.cli.command import all_commands
+    from swsearch.cli.command import all_commands, context_of
     from swsearch.cli.documents import write_document
     from swsearch.cli.output import say
     from swsearch.cli.parsing import configured, option_names
@@ -272,7 +272,7 @@ def config(
     known = all_commands()
     if name not in known:
         raise UsageError(f"there is no command {quoted(name)}; `swsearch --help` lists all")
-    context = typer.Context(known[name], info_name=name)
+    context = context_of(known[name], name)
     file = ConfigurationFile.read()
     found = configured(known[name], context, name)
     rows: list[dict[str, Any]] = []

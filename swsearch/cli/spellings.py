@@ -16,8 +16,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import typer
-
+from swsearch.cli.command import context_of
 from swsearch.cli.command_line import texts, words_of
 from swsearch.cli.configuration import in_plain_words
 from swsearch.cli.parsing import PROGRAMS, is_long_name, is_refusal, one_dash_names, replace_names, value_behind
@@ -451,6 +450,10 @@ LINES: Final[dict[str, str]] = {
     "blastdbcheck": "swsearch db verify DB",
     "dbinfo": "swsearch db info DB",
     "getseq": "swsearch db export DB",
+    "hmmscan": "swsearch domains PROTEINS MODELS…",
+    "hmmsearch": "swsearch query MODELS… DB --sensitive, or swsearch domains DB MODELS…",
+    "phmmer": "swsearch query QUERY… DB --sensitive",
+    "jackhmmer": "swsearch query QUERY… DB --sensitive --iterations 5",
     "convertalis": "swsearch report latest --format blast6",
     "view": "swsearch report latest --format blast6",
     "info": "swsearch db info DB",
@@ -510,11 +513,7 @@ def without_command(arguments: Sequence[str], commands: Mapping[str, Any]) -> st
 
 def _line(arguments: Sequence[str], meant: ProgramWord, command: Any) -> str:
     """The line of swsearch; options without a counterpart are left out of it, and named behind it with the reason."""
-    from swsearch.cli.app import commands
-
-    root = commands()
-    parent = typer.Context(root, info_name="swsearch", **root.context_settings)
-    context = typer.Context(command, info_name=meant.command, parent=parent)
+    context = context_of(command, meant.command)
     context.meta[PROGRAMS] = meant.programs or None
     missing = _MISSING[meant.command]
     opts, rest, problems = _parsed(arguments, command, context)
