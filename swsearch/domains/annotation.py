@@ -243,8 +243,9 @@ class Annotation:
             return min(thresholds)
         assert model.forward_statistics is not None
         location, slope = model.forward_statistics
-        odds = max(self.n_models / self.limits.evalue, 1.0)
-        return location + float(log(np.array([odds]))[0]) / slope
+        if self.limits.evalue >= self.n_models:  # the E-value of every score
+            return -np.inf
+        return location + float(log(np.array([self.n_models / self.limits.evalue]))[0]) / slope
 
     def _reported(self, family: Family, model: FamilyModel, decoded: DecodedProtein) -> FoundFamily | None:
         """What is reported of a family in a protein."""

