@@ -6,7 +6,7 @@ The expected hits are those of the CPU engine without a bound. They are compared
 of subjects that passed, with those of the CPU engine with its bound, and of the CUDA engine with the bound of its own
 choice, with a bound of each number of rows in every batch, and without one. Databases are the proteins, synthetic
 proteins with segments of the queries, and the genome in pieces; queries are those of the file, biased and short ones,
-fragments of the genome, and a profile. The script prints a line of JSON for each database and set of options, and exits
+fragments of the genome, a profile, and models. The script prints a line of JSON for each database and set of options, and exits
 with 1 if a hit differs.
 """
 
@@ -132,6 +132,7 @@ def cases(arguments: argparse.Namespace) -> Iterator[tuple[str, str, dict[str, A
         yield database, "biased", {"evalue": math.inf, "top": 10}, biased_records()
         yield database, "profile", {"top": 100}, profile()
         yield database, "profile", {"evalue": math.inf}, profile()
+        yield database, "models", {"sensitive": True, "top": 200}, models()
     for options in DNA_OPTIONS:
         yield "genome", "fragments", options, fragments(arguments.genome, 4 * FEW)
     yield "real", "fragments", {"translate": "query"}, fragments(arguments.genome, FEW)
@@ -143,6 +144,11 @@ def cases(arguments: argparse.Namespace) -> Iterator[tuple[str, str, dict[str, A
 def profile() -> list[SequenceRecord]:
     """The query that data/obg.sto describes."""
     return list(read_profiles(ROOT / "data" / "obg.sto", "stockholm", named_matrix("BLOSUM62")))
+
+
+def models() -> list[SequenceRecord]:
+    """The models of data/families.hmm.gz, which have gaps of their own."""
+    return list(read_profiles(ROOT / "data" / "families.hmm.gz", "hmm", named_matrix("BLOSUM62")))
 
 
 def engines(names: Sequence[str], stack: ExitStack) -> dict[str, ScoreEngine]:
