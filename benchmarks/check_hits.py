@@ -6,8 +6,8 @@ The expected hits are those of the CPU engine without a bound. They are compared
 of subjects that passed, with those of the CPU engine with its bound, and of the CUDA engine with the bound of its own
 choice, with a bound of each number of rows in every batch, and without one. Databases are the proteins, synthetic
 proteins with segments of the queries, and the genome in pieces; queries are those of the file, biased and short ones,
-fragments of the genome, a profile, and models. The script prints a line of JSON for each database and set of options, and exits
-with 1 if a hit differs.
+fragments of the genome, a profile, and models. The script prints a line of JSON for each database and set of options,
+and exits with 1 if a hit differs.
 """
 
 from __future__ import annotations
