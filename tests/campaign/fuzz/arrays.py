@@ -220,6 +220,39 @@ def _walk_arguments(rng: random.Random) -> list[Any]:
     ]
 
 
+def _columns(rng: random.Random) -> list[Any]:
+    """A model of a few positions, and the odds of two subjects."""
+    length, n = rng.randint(1, 40), rng.randint(1, 30)
+    numbers = np.random.default_rng(rng.getrandbits(32))
+    n_blocks = -(-length // 16)
+    return [
+        numbers.dirichlet(np.ones(20), length).astype(np.float32),
+        numbers.random((length, 4), np.float32),
+        numbers.integers(0, 5000, (n, 20), dtype=np.int16),
+        np.array([0, n // 2], np.uint64),
+        np.array([n, n - n // 2], np.uint32),
+        np.zeros((2, n_blocks), np.float32),
+        np.zeros((2, n_blocks), np.int32),
+        rng.randint(1, 3),
+    ]
+
+
+def _domains(rng: random.Random) -> list[Any]:
+    """A model of a few positions, and two proteins."""
+    length, n = rng.randint(1, 40), rng.randint(1, 90)
+    numbers = np.random.default_rng(rng.getrandbits(32))
+    return [
+        20.0 * numbers.random((32, length)) ** 4,
+        numbers.random((7, length)) / 2.0,
+        numbers.random(length) / length,
+        numbers.integers(0, 256, n, dtype=np.uint8),
+        np.array([0, n // 2], np.uint64),
+        np.array([n, n - n // 2], np.uint32),
+        np.full(2, rng.choice([-(10**6), 0, 10]), np.int64),
+        rng.randint(1, 3),
+    ]
+
+
 CALLS: Final[dict[str, tuple[Callable[..., object], Callable[[random.Random], list[Any]]]]] = {
     "score_partition": (_native.score_partition, _score),
     "align_local": (_native.align_local, _align),
@@ -238,6 +271,8 @@ CALLS: Final[dict[str, tuple[Callable[..., object], Callable[[random.Random], li
     "residues_hold": (_native.residues_hold, _stored_residues),
     "equal_subjects": (_native.equal_subjects, lambda rng: [*_stored_residues(rng)[:3], 0, rng.randint(1, 3)]),
     "gather_values": (_gather_values, lambda rng: list(_pieces(rng))),
+    "forward_totals": (_native.forward_totals, _columns),
+    "decode_domains": (_native.decode_domains, _domains),
     "PairWalk": (_walk, _walk_arguments),
 }
 
