@@ -18,6 +18,7 @@ from swsearch.report.html import (
     bar_of,
     bits_class,
     closing,
+    colour_key,
     graphic,
     graphic_row,
     no_script,
@@ -33,6 +34,7 @@ FIELDS: Final = (
     "envelope_start", "envelope_end", "accuracy", "description",
 )  # fmt: skip
 _TABLE: Final = ("family", "accession", "residues", "positions", "length", "bits", "E-value", "accuracy", "description")
+_PALE: Final = "Pale parts of a bar belong to the envelope of a domain, but not to its alignment."
 _DOMTBLOUT: Final = (
     "#                                                                            --- full sequence --- "
     "-------------- this domain -------------   hmm coord   ali coord   env coord\n"
@@ -185,11 +187,11 @@ def _write_html(proteins: Iterable[AnnotatedProtein], facts: Mapping[str, str], 
 
 def _section(protein: AnnotatedProtein, name: str) -> Iterator[str]:
     yield f'<section aria-labelledby="{name}">\n<h2 id="{name}">{text(_title(protein))}</h2>\n<div class="results">\n'
-    title = "Where in the protein the domains are; pale parts of a bar belong to its envelope alone"
+    title = "Where in the protein the domains are"
     rows = (_graphic_row(protein, found, rank, name) for rank, found in enumerate(protein.families, 1))
     yield "<figure>\n"
     yield from graphic(rows, protein.length, f"{name}-overview", title, f"{name}-hits")
-    yield f"<figcaption>{title}.</figcaption>\n</figure>\n"
+    yield f"<figcaption>{_PALE} {''.join(colour_key())}</figcaption>\n</figure>\n"
     yield f'<div class="scroll" id="{name}-hits" role="region" aria-labelledby="{name}-caption" tabindex="0">\n'
     yield f'<table>\n<caption id="{name}-caption">Domains of {text(identifier(protein.header))}</caption>\n'
     yield "<thead>\n<tr>"

@@ -173,10 +173,15 @@ def key(hits: Sequence[Hit], n_hits: int) -> Iterator[str]:
     if n_hits > MAX_BARS:
         yield f"The best {MAX_BARS} of the {n_hits:,} hits below. "
     if hits[0].bits is not None:
-        yield "Bit score:"
-        for _, colour, words in CLASSES:
-            square = '<rect width="100%" height="100%"/>'
-            yield f' <span class="key"><svg class="{colour}" aria-hidden="true">{square}</svg>{words}</span>'
+        yield from colour_key()
+
+
+def colour_key() -> Iterator[str]:
+    """The meaning of the colours."""
+    yield "Bit score:"
+    for _, colour, words in CLASSES:
+        square = '<rect width="100%" height="100%"/>'
+        yield f' <span class="key"><svg class="{colour}" aria-hidden="true">{square}</svg>{words}</span>'
 
 
 def ticks(length: int) -> list[int]:

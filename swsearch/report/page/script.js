@@ -42,12 +42,12 @@ document.addEventListener("click", (event) => {
   event.target.remove();
 });
 
-// A list of the queries where there are several, made when it is first opened.
+// A list of the queries, or proteins, where there are several, made when it is first opened.
 const titles = document.querySelectorAll("h2");
 const contents = document.querySelector("nav");
 if (titles.length > 1) {
   contents.hidden = false;
-  contents.querySelector("summary").textContent = `${titles.length} queries`;
+  contents.querySelector("summary").textContent = `${titles.length} ${contents.getAttribute("aria-label").toLowerCase()}`;
   contents.querySelector("details").addEventListener("toggle", () => {
     const list = document.createElement("ol");
     for (const title of titles) {
