@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from swsearch.cli import options
 from swsearch.words import counted
-
-if TYPE_CHECKING:
-    from swsearch.domains.annotation import AnnotatedProtein
 
 
 def domains(
@@ -62,21 +58,8 @@ def domains(
     ):
         say(annotation.searcher.engine_choice, quiet=quiet)
         with ProgressReport("searching", annotation.cells, "GCUPS", 1e9, quiet) as progress:
-            found = _Counted(annotation.proteins(progress.advance))
+            found = list(annotation.proteins(progress.advance))
         write(found, annotation.facts, stream)
-    say(f"{counted(found.n_domains, 'domain')} in {found.n_with:,} of {counted(found.n, 'protein')}", quiet=quiet)
-
-
-class _Counted:
-    """Counts the proteins that a report takes."""
-
-    def __init__(self, proteins: Iterable[AnnotatedProtein]) -> None:
-        self._proteins = proteins
-        self.n = self.n_with = self.n_domains = 0
-
-    def __iter__(self) -> Iterator[AnnotatedProtein]:
-        for protein in self._proteins:
-            self.n += 1
-            self.n_with += bool(protein.families)
-            self.n_domains += sum(len(found.domains) for found in protein.families)
-            yield protein
+    with_domains = [protein for protein in found if protein.families]
+    n_domains = sum(len(family.domains) for protein in with_domains for family in protein.families)
+    say(f"{counted(n_domains, 'domain')} in {len(with_domains):,} of {counted(len(found), 'protein')}", quiet=quiet)
