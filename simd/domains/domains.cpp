@@ -55,14 +55,15 @@ bool is_at_least(const Total& total, std::int64_t least) {
     return total.value > 0.0 && std::ilogb(total.value) + total.exponent >= least;
 }
 
-// The sum of products, in four parts, which do not wait for each other.
-double sum_of_products(const double* a, const double* b, std::size_t n) {
+// The sum of value(i) for all i below n, in four parts, which do not wait for each other.
+template <class Value>
+double sum_in_parts(std::size_t n, const Value& value) {
     double parts[4] = {};
     std::size_t i = 0;
     for (; i + 4 <= n; i += 4) {
-        for (std::size_t j = 0; j < 4; ++j) parts[j] += a[i + j] * b[i + j];
+        for (std::size_t j = 0; j < 4; ++j) parts[j] += value(i + j);
     }
-    for (; i < n; ++i) parts[0] += a[i] * b[i];
+    for (; i < n; ++i) parts[0] += value(i);
     return (parts[0] + parts[1]) + (parts[2] + parts[3]);
 }
 
@@ -131,7 +132,6 @@ class Forward {
         : model_(model),
           flanks_(flanks),
           deletions_({model.transition(kDD), model.transition(kDD) + model.length - 1}),
-          ones_(model.length, 1.0),
           row_(model.length),
           next_(row_) {
         outside_.before = 1.0;
@@ -145,8 +145,8 @@ class Forward {
         const double* const md = model_.transition(kMD);
         for (std::size_t k = 2; k <= length; ++k) next_.deletion[k] = next_.match[k - 1] * md[k - 2];
         deletions_.increase<1>(&next_.deletion[2], 0.0);
-        const double end = sum_of_products(&next_.match[1], ones_.data(), length) +
-                           sum_of_products(&next_.deletion[1], ones_.data(), length);
+        const double end = sum_in_parts(length, [this](std::size_t i) { return next_.match[i + 1]; }) +
+                           sum_in_parts(length, [this](std::size_t i) { return next_.deletion[i + 1]; });
         std::swap(row_, next_);
         outside_.end = end;
         outside_.between = outside_.between * flanks_.loop + end * flanks_.again;
@@ -187,7 +187,6 @@ class Forward {
     const Model& model_;
     Flanks flanks_;
     Deletions deletions_;
-    std::vector<double> ones_;
     Row row_, next_;
     Outside outside_;
 };
@@ -211,7 +210,8 @@ class Backward {
     void add(const Residues& residues, std::size_t i) {
         const double* const odds = residues.odds(model_, i);
         for (std::size_t k = 1; k <= model_.length; ++k) row_.match[k] *= odds[k - 1];
-        const double begin = sum_of_products(model_.entry, &row_.match[1], model_.length);
+        const double begin =
+            sum_in_parts(model_.length, [this](std::size_t i) { return model_.entry[i] * row_.match[i + 1]; });
         outside_.begin = begin;
         outside_.behind *= flanks_.loop;
         outside_.between = outside_.between * flanks_.loop + begin * flanks_.move;
