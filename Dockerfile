@@ -19,7 +19,7 @@ RUN sh /source/packaging/install_nvcc.sh /opt/cuda python
 ENV CUDA_HOME=/opt/cuda/nvidia/cu13
 COPY . /source
 RUN pip wheel --no-cache-dir --wheel-dir /wheels \
-        --config-settings cmake.define.SWSEARCH_GENERIC_KERNELS=ON \
+        --config-settings cmake.define.SWSEARCH_CUDA_KERNELS=ON \
         '/source[mask,parquet,postgresql,remote,service]'
 
 FROM build AS build-cuda

@@ -8,9 +8,9 @@ query with E-value floors are compiled twice into an empty cache: one after anot
 as there are usable cores.
 
 With ``--search``, ``swsearch query`` runs on a GPU with the shortest query and with all queries, against the database
-of ``benchmark_search.py``: with an empty cache of kernels, waiting for the compiler and with generic kernels; with
-generic kernels only; and with all kernels in the cache. The hits must be the same bytes. A checkout has no generic
-kernels before ``scripts/build_generic_kernels.py`` has compiled them. Times are wall times; the machine must be idle.
+of ``benchmark_search.py``, with an empty cache of kernels and with all kernels in it, in turns. If the package contains
+compiled kernels (``scripts/build_kernels.py``), the cache is not used. The hits must be the same bytes. Times are wall
+times; the machine must be idle.
 """
 
 from __future__ import annotations
@@ -60,27 +60,18 @@ def kernels_of(length: int, architecture: int) -> list[KernelSpec]:
     return plan_search([request], partition, facts, PlanOptions()).kernels
 
 
-CASES = (
-    ("empty cache, waits for the compiler", "compiled", True),
-    ("empty cache, generic kernels until its own are compiled", "auto", True),
-    ("generic kernels only", "generic", True),
-    ("its own kernels in the cache", "compiled", False),
-)
-"""Names, values of SWSEARCH_KERNELS, and whether each run has an empty cache."""
-
-
-def run_query(queries: Path, path: Path, policy: str, cache: Path, out: Path) -> float:
+def run_query(queries: Path, path: Path, cache: Path, out: Path) -> float:
     """Wall time in seconds of one ``swsearch query``, whose hits are written to ``out``."""
     command = [sys.executable, "-P", "-m", "swsearch", "query", str(queries), str(path), "--engine", "cuda", "--quiet"]
     command += ["--store", "none", "--format", "tsv", "--out", str(out)]
-    environment = {**os.environ, "SWSEARCH_KERNELS": policy, "SWSEARCH_KERNEL_CACHE": str(cache)}
+    environment = {**os.environ, "SWSEARCH_KERNEL_CACHE": str(cache)}
     start = time.perf_counter()
     subprocess.run(command, check=True, env=environment)
     return time.perf_counter() - start
 
 
 def time_searches(queries: str, n_subjects: int, folder: Path, repeat: int) -> list[dict[str, Any]]:
-    """Every case for the shortest query and for all queries."""
+    """Both cases for the shortest query and for all queries."""
     subprocess.run([sys.executable, "-P", "-m", "swsearch", "engines"], check=True)
     path = database(queries, n_subjects, folder)
     rows: list[dict[str, Any]] = []
@@ -89,18 +80,18 @@ def time_searches(queries: str, n_subjects: int, folder: Path, repeat: int) -> l
         shortest = min(read_queries(queries, PROTEIN), key=len)
         one.write_text(f">{shortest.header}\n{shortest.letters}\n", encoding="utf-8")
         for what, chosen in (("the shortest query", one), ("all queries", Path(queries))):
-            run_query(chosen, path, "compiled", warm, out)  # also reads all files for the first time
+            run_query(chosen, path, warm, out)  # also reads all files for the first time
             wanted = out.read_bytes()
-            for name, policy, is_cold in CASES:
-                seconds = []
-                for number in range(repeat):
-                    cache = Path(scratch) / f"{len(rows)}-{number}" if is_cold else warm
-                    seconds.append(run_query(chosen, path, policy, cache, out))
+            seconds: dict[str, list[float]] = {"empty cache": [], "all kernels in the cache": []}
+            for number in range(repeat):
+                caches = (Path(scratch) / f"{len(rows)}-{number}", warm)
+                for taken, cache in zip(seconds.values(), caches, strict=True):
+                    taken.append(run_query(chosen, path, cache, out))
                     if out.read_bytes() != wanted:
-                        sys.exit(f"{what}, {name}: other hits than with compiled kernels")
-                median = float(np.median(seconds))
-                rows.append({"search": what, "case": name, "seconds": median, "runs": seconds})
-                print(f"{what}, {name}: {median:.3f} s {[round(each, 3) for each in seconds]}", flush=True)
+                        sys.exit(f"{what}: other hits with {cache.name}")
+            for name, taken in seconds.items():
+                rows.append({"search": what, "case": name, "seconds": float(np.median(taken)), "runs": taken})
+                print(f"{what}, {name}: {np.median(taken):.3f} s {[round(each, 3) for each in taken]}", flush=True)
     return rows
 
 

@@ -206,7 +206,6 @@ def main() -> None:
     parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    os.environ.setdefault("SWSEARCH_KERNELS", "compiled")  # the first search would use generic kernels
     installs = dict(one.split("=", 1) for one in options.install) or {"this": None}
 
     path = options.folder / f"real-{options.subjects}.db"

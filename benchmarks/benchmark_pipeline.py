@@ -134,7 +134,6 @@ def main() -> None:
     parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--out")
     options = parser.parse_args()
-    os.environ.setdefault("SWSEARCH_KERNELS", "compiled")  # short searches would use generic kernels
 
     path = database(options.queries, options.subjects, options.folder)
     report: dict[str, Any] = {

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import time
@@ -177,7 +176,6 @@ def main() -> None:
     parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    os.environ.setdefault("SWSEARCH_KERNELS", "compiled")  # short searches would use generic kernels
     if options.engine == "cuda":
         sys.setswitchinterval(SWITCH_SECONDS)  # as the commands do
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import time
@@ -86,7 +85,6 @@ def main() -> None:
     parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--out")
     options = parser.parse_args()
-    os.environ.setdefault("SWSEARCH_KERNELS", "compiled")  # short searches would use generic kernels
 
     path = database(options.queries, options.subjects, options.folder)
     store = options.folder / "benchmark-hits.sqlite"

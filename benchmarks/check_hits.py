@@ -45,7 +45,7 @@ from swsearch.threads import usable_cores
 
 ROOT: Final = Path(__file__).parents[1]
 SEED: Final = 1
-BAND_ROWS: Final = (4, 5, 6, 8)
+BAND_ROWS: Final = (5, 6, 8)
 PIECE: Final = 2_000
 """Bases of a subject of the genome's database."""
 ALL: Final = 1_000_000

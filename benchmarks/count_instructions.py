@@ -4,7 +4,7 @@
     python benchmarks/count_instructions.py --architecture 120 --write cuda/tuning/blackwell.json [--nvcc NVCC]
 
 No GPU is needed, but nvcc and its disassembler ``cuobjdump``. The inner loop computes four columns of the subject; what
-is counted is every instruction of the loop, for BLOSUM62 11/1 and 28 columns of a profile.
+is counted is every instruction of the loop.
 
 Without ``--write``, one line is printed for each kind of kernel: instructions per word of scores with the words per
 lane of the tables in docs/design/cuda-engine.md.
@@ -35,7 +35,6 @@ from tune_cuda import case_of, tuning_text
 
 from swsearch.engine.cuda.runtime.compiler import Nvcc, find_nvcc
 from swsearch.engine.cuda.runtime.kernels import KernelSpec, Pairing, Tile
-from swsearch.engine.cuda.search.profile import PROTEIN_COLUMNS
 from swsearch.engine.cuda.search.tiles import tuned_for, words_of
 
 COLUMNS_PER_LOOP = 4
@@ -90,8 +89,7 @@ class Family:
     def spec(self, words: int, threads: int = 256, blocks: int = 2) -> KernelSpec:
         """The kernel of the tile with four lanes."""
         return case_of(
-            Tile(self.pairing, 4, words, PROTEIN_COLUMNS), threads, blocks, strips=2 if self.edges else 1,
-            band=self.band,
+            Tile(self.pairing, 4, words), threads, blocks, strips=2 if self.edges else 1, band=self.band
         ).spec  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Measures the speed of the inter-task CUDA kernel on this GPU for different tiles.
 
     python benchmarks/tune_cuda.py [--pairing kTwoBlocks] [--groups 8] [--words 8,16,28] [--launches 256x2]
-    python benchmarks/tune_cuda.py --bands 4,5,6,8 --words 40,48 --groups 4,8
+    python benchmarks/tune_cuda.py --bands 5,6,8 --words 40,48 --groups 4,8
     python benchmarks/tune_cuda.py --write cuda/tuning/hopper.json [--sections bound]
 
 A tile is the shape of a strip of query rows: lanes per subject, words per lane, and the contents of a word
@@ -35,10 +35,18 @@ from benchmark_cuda import synthetic
 from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers
 from swsearch.engine.cuda.runtime.device import Stream
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
-from swsearch.engine.cuda.runtime.kernels import Arithmetic, BoundaryMode, KernelSpec, Pairing, Tile, inter_task_kernel
+from swsearch.engine.cuda.runtime.kernels import (
+    COMPILED_GAPS,
+    Arithmetic,
+    BoundaryMode,
+    KernelSpec,
+    Pairing,
+    Tile,
+    inter_task_kernel,
+)
 from swsearch.engine.cuda.runtime.parameters import INTER_TASK, packed
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
-from swsearch.engine.cuda.search.profile import PROTEIN_COLUMNS, pack_profile
+from swsearch.engine.cuda.search.profile import pack_profile
 from swsearch.engine.cuda.search.subjects import SubjectStore
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
@@ -101,8 +109,7 @@ class Tuner:
         n_queries = 2 if tile.pairing is Pairing.TWO_QUERIES else 1
         codes = rng.integers(0, 20, tile.rows * case.strips).astype(np.uint8)
         constants = dict(case.spec.constants)
-        arithmetic = Arithmetic(constants["ARITHMETIC"])
-        words = pack_profile([sequence_profile(codes, default_scheme(PROTEIN))] * n_queries, tile, arithmetic)
+        words = pack_profile([sequence_profile(codes, default_scheme(PROTEIN))] * n_queries, tile, Arithmetic.FAST)
         buffer = device.allocate(words.nbytes)
         device.upload(buffer, words, Stream.COMPUTE)
         gap = default_scheme(PROTEIN).gap
@@ -150,13 +157,10 @@ class Tuner:
 
 
 def case_of(
-    tile: Tile, threads: int, blocks: int, *, strips: int, band: int = 0,
-    arithmetic: Arithmetic = Arithmetic.FAST, more: tuple[tuple[str, str], ...] = (),
-) -> Case:  # fmt: skip
+    tile: Tile, threads: int, blocks: int, *, strips: int, band: int = 0, more: tuple[tuple[str, str], ...] = ()
+) -> Case:
     edges = BoundaryMode.OWN if strips > 1 else BoundaryMode.NONE
-    spec = inter_task_kernel(
-        arithmetic, tile, default_scheme(PROTEIN).gap, band=band, edges=edges, threads=threads, blocks=blocks
-    )  # fmt: skip
+    spec = inter_task_kernel(tile, COMPILED_GAPS[0], band=band, edges=edges, threads=threads, blocks=blocks)
     return Case(tile, replace(spec, constants=spec.constants + more), strips)
 
 
@@ -182,7 +186,7 @@ def write_tuning(path: Path, tuner: Tuner, sections: Sequence[str]) -> None:
     for section in sections:
         for pairing, entries in tuning[section].items():
             for place, entry in enumerate(entries):
-                tile = Tile(Pairing(pairing), entry["group"], entry["words"], PROTEIN_COLUMNS)
+                tile = Tile(Pairing(pairing), entry["group"], entry["words"])
                 band = entry.get("band", 0)
                 for kind, strips in kinds:
                     if kind in entry:
@@ -205,7 +209,6 @@ def main() -> None:
     parser.add_argument("--launches", default="256x2", help="threads x blocks, several with commas")
     parser.add_argument("--bands", default="0", help="rows of a band of the bound, 0 for none")
     parser.add_argument("--strips", default="1", help="1 for one strip, 2 and more for kernels with boundaries")
-    parser.add_argument("--arithmetic", default="FastPair")
     parser.add_argument("--subjects", type=int, default=300_000)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--constants", default="", help="more constants: NAME=VALUE with commas, sets with semicolons")
@@ -213,7 +216,6 @@ def main() -> None:
     parser.add_argument("--sections", default="inter_task,bound", help="its sections to measure")
     options = parser.parse_args()
 
-    arithmetic = Arithmetic(options.arithmetic)
     tuner = Tuner(options.subjects, options.repeat)
     if options.write is not None:
         write_tuning(options.write, tuner, options.sections.split(","))
@@ -224,8 +226,8 @@ def main() -> None:
     ]
     cases = [
         case_of(
-            Tile(Pairing(pairing), group, words, PROTEIN_COLUMNS), *numbers(launch.replace("x", ",")),
-            strips=strips, band=band, arithmetic=arithmetic, more=more,
+            Tile(Pairing(pairing), group, words), *numbers(launch.replace("x", ",")),
+            strips=strips, band=band, more=more,
         )
         for pairing, group, words, launch, strips, band, more in itertools.product(
             options.pairing.split(","), numbers(options.groups), numbers(options.words), options.launches.split(","),

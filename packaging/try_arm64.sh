@@ -36,7 +36,7 @@ export CFLAGS="-isystem $folder/headers" CXXFLAGS="-isystem $folder/headers"
 export CC=aarch64-linux-gnu-gcc LDSHARED="aarch64-linux-gnu-gcc -shared"
 export CMAKE_ARGS="-DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64
     -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ -DPython_INCLUDE_DIR=$folder/headers/python3.11
-    -DSWSEARCH_GENERIC_KERNELS=OFF"
+    -DSWSEARCH_CUDA_KERNELS=OFF"
 export _PYTHON_HOST_PLATFORM=linux-aarch64 SETUPTOOLS_EXT_SUFFIX=.cpython-311-aarch64-linux-gnu.so
 # dnaio, which reads sequences, has no wheel for ARM64 on PyPI.
 "$python" -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$folder" "$sdist" 'dnaio>=1.2'

@@ -19,7 +19,7 @@ SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
 end_positions(SWS_PARAMETERS swsearch::EndsParameters parameters) {
     using namespace swsearch;
     SWS_DYNAMIC_SHARED(uint4, strips);
-    using Shape = Tile<kWarpSize, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
+    using Shape = Tile<kWarpSize, SWS_WORDS, Pairing::SWS_PAIRING>;
     swsearch::intra_task<SWS_ARITHMETIC, Shape, Edges::SWS_EDGES>(
         strips, parameters.list, gap_costs(SWS_GAP_OPEN, SWS_GAP_EXTEND, parameters.list.gap), parameters.wanted);
 }

@@ -14,9 +14,9 @@
 // column 0 score -128. Residues are packed as in subject.cuh. A boundary has kBoundaryWords words for each residue of
 // the database, padding included, and need not be initialised. The output is an int32 score per subject and query.
 //
-// Scores are exact up to 2,047 (FastPair), or 32,767 or 2^31 - 1 less the largest profile score (ShortPair, Wide). A
-// larger result indicates that it may be inexact (arithmetic.cuh); collect_at_least lists those subjects, and they are
-// scored again in a wider type. Subjects are shorter than 2^31.
+// Scores have the type FastPair (arithmetic.cuh) and are exact up to 2,047. A larger result indicates that it may be
+// inexact; collect_at_least lists those subjects, and intra_task scores them again in a wider type. Subjects are
+// shorter than 2^31.
 
 #include "search/bound.cuh"
 #include "search/strip.cuh"
@@ -116,15 +116,14 @@ SWS_DEVICE void inter_task(uint4* strip, const InterTaskParameters parameters, c
 // residues with the subjects' starts in bytes and lengths; the boundary of the strip above. Outputs: the boundary of
 // this strip, and the int32 score of each subject, scores_low and, for two queries, scores_high.
 //
-// Compile-time constants: SWS_ARITHMETIC (FastPair, ShortPair, Wide); SWS_PAIRING (kTwoBlocks, kTwoQueries, kOneScore),
-// SWS_GROUP, SWS_WORDS and SWS_COLUMNS (the tile); SWS_GAP_OPEN and SWS_GAP_EXTEND (gap_costs.cuh); SWS_BAND (rows
-// of a band of the bound, 0 for none); SWS_LISTED (1 if the subjects are listed); SWS_EDGES (kNone, kOwn, kReadsPair);
-// SWS_THREADS and SWS_BLOCKS (threads per block, minimum of blocks per multiprocessor).
+// Compile-time constants: SWS_PAIRING (kTwoBlocks, kTwoQueries), SWS_GROUP and SWS_WORDS (the tile); SWS_GAP_OPEN and
+// SWS_GAP_EXTEND (gap_costs.cuh); SWS_BAND (rows of a band of the bound, or 0); SWS_LISTED (1 if subjects are listed);
+// SWS_EDGES (kNone, kOwn, kReadsPair); SWS_THREADS and SWS_BLOCKS (threads per block, blocks per multiprocessor).
 SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
 inter_task(SWS_PARAMETERS swsearch::InterTaskParameters parameters) {
     using namespace swsearch;
     SWS_DYNAMIC_SHARED(uint4, strip);
-    using Shape = Tile<SWS_GROUP, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
-    swsearch::inter_task<SWS_ARITHMETIC, Shape, SWS_BAND, Edges::SWS_EDGES, SWS_LISTED != 0>(
+    using Shape = Tile<SWS_GROUP, SWS_WORDS, Pairing::SWS_PAIRING>;
+    swsearch::inter_task<FastPair, Shape, SWS_BAND, Edges::SWS_EDGES, SWS_LISTED != 0>(
         strip, parameters, gap_costs(SWS_GAP_OPEN, SWS_GAP_EXTEND, parameters.gap));
 }

@@ -5,9 +5,9 @@
 // by subject index.
 //
 // Compile-time constants: SWS_ARITHMETIC (FastPair, ShortPair, Wide); SWS_PAIRING (kTwoBlocks, or kOneScore for Wide),
-// SWS_WORDS and SWS_COLUMNS (the tile, whose group is a complete warp); SWS_GAP_OPEN and SWS_GAP_EXTEND
-// (gap_costs.cuh); SWS_EDGES (kNone for a query of one strip, else kOwn); SWS_THREADS and SWS_BLOCKS (maximum number of
-// threads per block, minimum number of blocks per multiprocessor).
+// SWS_WORDS (the tile, whose group is a complete warp); SWS_GAP_OPEN and SWS_GAP_EXTEND (gap_costs.cuh); SWS_EDGES
+// (kNone for a query of one strip, else kOwn); SWS_THREADS and SWS_BLOCKS (maximum number of threads per block, minimum
+// number of blocks per multiprocessor).
 
 #include "search/intra_task.cuh"
 
@@ -15,7 +15,7 @@ SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
 intra_task(SWS_PARAMETERS swsearch::IntraTaskParameters parameters) {
     using namespace swsearch;
     SWS_DYNAMIC_SHARED(uint4, strips);
-    using Shape = Tile<kWarpSize, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
+    using Shape = Tile<kWarpSize, SWS_WORDS, Pairing::SWS_PAIRING>;
     swsearch::intra_task<SWS_ARITHMETIC, Shape, Edges::SWS_EDGES>(
         strips, parameters, gap_costs(SWS_GAP_OPEN, SWS_GAP_EXTEND, parameters.gap), ScoresAlone());
 }

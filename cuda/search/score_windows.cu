@@ -18,7 +18,7 @@ SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
 score_windows(SWS_PARAMETERS swsearch::WindowsParameters parameters) {
     using namespace swsearch;
     SWS_DYNAMIC_SHARED(uint4, strips);
-    using Shape = Tile<kWarpSize, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
+    using Shape = Tile<kWarpSize, SWS_WORDS, Pairing::SWS_PAIRING>;
     swsearch::intra_task<SWS_ARITHMETIC, Shape, Edges::SWS_EDGES>(
         strips, parameters.windows, gap_costs(SWS_GAP_OPEN, SWS_GAP_EXTEND, parameters.windows.gap),
         parameters.checkpoints);

@@ -1,10 +1,9 @@
 // Tile, the shape of a strip of the query as a group of lanes computes it; the layout of a strip of the packed query
 // profile, and the functions that read it.
 //
-// Used by strip.cuh, bound.cuh, inter_task.cu and intra_task.cuh. In: a packed profile (16-byte units in a texture over
-// linear memory), which swsearch/engine/cuda/search/profile.py writes; Tile in swsearch/engine/cuda/runtime/kernels.py
-// computes the same layout. Out: a strip in shared memory, and for each lane the words of its rows for one residue
-// code.
+// In: a packed profile (16-byte units in a texture over linear memory), which swsearch/engine/cuda/search/profile.py
+// writes; Tile in swsearch/engine/cuda/runtime/kernels.py computes the same layout. Out: a strip in shared memory, and
+// for each lane the words of its rows for one residue code.
 //
 // In this file, "column j" is a position of the subject, and "residue code" is an index into the profile (0 is
 // padding).
@@ -35,11 +34,13 @@ namespace swsearch {
 
 enum class Pairing { kTwoBlocks, kTwoQueries, kOneScore };
 
-template <int kGroupLanes, int kLaneWords, int kResidueColumns, Pairing kHalves>
+// Columns of a profile: padding, and the letters of proteins, which are more than those of DNA.
+constexpr int kProfileColumns = 28;
+
+template <int kGroupLanes, int kLaneWords, Pairing kHalves>
 struct Tile {
     static constexpr int kGroup = kGroupLanes;
     static constexpr int kWords = kLaneWords;
-    static constexpr int kColumns = kResidueColumns;
     static constexpr Pairing kPairing = kHalves;
 
     static constexpr int kLag = kPairing == Pairing::kTwoBlocks ? 2 : 1;
@@ -53,11 +54,11 @@ struct Tile {
 
     static constexpr int kSlots = kGroup < 8 ? 8 : kGroup;
     static constexpr int kChunks = (kWords + 3) / 4;
-    static constexpr int kPlaneUnits = 16 * kColumns;
+    static constexpr int kPlaneUnits = 16 * kProfileColumns;
     static constexpr int kStripUnits = (kChunks * kSlots + 15) / 16 * kPlaneUnits;
 
+    static_assert(kWords >= 1, "a tile has words");
     static_assert(kGroup == 4 || kGroup == 8 || kGroup == 16 || kGroup == 32, "a group divides a warp");
-    static_assert(kWords >= 1 && kColumns >= 1 && kColumns <= 32, "a tile has words and residue columns");
 };
 
 // A lane's view of a staged strip: the words of one residue column, read from shared memory a chunk at a time.

@@ -39,7 +39,7 @@ FILE_VARIABLE: Final = "SWSEARCH_CONFIG"
 """Environment variable that names the configuration file; if it is empty, none is read."""
 OTHER_VARIABLES: Final = (
     FILE_VARIABLE, "SWSEARCH_CACHE", "SWSEARCH_CACHE_LIMIT", "SWSEARCH_DATABASES", "SWSEARCH_DOWNLOADS",
-    "SWSEARCH_KERNEL_CACHE", "SWSEARCH_KERNELS", "SWSEARCH_LINKS", "SWSEARCH_TAXONOMY",
+    "SWSEARCH_KERNEL_CACHE", "SWSEARCH_LINKS", "SWSEARCH_TAXONOMY",
     "SWSEARCH_TEST_CACHE", "SWSEARCH_TOKEN",
 )  # fmt: skip
 """Environment variables that are no default of an option."""

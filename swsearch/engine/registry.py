@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from numbers import Integral
 from typing import Final
 
@@ -181,12 +180,9 @@ def open_named(
     if name == "cuda":
         _require_gpu(gpus)
         from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
-        from swsearch.engine.cuda.search.kernel_choice import KernelPolicy
         from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 
-        kernels = KernelPolicy.of_environment()
-        open_device = partial(PyCudaDevice, needs_compiler=kernels is KernelPolicy.COMPILED)
-        cuda = CudaDevices(devices, open_device, band_rows=None if bound else 0, kernels=kernels)
+        cuda = CudaDevices(devices, PyCudaDevice, band_rows=None if bound else 0)
         return cuda, cuda.description
     info = engine_info(name)
     if not info.usable:

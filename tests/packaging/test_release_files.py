@@ -148,7 +148,7 @@ INCLUDED = ("cuda", "data", "docs", "examples", "migrations", "simd", "swsearch"
 ALONE = {
     "CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "LICENSE", "README.md", "pyproject.toml",
     "packaging/build_pycuda.sh", "packaging/install_nvcc.sh", "packaging/try_arm64.sh", "packaging/try_install.sh",
-    "scripts/build_generic_kernels.py",
+    "scripts/build_kernels.py",
 }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from swsearch.engine.cuda.runtime.kernels import (
     CODE_COLUMNS,
     SWEEP_BLOCKS,
     SWEEP_WARPS,
+    SWEEP_WORDS,
     WARP,
     KernelSpec,
     sweep_kernel,
@@ -29,7 +30,6 @@ from swsearch.sequences.alphabet import PAD_CODE
 from swsearch.typing import Letters
 
 DIAMOND_STEPS: Final = 32
-WORDS: Final = (8, 4, 2)
 """Words per lane for which the kernel can be compiled, descending."""
 FIXED_SHARED_BYTES: Final = 8 * DIAMOND_STEPS + 1024
 """Shared memory per warp for a diamond's lowest row and for the window of letters."""
@@ -149,7 +149,7 @@ def choose_shape(
         cycles = step_cycles(shape, at_once / (SWEEP_WARPS * device.multiprocessors), affine=affine)
         return max(steps / at_once, waiting) * cycles
 
-    shapes = [SweepShape(narrow, words) for narrow in (True, False) for words in WORDS]
+    shapes = [SweepShape(narrow, words) for narrow in (True, False) for words in SWEEP_WORDS]
     shapes = [shape for shape in shapes if SWEEP_WARPS * shape.warp_bytes(n_columns or 0) <= device.shared_bytes]
     narrow = [shape for shape in shapes if shape.narrow and shape.fits(problem)]
     return min(narrow or [shape for shape in shapes if not shape.narrow], key=seconds)

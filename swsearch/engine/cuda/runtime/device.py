@@ -103,11 +103,6 @@ class Device(Protocol):
 
     facts: DeviceFacts
 
-    @property
-    def compiles(self) -> bool:
-        """Whether there is a compiler for kernels that are not ready."""
-        ...
-
     def free_bytes(self) -> int:
         """Free device memory in bytes."""
         ...
@@ -152,16 +147,8 @@ class Device(Protocol):
         """A texture object over the complete buffer."""
         ...
 
-    def ready(self, specs: Sequence[KernelSpec]) -> bool:
-        """Whether all these kernels can be launched without waiting for a compiler; any thread may ask."""
-        ...
-
     def prepare(self, specs: Sequence[KernelSpec]) -> None:
-        """Begin to compile kernels before their launch; all other kernels are compiled at their launch."""
-        ...
-
-    def load(self, specs: Sequence[KernelSpec]) -> None:
-        """Load those of the kernels that are compiled; others are loaded at their first launch.
+        """Load the kernels that are compiled, and begin to compile the others, which their first launch loads.
 
         The driver loads a kernel only when the device is idle, so a kernel that is loaded between two launches makes
         the device wait for the host.

@@ -30,7 +30,7 @@ def cuda_info(ordinal: int = 0, *, gpus: GpuProbe | None = None) -> EngineInfo:
     if missing:
         return _unusable(missing)
     try:
-        device = PyCudaDevice(ordinal, needs_compiler=False)
+        device = PyCudaDevice(ordinal)
     except EngineUnavailable as error:
         return _unusable(error.reason)
     except EngineError as error:
@@ -46,11 +46,11 @@ def cuda_info(ordinal: int = 0, *, gpus: GpuProbe | None = None) -> EngineInfo:
         detail = (
             f"{facts.name}, compute capability {facts.architecture // 10}.{facts.architecture % 10}, "
             f"{device.free_bytes() / 1e9:.1f} of {facts.memory_bytes / 1e9:.1f} GB free, driver {facts.driver}, "
-            + (f"{compiler.name} {compiler.version}" if compiler else "no compiler: generic kernels serve every search")
+            + (f"{compiler.name} {compiler.version}" if compiler else "no compiler")
         )
         refused = device.shipped.refusals
         if device.shipped.folder is None:
-            refused = ["no generic kernels: this package was built without nvcc"]
+            refused = ["this package was built without nvcc, so first searches wait for a compiler"]
         detail = "; ".join([detail, *device.compilers.passed_over, *refused])
         return EngineInfo("cuda", built=True, usable=True, detail=detail)
     finally:

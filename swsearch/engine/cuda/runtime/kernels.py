@@ -9,10 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Final, Literal
-
-if TYPE_CHECKING:  # what compiles the kernels of a wheel has no package but the standard library
-    from swsearch.scoring.scheme import GapPenalty
+from typing import Final, Literal
 
 WARP: Final = 32
 UNIT_BYTES: Final = 16
@@ -20,18 +17,24 @@ UNIT_BYTES: Final = 16
 CHUNK_WORDS: Final = 4
 PLANE_UNITS: Final = 16
 """Units of a column in a plane: 256 bytes, so that the column's index is one byte of its address."""
+PROFILE_COLUMNS: Final = 28
+"""Columns of a profile: padding, and the letters of proteins (:mod:`swsearch.sequences.alphabet`), which are more than
+those of DNA."""
 CODE_COLUMNS: Final = 32
+UNUSED_UNITS: Final = (CODE_COLUMNS - PROFILE_COLUMNS) * PLANE_UNITS
+"""Number of residue codes, letters or not, and the units of shared memory behind a strip for those that have no column.
+The warps of a block for listed subjects coordinate there (``intra_task.cuh``)."""
 MAX_LIST_WARPS: Final = 12
 MAX_WINDOW_WARPS: Final = 16
-LIST_BLOCK_UNITS: Final = 4
-"""Maximum number of warps per block of the kernels for listed subjects and for windows, and the units of shared memory
-for their coordination (``intra_task.cuh``)."""
+"""Maximum number of warps per block of the kernels for listed subjects and for windows."""
 CHECKPOINTS: Final = 4
 CHECKPOINT_STRIDE: Final = 64
 """Number of checkpoints at which two windows are compared, and columns from one to the next (``checkpoints.cuh``)."""
 SWEEP_WARPS: Final = 4
 SWEEP_BLOCKS: Final = 4
 """Warps per block of the diamond kernel, one for each scheduler, and minimum number of blocks per multiprocessor."""
+SWEEP_WORDS: Final = (8, 4, 2)
+"""Words per lane of the diamond kernel."""
 CHECKPOINT_DIAMONDS: Final = 8
 """Diamonds between two states that a sweep saves for a path. With 4, the blocks of a path have 25 % fewer cells and
 states take twice the memory; with 16, 40 % more cells and half the memory."""
@@ -45,6 +48,14 @@ def max_warps(entry: IntraTaskEntry) -> int:
     return MAX_WINDOW_WARPS if entry == "score_windows" else MAX_LIST_WARPS
 
 
+Gap = tuple[int, int] | None
+COMPILED_GAPS: Final = ((11, 1), (5, 2))
+"""Costs of opening and of extending a gap that kernels have as constants, which is 6 to 9 % faster: the defaults of
+proteins and of DNA."""
+MAX_FAST_SCORE: Final = 2047
+"""Largest number such that all whole numbers up to it are exact in the fast type."""
+
+
 class Arithmetic(Enum):
     """Number types of scores, the narrowest first; the values are types of ``arithmetic.cuh``."""
 
@@ -55,8 +66,29 @@ class Arithmetic(Enum):
     def largest_exact(self, max_profile_score: int) -> int:
         """The largest best score that is certainly exact; above it, the subject must be scored in a wider type."""
         if self is Arithmetic.FAST:
-            return 2047
+            return MAX_FAST_SCORE
         return (32_767 if self is Arithmetic.SHORT else 2**31 - 1) - max_profile_score
+
+    def gap_costs(self, open_cost: int, extend_cost: int) -> tuple[int, int]:
+        """The gap costs of a launch, which this type can subtract exactly.
+
+        No exact score of the fast type exceeds :data:`MAX_FAST_SCORE`, so a gap that costs this much ends an alignment
+        as one does that costs more.
+        """
+        if self is not Arithmetic.FAST:
+            return open_cost, extend_cost
+        extend = min(extend_cost, MAX_FAST_SCORE)
+        return min(open_cost, MAX_FAST_SCORE - extend), extend
+
+    def compiled_gap(self, open_cost: int, extend_cost: int) -> Gap:
+        """The gap costs that a kernel of this type has as constants; None if they are parameters of its launch."""
+        gap = (open_cost, extend_cost)
+        return gap if self is Arithmetic.FAST and gap in COMPILED_GAPS else None
+
+    @property
+    def pairing(self) -> Pairing:
+        """Contents of the words of a kernel for listed subjects."""
+        return Pairing.ONE_SCORE if self is Arithmetic.WIDE else Pairing.TWO_BLOCKS
 
     @property
     def wider(self) -> Arithmetic | None:
@@ -90,15 +122,13 @@ class BoundaryMode(Enum):
 class Tile:
     """The shape of a tile: the cells of a strip that a group of lanes computes for one column.
 
-    A ``group`` has 4, 8, 16 or 32 lanes, each with ``words`` words of H and of E; ``columns`` are the profile columns
-    in shared memory, one per residue code and one for padding, 1 to 32. Sizes are computed once, since launches read
-    them hundreds of times in the millisecond before a kernel begins.
+    A ``group`` has 4, 8, 16 or 32 lanes, each with ``words`` words of H and of E. Sizes are computed once, since
+    launches read them hundreds of times in the millisecond before a kernel begins.
     """
 
     pairing: Pairing
     group: int
     words: int
-    columns: int
 
     @cached_property
     def rows(self) -> int:
@@ -128,7 +158,7 @@ class Tile:
     @cached_property
     def strip_units(self) -> int:
         """16-byte units of a strip."""
-        return self.planes * self.columns * PLANE_UNITS
+        return self.planes * PROFILE_COLUMNS * PLANE_UNITS
 
     @cached_property
     def shared_bytes(self) -> int:
@@ -137,16 +167,15 @@ class Tile:
         It includes the columns of codes that are no letters, so that a byte that is no residue code reads a wrong score
         but never memory of another block.
         """
-        return (self.strip_units + (CODE_COLUMNS - self.columns) * PLANE_UNITS) * UNIT_BYTES
+        return (self.strip_units + UNUSED_UNITS) * UNIT_BYTES
 
     def intra_task_bytes(self, strips: int) -> int:
         """Shared memory of a block of the kernels for listed subjects that stages some strips.
 
-        The words that coordinate its warps follow the strips. No byte is wasted: two blocks, each with four strips of
+        No byte is wasted: two blocks, each with four strips of
         28 columns and 8 words, then just fit the 228 kB of a multiprocessor.
         """
-        slack = max((CODE_COLUMNS - self.columns) * PLANE_UNITS, LIST_BLOCK_UNITS)
-        return (strips * self.strip_units + slack) * UNIT_BYTES
+        return (strips * self.strip_units + UNUSED_UNITS) * UNIT_BYTES
 
     @property
     def boundary_words(self) -> int:
@@ -205,24 +234,17 @@ def _constants(**values: object) -> tuple[tuple[str, str], ...]:
     return tuple((name.upper(), str(int(v) if isinstance(v, bool) else v)) for name, v in values.items())
 
 
-def _gap_constants(gap: GapPenalty | None) -> dict[str, object]:
-    """The constants of ``gap_costs.cuh``; those of a generic kernel are negative."""
-    return {"gap_open": -1, "gap_extend": -1} if gap is None else {"gap_open": gap.open, "gap_extend": gap.extend}
+def _gap_constants(gap: Gap) -> dict[str, object]:
+    """The constants of ``gap_costs.cuh``, which are negative if the costs are parameters."""
+    open_cost, extend_cost = gap or (-1, -1)
+    return {"gap_open": open_cost, "gap_extend": extend_cost}
 
 
 @cache
 def inter_task_kernel(
-    arithmetic: Arithmetic,
-    tile: Tile,
-    gap: GapPenalty | None,
-    *,
-    edges: BoundaryMode,
-    threads: int,
-    blocks: int,
-    band: int = 0,
-    listed: bool = False,
+    tile: Tile, gap: Gap, *, edges: BoundaryMode, threads: int, blocks: int, band: int = 0, listed: bool = False
 ) -> KernelSpec:
-    """The inter-task kernel; without gap costs, the generic one.
+    """The inter-task kernel, whose scores have the fast type; without gap costs, they are parameters of a launch.
 
     ``blocks`` is the number of blocks that a multiprocessor must be able to run, and ``band`` the rows of a band of the
     bound, a divisor of the tile's words (``bound.cuh``), or 0 for the recurrence itself. With ``listed``, the kernel
@@ -233,11 +255,9 @@ def inter_task_kernel(
         "inter_task",
         "inter_task",
         _constants(
-            arithmetic=arithmetic.value,
             pairing=tile.pairing.value,
             group=tile.group,
             words=tile.words,
-            columns=tile.columns,
             **_gap_constants(gap),
             band=band,
             listed=listed,
@@ -251,21 +271,13 @@ def inter_task_kernel(
 
 @cache
 def intra_task_kernel(
-    arithmetic: Arithmetic,
-    tile: Tile,
-    gap: GapPenalty | None,
-    *,
-    strips: int,
-    warps: int,
-    entry: IntraTaskEntry = "intra_task",
+    arithmetic: Arithmetic, tile: Tile, gap: Gap, *, edges: BoundaryMode, entry: IntraTaskEntry = "intra_task"
 ) -> KernelSpec:
-    """A kernel for listed subjects in blocks of ``warps`` warps, on which its code does not depend.
+    """A kernel for listed subjects, in blocks of one warp; its code does not depend on the number of warps.
 
-    Without gap costs it is the generic one; a single strip has no boundary, except in the generic kernel. The ``entry``
-    is ``intra_task``; ``score_windows`` if the subjects are windows of longer ones; ``end_positions`` if their scores
-    are known and their ends are requested.
+    Without gap costs, they are parameters of a launch. The ``entry`` is ``intra_task``; ``score_windows`` if the
+    subjects are windows of longer ones; ``end_positions`` if their scores are known and their ends are requested.
     """
-    edges = BoundaryMode.NONE if strips == 1 and gap is not None else BoundaryMode.OWN
     return KernelSpec(
         "search",
         entry,
@@ -274,13 +286,12 @@ def intra_task_kernel(
             arithmetic=arithmetic.value,
             pairing=tile.pairing.value,
             words=tile.words,
-            columns=tile.columns,
             **_gap_constants(gap),
             edges=edges.value,
             threads=max_warps(entry) * WARP,
             blocks=1,
         ),
-        warps * WARP,
+        WARP,
     )
 
 

@@ -8,7 +8,6 @@ of the kernels that it will launch, and requests each compiled kernel at its lau
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -36,7 +35,6 @@ class ParallelCompiler:
     ) -> None:
         self._cache = cache
         self._shipped = shipped
-        self._is_told = False
         self._architecture = architecture
         self._n_threads = n_threads or usable_cores()
         self._threads: ThreadPoolExecutor | None = None
@@ -76,13 +74,7 @@ class ParallelCompiler:
         begun = self._begun.get(self._cache.key(spec, self._architecture))
         if begun is None:
             return self._cache.path(spec, self._architecture).exists()
-        if not begun.done():
-            return False
-        error = begun.exception()
-        if error is not None and not self._is_told:
-            self._is_told = True
-            logging.getLogger("swsearch").warning("swsearch: generic kernels are used: %s", error)
-        return error is None
+        return begun.done() and begun.exception() is None
 
     def take(self, spec: KernelSpec) -> bytes:
         """The cubin; waits for a pending compilation, or compiles the kernel now.

@@ -34,7 +34,6 @@ from swsearch.engine.cuda.runtime.presence import INSTALL, look_for_gpus
 from swsearch.engine.cuda.runtime.shipped_kernels import ShippedKernels
 from swsearch.engine.cuda.runtime.warm_up import load_kernels_eagerly
 from swsearch.errors import EngineError, EngineUnavailable
-from swsearch.threads import usable_cores
 
 OLDEST_ARCHITECTURE: Final = 75
 REGISTER_UNIT: Final = 256
@@ -141,13 +140,13 @@ def _opened_here() -> list[PyCudaDevice]:
 class PyCudaDevice:
     """A GPU accessed through PyCUDA. Texture objects, which PyCUDA lacks, use cuda-bindings on the same context.
 
-    ``ordinal`` is the number of the device among those that the driver lists. With ``needs_compiler``, generic kernels
-    do not suffice. A thread's contexts form a stack, and operations refer to the device that the thread opened last.
-    Devices may be closed in any order. Raises :class:`EngineUnavailable`, with the remedy, without a driver, such a
-    device or a compiler, and for a device that is too old.
+    ``ordinal`` is the number of the device among those that the driver lists. A thread's contexts form a stack, and
+    operations refer to the device that the thread opened last. Devices may be closed in any order. Raises
+    :class:`EngineUnavailable`, with the remedy, without a driver, such a device or kernels for it, and for one that is
+    too old.
     """
 
-    def __init__(self, ordinal: int = 0, *, needs_compiler: bool = True) -> None:
+    def __init__(self, ordinal: int = 0) -> None:
         try:
             from pycuda import driver
         except ImportError as error:
@@ -184,14 +183,10 @@ class PyCudaDevice:
             )
         self.compilers = Compilers.installed()
         self.shipped = ShippedKernels(self.facts.architecture)
-        has_generic = self.shipped.has(COLLECT_KERNEL, virtual=self.compilers.current is None)
-        if self.compilers.current is None and (needs_compiler or not has_generic):
+        if self.compilers.current is None and not self.shipped.has(COLLECT_KERNEL, virtual=True):
             missing = "; ".join(["there is no compiler", *self.compilers.passed_over, *self.shipped.refusals])
             raise EngineUnavailable("cuda", f"{missing}; {INSTALL_COMPILER}")
-        # Nobody waits for the compilers if generic kernels serve meanwhile, so they leave a core to the search.
-        n_threads = max(usable_cores() - int(has_generic and not needs_compiler), 1)
-        cache = KernelCache(self.compilers)
-        self._builds = ParallelCompiler(cache, self.facts.architecture, n_threads, self.shipped)
+        self._builds = ParallelCompiler(KernelCache(self.compilers), self.facts.architecture, shipped=self.shipped)
         self._context = device.retain_primary_context()
         self._context.push()
         try:
@@ -219,11 +214,6 @@ class PyCudaDevice:
         """The compiler of kernels that are not in the cache; there must be one."""
         assert self.compilers.current is not None
         return self.compilers.current
-
-    @property
-    def compiles(self) -> bool:
-        """See :class:`Device`."""
-        return self.compilers.current is not None
 
     def errors(self, doing: str) -> _TranslatedErrors:
         """Translate PyCUDA's errors into those of this package. After a failure every call raises the same failure."""
@@ -349,18 +339,12 @@ class PyCudaDevice:
                         raise
                     self._builds.refuse(spec, f"the driver, {self.facts.driver}, does not load them ({error})")
 
-    def ready(self, specs: Sequence[KernelSpec]) -> bool:
-        """See :class:`Device`."""
-        return all(spec in self._kernels or self._builds.is_ready(spec) for spec in specs)
-
     def prepare(self, specs: Sequence[KernelSpec]) -> None:
         """See :class:`Device`."""
-        self._builds.begin(spec for spec in specs if spec not in self._kernels)
-
-    def load(self, specs: Sequence[KernelSpec]) -> None:
-        """See :class:`Device`."""
-        for spec in specs:
-            if spec not in self._kernels and self._builds.is_ready(spec):
+        missing = [spec for spec in specs if spec not in self._kernels]
+        self._builds.begin(missing)
+        for spec in missing:
+            if self._builds.is_ready(spec):
                 self._function(spec)
 
     def launch(

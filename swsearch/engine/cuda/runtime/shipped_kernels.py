@@ -1,15 +1,17 @@
 """The compiled kernels that the package contains, so that a search need not wait for a compiler, or can do without.
 
-``scripts/build_generic_kernels.py`` writes an archive for each architecture while the package is built: ``sm90.zip``
+``scripts/build_kernels.py`` writes an archive for each architecture while the package is built: ``sm90.zip``
 has machine code for compute capability 9.0, ``compute80.zip`` PTX, from which the driver compiles machine code for
-newer architectures. Machine code runs on later architectures of the same major number as well. An entry's name is the
-kernel's key (:mod:`swsearch.engine.cuda.runtime.kernel_cache`), which includes a digest of all sources, so code of
-other sources is never found. The archive's manifest names that digest too, for the message.
+newer architectures. Machine code runs on later architectures of the same major number as well. An entry holds the
+kernels of a tile, which differ little and so are compressed together. The archive's manifest has the place of each
+kernel by its key (:mod:`swsearch.engine.cuda.runtime.kernel_cache`), which includes a digest of all sources, so code of
+other sources is never found. The manifest names that digest too, for the message.
 """
 
 from __future__ import annotations
 
 import json
+import lzma
 import re
 import threading
 import zipfile
@@ -26,7 +28,8 @@ from swsearch.folders import resource_folder
 MANIFEST: Final = "manifest.json"
 _NAME: Final = re.compile(r"(sm|compute)(\d+)\.zip")
 _DAMAGE: Final = (
-    OSError, EOFError, ValueError, TypeError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error,
+    OSError, EOFError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, zipfile.BadZipFile,
+    lzma.LZMAError, zlib.error,
 )  # fmt: skip
 """What reading a damaged archive may raise; ``RuntimeError`` where a method or an encryption is not supported."""
 
@@ -40,18 +43,30 @@ def write_archive(folder: Path, architecture: int, kernels: Sequence[tuple[Kerne
                   compiler: str) -> Path:  # fmt: skip
     """Write the archive of an architecture, complete or not at all; the same kernels give the same bytes."""
     sources = source_digest()
-    entries = [(MANIFEST, json.dumps({"sources": sources, "compiler": compiler}).encode())]
-    entries += [(kernel_key(sources, spec, architecture, virtual=virtual), code) for spec, code in kernels]
+    families: dict[str, bytearray] = {}
+    places = {}
+    for spec, code in kernels:
+        name = _family(spec)
+        family = families.setdefault(name, bytearray())
+        places[kernel_key(sources, spec, architecture, virtual=virtual)] = [name, len(family), len(code)]
+        family += code
+    manifest = {"sources": sources, "compiler": compiler, "kernels": places}
+    entries = [(MANIFEST, json.dumps(manifest).encode()), *families.items()]
     path = folder / archive_name(architecture, virtual=virtual)
     unfinished = path.with_suffix(".unfinished")
     try:
         with zipfile.ZipFile(unfinished, "w") as archive:
             for name, content in entries:
-                archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED, 9)
+                archive.writestr(zipfile.ZipInfo(name), bytes(content), zipfile.ZIP_LZMA)
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
     return path
+
+
+def _family(spec: KernelSpec) -> str:
+    """The entry that a kernel shares with those of the same tile."""
+    return "-".join([spec.entry, *(value for name, value in spec.constants if name in ("PAIRING", "WORDS", "BAND"))])
 
 
 class _Archive:
@@ -62,48 +77,55 @@ class _Archive:
         self.virtual = virtual
         self._architecture = architecture
         self._lock = threading.Lock()
-        self._names: frozenset[str] | None = None
+        self._places: dict[str, tuple[str, int, int]] | None = None
+        self._families: dict[str, bytes] = {}
         self._sources = ""
         self.refusal = ""
 
     def _key(self, spec: KernelSpec) -> str:
         return kernel_key(self._sources, spec, self._architecture, virtual=self.virtual)
 
-    def _open(self) -> frozenset[str]:
-        """The names of the entries; none if the archive is refused."""
+    def _open(self) -> dict[str, tuple[str, int, int]]:
+        """The entry, the first byte there, and the size of each kernel, by its key; none if the archive is refused."""
         with self._lock:
-            if self._names is None:
-                self._names = frozenset()
+            if self._places is None:
+                self._places = {}
                 self._sources = source_digest()
                 try:
                     with zipfile.ZipFile(self.path) as archive:
-                        made_from = json.loads(archive.read(MANIFEST))["sources"]
-                        names = frozenset(archive.namelist())
+                        manifest = json.loads(archive.read(MANIFEST))
+                    made_from = manifest["sources"]
+                    places = {
+                        key: (str(name), int(at), int(size)) for key, (name, at, size) in manifest["kernels"].items()
+                    }
                 except _DAMAGE as error:
                     self.refuse(f"it is damaged ({error}); install swsearch again")
                 else:
                     if made_from != self._sources:
-                        self.refuse("it was made from other sources; run scripts/build_generic_kernels.py again")
+                        self.refuse("it was made from other sources; run scripts/build_kernels.py again")
                     else:
-                        self._names = names
-            return self._names
+                        self._places = places
+            return self._places
 
     def has(self, spec: KernelSpec) -> bool:
-        names = self._open()
-        return not self.refusal and bool(names) and self._key(spec) in names
+        places = self._open()
+        return not self.refusal and bool(places) and self._key(spec) in places
 
     def read(self, spec: KernelSpec) -> bytes | None:
         """The code; None if the archive turns out to be damaged."""
-        try:
-            with zipfile.ZipFile(self.path) as archive:
-                code = archive.read(self._key(spec))  # checks the entry's checksum
-        except _DAMAGE as error:
-            self.refuse(f"it is damaged ({error}); install swsearch again")
-            return None
+        name, at, size = self._open()[self._key(spec)]
+        if name not in self._families:
+            try:
+                with zipfile.ZipFile(self.path) as archive:
+                    self._families[name] = archive.read(name)  # checks the entry's checksum
+            except _DAMAGE as error:
+                self.refuse(f"it is damaged ({error}); install swsearch again")
+                return None
+        code = self._families[name][at : at + size]
         return code + b"\0" if self.virtual else code  # PTX is text, which the driver reads up to a zero
 
     def refuse(self, reason: str) -> None:
-        self.refusal = f"the generic kernels in {self.path} are refused: {reason}"
+        self.refusal = f"the kernels in {self.path} are refused: {reason}"
 
 
 class ShippedKernels:

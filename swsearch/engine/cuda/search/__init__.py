@@ -11,9 +11,8 @@ module                 holds
                        and the expected time
 ``planner``            makes the plan: pairs of queries, score types, the cheapest strips; the plans of batches of
                        the same shape are made once
-``tiles``              tiles by architecture with their measured times, from ``cuda/tuning/``; the generic
-                       kernels, which serve until a query's own are compiled
-``kernel_choice``      plans with kernels that are ready, and the compilation of the others
+``tiles``              tiles by architecture with their measured times, from ``cuda/tuning/``; the kernels that a
+                       search may launch
 *queries and subjects*
 ``profile``            query profiles as the kernels read them
 ``subjects``           the database on the device, either cached or streamed

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from swsearch.engine.cuda.runtime.device import BatchTime, Buffer, Device, Event, Scratch, Stream, Texture, Timing
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search.inter_task_launch import InterTaskLaunch, InterTaskLauncher
-from swsearch.engine.cuda.search.kernel_choice import KernelChoice
 from swsearch.engine.cuda.search.launches import (
     FEW_LISTED,
     IntraTaskLaunch,
@@ -31,6 +30,7 @@ from swsearch.engine.cuda.search.launches import (
     address,
 )
 from swsearch.engine.cuda.search.plan import BatchPlan, FloorRange, InterTaskPlan, ListedRoute, QueryPlan
+from swsearch.engine.cuda.search.planner import Planner
 from swsearch.engine.cuda.search.profile import profile_strips
 from swsearch.engine.cuda.search.selection import ScoreFilter, Selection, Selector, best_of
 from swsearch.engine.cuda.search.slots import Slot
@@ -51,7 +51,7 @@ class Resources:
     """
 
     device: Device
-    choice: KernelChoice
+    planner: Planner
     scratch: Scratch
     spare: Slot
     lists: IntraTaskLauncher
@@ -110,7 +110,7 @@ class BatchRun:
         self._direct = subjects.prefix(plan.n_direct)
         self._resources = resources
         self._device = resources.device
-        self._selector = Selector(resources.device, slot, resources.choice.options.thresholds.downloaded)
+        self._selector = Selector(resources.device, slot, resources.planner.options.thresholds.downloaded)
         self._began: Event
         self._ended: Event
         self._queries = [
@@ -184,7 +184,7 @@ class BatchRun:
         route, plan = query.plan.again, self.plan
         if route is None:
             return
-        beyond = plan.inter_task.arithmetic.largest_exact(query.plan.profile.max_score) + 1
+        beyond = Arithmetic.FAST.largest_exact(query.plan.profile.max_score) + 1
         candidates = [ScoreFilter(0, plan.n_direct, beyond)]
         profile = self._profile(f"profile again {number}", query, route, Stream.FINISH)
         if query.plan.listed is not None:
@@ -284,7 +284,7 @@ class BatchRun:
             self._device.begin_download(query.values, query.scores, Stream.FINISH)
         elif n_direct:
             # A score beyond the type may be inexact, and the exact one may reach a higher floor.
-            widest = self.plan.inter_task.arithmetic if query.plan.again is None else query.plan.again.arithmetic
+            widest = Arithmetic.FAST if query.plan.again is None else query.plan.again.arithmetic
             beyond = widest.largest_exact(query.plan.profile.max_score) + 1
             candidates = _filters(query.plan.ranges, n_direct, lambda part: min(part.floor, beyond))
             query.wanted = self._selector.select(query.scores, candidates, f"wanted {number}", with_scores=True)
@@ -348,7 +348,7 @@ class BatchRun:
             return ScoreBlock(partition.subject_index, values, n_again + n_rescored, within=within)
         rows, scores, n_left_out = self._wanted(number, query, request.floor)
         if query.plan.is_bounded:
-            narrow = plan.inter_task.arithmetic.largest_exact(query.plan.profile.max_score)
+            narrow = Arithmetic.FAST.largest_exact(query.plan.profile.max_score)
             n_again = int((scores > narrow).sum())
         long = np.flatnonzero(windowed >= _floors(query.plan, np.arange(plan.n_direct, plan.n_windowed)))
         rows = np.concatenate([rows, long + plan.n_direct])
@@ -374,7 +374,7 @@ class BatchRun:
     def _score_exactly(self, query: _QueryRun) -> ScoreBlock:
         """Score the subjects without windows again with the exact kernel, and wait for it."""
         resources = self._resources
-        plan = resources.choice.plan_batch(
+        plan = resources.planner.plan_batch(
             (query.plan.index,), [query.plan.request], self._direct.partition, bounded=False, windows=False
         )
         run = BatchRun(plan, self._direct, resources, resources.spare)
@@ -386,7 +386,7 @@ class BatchRun:
     def _widened(self, number: int, query: _QueryRun, rows: NDArray[np.intp], scores: Scores) -> Scores:
         """The scores, with those that may exceed their type computed again in the widest."""
         again = query.plan.again
-        widest = self.plan.inter_task.arithmetic if again is None else again.arithmetic
+        widest = Arithmetic.FAST if again is None else again.arithmetic
         beyond = np.flatnonzero(scores > widest.largest_exact(query.plan.profile.max_score))
         if widest is not Arithmetic.WIDE and beyond.size:
             longest_first = beyond[::-1]
@@ -398,7 +398,7 @@ class BatchRun:
     ) -> NDArray[np.int32]:
         """Score some subjects in a type, and wait for it."""
         device = self._device
-        route = self._resources.choice.listed(query.plan.profile, arithmetic)
+        route = self._resources.planner.listed(query.plan.profile, arithmetic)
         profile = self._profile(f"profile listed {number}", query, route)
         counter = self._zero(f"counter listed {number}", Stream.COMPUTE)
         on_device = self._listed(query, *self._upload_list(f"listed {number}", listed), counter, len(listed))

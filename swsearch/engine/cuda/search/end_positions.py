@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory, Stream
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
-from swsearch.engine.cuda.search.kernel_choice import KernelChoice
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
-from swsearch.engine.cuda.search.planner import first_arithmetic
+from swsearch.engine.cuda.search.planner import Planner
 from swsearch.engine.cuda.search.profile import profile_strips
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.stretches import stretches_of
@@ -37,7 +36,7 @@ NOWHERE: Final = np.uint64(2**64 - 1)
 
 def arithmetic_for(profile: QueryProfile, score: int) -> Arithmetic:
     """The narrowest type that is exact for a subject with this best score."""
-    arithmetic = first_arithmetic(profile)
+    arithmetic = Arithmetic.FAST
     while score > arithmetic.largest_exact(profile.max_score):
         wider = arithmetic.wider
         if wider is None:
@@ -56,14 +55,14 @@ class EndFinder:
         self,
         slot: Slot,
         launcher: IntraTaskLauncher,
-        choice: KernelChoice,
+        planner: Planner,
     ) -> None:
         self._device = launcher.device
         self._slot = slot
         self._launcher = launcher
-        self._choice = choice
-        self._group_bytes = choice.options.thresholds.end_group_bytes
-        self._smallest_group = choice.options.thresholds.smallest_end_group_bytes
+        self._planner = planner
+        self._group_bytes = planner.options.thresholds.end_group_bytes
+        self._smallest_group = planner.options.thresholds.smallest_end_group_bytes
 
     def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
         """See :meth:`swsearch.engine.protocol.EndsEngine.ends`.
@@ -119,7 +118,7 @@ class EndFinder:
     ) -> tuple[Scores, Offsets]:
         """The best score of each subject and its first end, in one launch; ``scores`` are the known best scores."""
         device, slot, n = self._device, self._slot, len(subjects)
-        route = self._choice.listed(profile, arithmetic, "end_positions")
+        route = self._planner.listed(profile, arithmetic, "end_positions")
         counts = np.array([n, 0], dtype=np.uint32)  # the list's length, and the counter of subjects taken from it
         slot.clear()  # the last search has ended
         residues = slot.scratch.buffer("residues", subjects.residues.nbytes)

@@ -17,11 +17,10 @@ from swsearch.engine.cuda.runtime.device import Device, DeviceFacts, OutOfDevice
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.batch_run import Resources
 from swsearch.engine.cuda.search.end_positions import EndFinder
-from swsearch.engine.cuda.search.kernel_choice import KernelChoice, KernelPolicy
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher
 from swsearch.engine.cuda.search.pipeline import IN_FLIGHT, Pipeline, ScoreCall
 from swsearch.engine.cuda.search.plan import PlanOptions, SearchPlan, Thresholds
-from swsearch.engine.cuda.search.planner import batch_indices
+from swsearch.engine.cuda.search.planner import Planner, batch_indices
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import SubjectStore
 from swsearch.engine.cuda.search.verified_windows import VerifiedWindows
@@ -78,8 +77,6 @@ class CudaEngine(Closeable):
         See :class:`swsearch.engine.cuda.search.plan.PlanOptions`.
     thresholds : Thresholds, optional
         Sizes at which the engine changes its method; by default the measured ones.
-    kernels : KernelPolicy
-        Whether the engine waits for the compiler or uses generic kernels.
 
     Raises
     ------
@@ -99,26 +96,25 @@ class CudaEngine(Closeable):
         pairs: bool = True,
         thresholds: Thresholds | None = None,
         band_rows: int | None = None,
-        kernels: KernelPolicy = KernelPolicy.COMPILED,
     ) -> None:
         thresholds = Thresholds() if thresholds is None else thresholds
         self._device: Device = PyCudaDevice() if device is None else device
-        self._options = PlanOptions(pairs, thresholds, band_rows, diamonds=self._device.compiles)
-        self._choice = KernelChoice(self._device, self._options, kernels)
+        self._options = PlanOptions(pairs, thresholds, band_rows)
+        self._planner = Planner(self._device.facts, self._options)
         self.timing = Timing()
         self._scratch = Scratch(self._device)
         smallest = self._device.facts.memory_bytes // SMALLEST_SHARE
         slots = [Slot(self._device, smallest=smallest) for _ in range(IN_FLIGHT)]
         self._lists = IntraTaskLauncher(self._device, self._scratch)
-        self._end_finder = EndFinder(Slot(self._device), self._lists, self._choice)
+        self._end_finder = EndFinder(Slot(self._device), self._lists, self._planner)
         free = self._device.free_bytes()
         if memory_limit is None:
             memory_limit = int(free * DATABASE_SHARE)
         self._store = SubjectStore(self._device, memory_limit, int(free * PIECE_SHARE))
         # This sweep must not free cached memory, because the kernels of the batches in flight use it.
-        self.windows = VerifiedWindows(self._lists, self._choice, DiamondSweep(self._device), self.timing)
+        self.windows = VerifiedWindows(self._lists, self._planner, DiamondSweep(self._device), self.timing)
         resources = Resources(
-            self._device, self._choice, self._scratch, Slot(self._device), self._lists, self.windows,
+            self._device, self._planner, self._scratch, Slot(self._device), self._lists, self.windows,
             self.timing,
         )  # fmt: skip
         self._pipeline = Pipeline(resources, self._store, slots, DiamondSweep(self._device, self.make_room))
@@ -150,19 +146,15 @@ class CudaEngine(Closeable):
         return batch_indices(profiles, self._device.facts, self._options)
 
     def plan(self, requests: Sequence[ScoreRequest], partition: Partition) -> SearchPlan:
-        """The plan by which the requests are scored against a partition that the device holds.
-
-        A batch whose kernels are not compiled may be scored by generic ones (``kernel_choice``).
-        """
-        return self._choice.plan(requests, partition)
+        """The plan by which the requests are scored against a partition that the device holds."""
+        return self._planner.plan(requests, partition)
 
     def explain(self, requests: Sequence[ScoreRequest], partition: Partition) -> list[str]:
-        """A description for the user of how a call would begin now; it says which batches have generic kernels."""
+        """A description for the user of how a call would begin now."""
         cut = self._pipeline.cutter.cut(requests, partition, self._store.limit_bytes, scores=False)
         if cut is not None:
             requests, partition = [cut.request(request) for request in requests], cut.partition
-        plan = self._choice.ready_plan(requests, partition)
-        return [*([cut.line()] if cut is not None else []), *plan.lines(), *self._choice.lines(plan)]
+        return [*([cut.line()] if cut is not None else []), *self.plan(requests, partition).lines()]
 
     def free_bytes(self) -> int:
         """Free device memory in bytes."""

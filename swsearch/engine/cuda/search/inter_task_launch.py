@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.runtime.device import Buffer, Scratch, Stream, Texture
-from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, KernelSpec
+from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, Arithmetic, KernelSpec
 from swsearch.engine.cuda.runtime.parameters import INTER_TASK, OPEN_COUNTERS, packed
 from swsearch.engine.cuda.search.launches import address
 from swsearch.engine.cuda.search.plan import BatchPlan, BoundPlan, InterTaskPlan
@@ -182,7 +182,7 @@ class InterTaskLauncher:
                 subjects=(
                     address(self._subjects.residues), launch.starts, launch.lengths, launch.n_subjects, *launch.listed
                 ),
-                gap=(gap.open, gap.extend),
+                gap=Arithmetic.FAST.gap_costs(gap.open, gap.extend),
                 scores_low=address(launch.scores[queries[0]]),
                 scores_high=address(launch.scores[queries[-1]]),
                 work_counter=address(counters, (first_counter + number) * 4),

@@ -221,7 +221,7 @@ class IntraTaskLauncher:
             subjects=(
                 listed.residues, listed.starts, listed.lengths, listed.indices, listed.count, listed.least, listed.most
             ),
-            gap=(profile.gap.open, profile.gap.extend),
+            gap=route.arithmetic.gap_costs(profile.gap.open, profile.gap.extend),
             boundary=address(edge),
             boundary_stride=stride,
             counters=address(counts),

@@ -30,7 +30,6 @@ from swsearch.engine.cuda.runtime.device import Device
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.forward import ForwardThread
-from swsearch.engine.cuda.search.kernel_choice import KernelPolicy
 from swsearch.engine.cuda.search.pipeline import ScoreCall
 from swsearch.engine.cuda.search.plan import SearchForecast, expected_rate
 from swsearch.engine.cuda.search.subjects import ONE_SLOT_RESIDUES, device_bytes
@@ -288,7 +287,7 @@ class CudaDevices(Closeable):
         Opens a device, in the thread that uses it.
     memory_limit : int, optional
         Bytes of each device's memory that databases may take.
-    band_rows, kernels
+    band_rows
         See :class:`swsearch.engine.cuda.search.engine.CudaEngine`.
 
     Raises
@@ -306,7 +305,6 @@ class CudaDevices(Closeable):
         memory_limit: int | None = None,
         *,
         band_rows: int | None = None,
-        kernels: KernelPolicy = KernelPolicy.COMPILED,
     ) -> None:
         self.ordinals = tuple(dict.fromkeys(ordinals))
         self._shares: dict[int, _Shares] = {}
@@ -315,7 +313,7 @@ class CudaDevices(Closeable):
         self.engines: list[CudaEngine] = []
 
         def open_engine(ordinal: int) -> CudaEngine:
-            return CudaEngine(open_device(ordinal), memory_limit, band_rows=band_rows, kernels=kernels)
+            return CudaEngine(open_device(ordinal), memory_limit, band_rows=band_rows)
 
         opening = [
             thread.submit(open_engine, ordinal) for thread, ordinal in zip(self._threads, self.ordinals, strict=True)

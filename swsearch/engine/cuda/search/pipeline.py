@@ -138,7 +138,7 @@ class Pipeline:
     def __init__(self, resources: Resources, store: SubjectStore, slots: Sequence[Slot], sweep: DiamondSweep) -> None:
         self._resources = resources
         self._device = resources.device
-        self._choice = resources.choice
+        self._planner = resources.planner
         self._store = store
         self._slots = slots
         self._sweep = sweep
@@ -146,7 +146,7 @@ class Pipeline:
         self._free = deque(slots)
         self._flights: deque[_Flight] = deque()
         self._calls: list[_Progress] = []
-        self.cutter = SubjectCutter(self._device.facts, resources.choice.options.thresholds)
+        self.cutter = SubjectCutter(self._device.facts, resources.planner.options.thresholds)
 
     def reserve(self) -> None:
         """Pin the memory of small batches."""
@@ -227,7 +227,7 @@ class Pipeline:
     # --- Calls ---
 
     def _planned(self, call: ScoreCall) -> list[_BatchGroup]:
-        """The batches of a call; their kernels are being compiled, and those of the first launches are loaded."""
+        """The batches of a call, whose kernels are loaded or being compiled."""
         progress = _Progress(call, len(call.requests))
         self._calls.append(progress)
         groups: dict[int, _BatchGroup] = {}
@@ -236,8 +236,8 @@ class Pipeline:
                 self._deliver(progress, index, ScoreBlock.concatenate([]))
         elif not progress.is_dropped:
             progress.cut = self.cutter.cut(call.requests, call.partition, self._store.limit_bytes)
-            plan = self._choice.plan(progress.requests, progress.partition)
-            self._choice.begin(plan, progress.partition)
+            plan = self._planner.plan(progress.requests, progress.partition)
+            self._device.prepare(plan.kernels)
             for batch in plan.batches:
                 group = groups.setdefault(batch.n_windowed, _BatchGroup(progress, batch.n_windowed))
                 group.waiting[batch.indices] = batch
@@ -308,16 +308,11 @@ class Pipeline:
         self._end_if_done(progress)
 
     def _started(self, batch: BatchPlan, progress: _Progress, subjects: DeviceSubjects, *, sleeping: bool) -> BatchRun:
-        """A batch that was started against a piece, which needs a plan of its own unless it is the complete partition.
-
-        From here on the batch has its own kernels or generic ones.
-        """
+        """A batch that was started against a piece, which needs its own plan unless it is the complete partition."""
         if batch.n_subjects != len(subjects):
             requests = progress.requests
             of_batch = [requests[index] for index in batch.indices]
-            batch = self._choice.plan_batch(batch.indices, of_batch, subjects.partition)
-        else:
-            batch = self._choice.ready_batch(batch, subjects.partition)
+            batch = self._planner.plan_batch(batch.indices, of_batch, subjects.partition)
         run = BatchRun(batch, subjects, self._resources, self._free[0], progress.call.launched)
         run.start(sleeping=sleeping)
         self._free.popleft()

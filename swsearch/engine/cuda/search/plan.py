@@ -119,17 +119,11 @@ class PlanOptions:
     thresholds : Thresholds
     band_rows : int or None
         Rows of a band of the bound; 0 for no bound; None for the engine's choice, by the query's length and a sample.
-    generic : bool
-        Plan with generic kernels only.
-    diamonds : bool
-        Whether long subjects of queries of many thousand rows may be scored by diamonds.
     """
 
     pairs: bool = True
     thresholds: Thresholds = field(default_factory=Thresholds)
     band_rows: int | None = None
-    generic: bool = False
-    diamonds: bool = True
 
 
 CELLS_PER_CLOCK: Final = {75: 6.0, 80: 12.0, 90: 24.0, 110: 12.0, 120: 16.0}
@@ -193,19 +187,17 @@ class Strip:
 
 @dataclass(frozen=True)
 class InterTaskPlan:
-    """The inter-task launches of a batch: type and strips of the exact kernel or of the bound.
+    """The inter-task launches of a batch: strips of the exact kernel or of the bound, in the fast type.
 
     ``cost`` are picoseconds per subject residue. ``band`` is the number of rows of a band of the bound, or 0. ``order``
     has the indices of the batch's queries, the shorter first: the first query is in the low halves of words, the last
     one in the high halves.
     """
 
-    arithmetic: Arithmetic
     order: tuple[int, ...]
     strips: tuple[Strip, ...]
     cost: float
     band: int = 0
-    generic: bool = False
 
     def queries(self, strip: Strip) -> tuple[int, ...]:
         """Indices of the strip's queries, that of the low halves first.
@@ -220,7 +212,7 @@ class InterTaskPlan:
         shapes = [f"{strip.shape.tile.group} x {strip.shape.tile.words}" for strip in self.strips]
         runs = [(shape, len(list(same))) for shape, same in groupby(shapes)]
         tiles = ", ".join(shape if n == 1 else f"{n} times {shape}" for shape, n in runs)
-        return f"{BITS[self.arithmetic]}, {kind}, strips of lanes x words: {tiles}"
+        return f"{BITS[Arithmetic.FAST]}, {kind}, strips of lanes x words: {tiles}"
 
     def packed(self, profiles: Sequence[QueryProfile]) -> list[ProfileStrips]:
         """The strips of the batch's profiles as they are packed: consecutive strips of one tile together."""
@@ -228,7 +220,7 @@ class InterTaskPlan:
         for (tile, queries), same in groupby(self.strips, lambda strip: (strip.shape.tile, self.queries(strip))):
             strips = list(same)
             chosen = [profiles[index] for index in queries]
-            found.append(ProfileStrips(chosen, tile, self.arithmetic, strips[0].first_row, len(strips)))
+            found.append(ProfileStrips(chosen, tile, Arithmetic.FAST, strips[0].first_row, len(strips)))
         return found
 
 
@@ -355,18 +347,12 @@ class BatchPlan:
             kernels.append(COLLECT_KERNEL)
         return replace(self, kernels=tuple(dict.fromkeys(kernels)))
 
-    @property
-    def generic(self) -> bool:
-        """Whether the kernels are generic ones."""
-        return self.inter_task.generic
-
     def lines(self) -> list[str]:
         """A description for the user, one line per route."""
         lengths = " and ".join(f"{query.profile.length:,}" for query in self.queries)
         shared = " that share words" if len(self.queries) == 2 else ""
         plan = self.inter_task
         found = [f"{'queries' if shared else 'query'} of {lengths} residues{shared}"]
-        found[0] += "; generic kernels" if self.generic else ""
         if self.n_short:
             of_subjects = f"  inter-task: {self.n_short:,} subjects, "
             found.append(of_subjects + plan.line())
@@ -386,7 +372,7 @@ class BatchPlan:
                 found.append(f"  diamond tiles: {of_query}{self.n_subjects - self.n_windowed:,} long subjects")
             if query.again is not None:
                 if not query.is_bounded:
-                    why = f"score more than {plan.arithmetic.largest_exact(query.profile.max_score):,}"
+                    why = f"score more than {Arithmetic.FAST.largest_exact(query.profile.max_score):,}"
                 else:
                     floors = sorted({part.floor for part in query.ranges})
                     lengths = f" to {floors[-1]:,}, by their length" if len(floors) > 1 else ""

@@ -5,9 +5,9 @@ Inputs are score requests, a partition and the properties of the device; the out
 
 :func:`plan_search`, :func:`plan_batch`  the batches of a call, and the routes of one
 :func:`pair_queries`                     which two queries are scored together, one in each half of a 32-bit word
-:func:`plan_inter_task`                  score type and strips for the kernel that scores most subjects
-:func:`plan_intra_task`                  the tile of the kernels for listed subjects: those that are very long, or whose
-                                         score exceeds the range of a score type
+:func:`plan_inter_task`                  the strips of the kernel that scores most subjects
+:func:`plan_listed`                      the kernel for listed subjects: those that are very long, or whose score
+                                         exceeds the range of a score type
 :func:`first_long`, :func:`chain_limit`  from which length on a subject is scored by another kernel
 :func:`layout`                           the strips of a query, or of two, that are cheapest by their measured times
 
@@ -15,7 +15,7 @@ The layout is a shortest-path problem: the nodes are rows, and a tile is an edge
 A table contains the cheapest covers of up to a few tiles' rows; the strips of longer queries begin with tiles of the
 lowest cost per row, down to the rows that the table covers. docs/glossary.md explains strip and tile.
 
-:class:`PlanCache` remembers the plans of batches: they depend on the lengths, gap costs and score ranges of the
+:class:`Planner` remembers the plans of batches: they depend on the lengths, gap costs and score ranges of the
 queries, not on their letters, and planning a batch takes as long as a GPU needs to score a few short queries.
 """
 
@@ -40,8 +40,6 @@ from swsearch.engine.cuda.runtime.kernels import (
     IntraTaskEntry,
     KernelSpec,
     Pairing,
-    Tile,
-    inter_task_kernel,
     intra_task_kernel,
 )
 from swsearch.engine.cuda.search.plan import (
@@ -55,21 +53,13 @@ from swsearch.engine.cuda.search.plan import (
     SearchPlan,
     Strip,
 )
-from swsearch.engine.cuda.search.profile import residue_columns
 from swsearch.engine.cuda.search.tiles import (
-    GENERIC_BAND,
-    GENERIC_COLUMNS,
-    LISTED_BLOCKS,
-    LISTED_THREADS,
-    STEP_WORDS,
+    MOST_LISTED_WORDS,
     TunedTile,
     available_bands,
-    choose_intra_task_tile,
-    generic_inter_task_kernel,
-    generic_list_kernel,
-    generic_tiles,
-    list_tile,
-    listed_tiles,
+    choose_list_tile,
+    listed_shape,
+    shape_kernel,
     tiles,
 )
 from swsearch.engine.protocol import ScoreRequest
@@ -88,8 +78,6 @@ MAX_SAMPLE_SHARE: Final = 0.06
 shortest ones, which takes about a hundredth of the time for all. If more than this share of them passes, scores are
 cheaper than the bound. Longer subjects pass more often."""
 KNOWN_PLANS: Final = 256
-FAST_GAP_LIMIT: Final = 2047
-"""Largest cost of a gap's first residue for which additions in the fast type are exact."""
 BOUND_COLUMNS: Final = 4
 """Number of columns after which the bound updates the largest E (``bound.cuh``)."""
 LONG_SHARE: Final = 0.7
@@ -113,8 +101,6 @@ ROW_UNIT: Final = 4
 """The number of rows of every tile is a multiple of this."""
 TABLE_TILES: Final = 6
 """Height of the table of cheapest covers, in tiles of the shape with the lowest cost per row."""
-LISTED_WORDS: Final = 10
-"""Maximum number of words per lane of the launches for listed subjects."""
 
 
 def plan_search(
@@ -177,7 +163,7 @@ def plan_batch(
     ranges = [floor_ranges(request, partition.lengths) for request in requests]
     has_limits = all(each and all(part.limit is not None for part in each) for each in ranges)
     band = (options.band_rows or 0) if has_limits else 0
-    inter_task = plan_inter_task(profiles, facts.architecture, band=band, generic=options.generic)
+    inter_task = plan_inter_task(profiles, facts.architecture, band=band)
     n_windowed = n_direct = len(partition)
     if diamonds and len(profiles) == 1:
         n_windowed = n_direct = first_tiled(partition, profiles[0], facts, options)
@@ -190,41 +176,34 @@ def plan_batch(
     n_short = first_long(
         partition.lengths[:n_direct], residues_of_first(partition, n_direct), facts.multiprocessors * groups
     )
-    if options.generic and inter_task.arithmetic is not Arithmetic.FAST:
-        n_short = 0  # no generic inter-task kernel has these gap costs
     longest = int(partition.lengths[n_direct - 1]) if n_direct else 0
 
     bound = None
-    may_bound = has_limits and inter_task.arithmetic is Arithmetic.FAST
-    if may_bound and options.band_rows is None and n_short >= max(options.thresholds.bound_subjects, 1):
-        bound = plan_bound(profiles, partition.lengths[:n_short], inter_task, facts, options)
+    if has_limits and options.band_rows is None and n_short >= max(options.thresholds.bound_subjects, 1):
+        bound = plan_bound(profiles, partition.lengths[:n_short], inter_task, facts)
     is_bounded = n_short > 0 and (bound is not None or inter_task.band > 0)
     queries = []
     for index, request, of_query in zip(indices, requests, ranges, strict=True):
         profile = request.profile
-        listed = plan_listed_inter_task(profile, generic=options.generic) if is_bounded else None
-        again: Arithmetic | None = Arithmetic.SHORT if is_bounded else inter_task.arithmetic.wider
-        if not is_bounded and not exceeds(profile, longest, inter_task.arithmetic):
-            again = None
+        listed = plan_listed_inter_task(profile) if is_bounded else None
+        again = is_bounded or exceeds(profile, longest)
         queries.append(
             QueryPlan(
                 index,
                 request,
                 of_query,
-                plan_listed(profile, inter_task.arithmetic, facts, options) if n_short < n_direct else None,
+                plan_listed(profile, Arithmetic.FAST, facts) if n_short < n_direct else None,
                 listed,
-                kernels_of(listed, profile.gap, options, listed=True) if listed is not None else (),
-                plan_listed(profile, again, facts, options) if again is not None and n_direct else None,
-                plan_listed(profile, first_arithmetic(profile), facts, options, "score_windows")
-                if n_direct < n_windowed
-                else None,
+                kernels_of(listed, profile.gap, listed=True) if listed is not None else (),
+                plan_listed(profile, Arithmetic.SHORT, facts) if again and n_direct else None,
+                plan_listed(profile, Arithmetic.FAST, facts, "score_windows") if n_direct < n_windowed else None,
             )
         )
     most_again = int(max(len(partition) * MAX_BOUND_SHARE, WARP)) if is_bounded else n_direct
     return BatchPlan(
         tuple(queries),
         inter_task,
-        kernels_of(inter_task, profiles[0].gap, options),
+        kernels_of(inter_task, profiles[0].gap),
         bound,
         n_short,
         n_direct,
@@ -248,43 +227,25 @@ def floor_ranges(request: ScoreRequest, lengths: Lengths) -> tuple[FloorRange, .
     )
 
 
-def kernels_of(
-    plan: InterTaskPlan, gap: GapPenalty, options: PlanOptions, *, listed: bool = False
-) -> tuple[KernelSpec, ...]:
+def kernels_of(plan: InterTaskPlan, gap: GapPenalty, *, listed: bool = False) -> tuple[KernelSpec, ...]:
     """The inter-task kernel of each strip, for all subjects or for listed ones."""
-    if plan.generic:
-        return tuple(generic_inter_task_kernel(strip.shape, band=plan.band, listed=listed) for strip in plan.strips)
+    compiled = Arithmetic.FAST.compiled_gap(gap.open, gap.extend)
     return tuple(
-        inter_task_kernel(
-            plan.arithmetic,
-            strip.shape.tile,
-            gap,
-            band=plan.band,
-            listed=listed,
-            edges=strip.edges,
-            threads=strip.shape.threads,
-            blocks=strip.shape.blocks,
-        )
-        for strip in plan.strips
+        shape_kernel(strip.shape, compiled, strip.edges, band=plan.band, listed=listed) for strip in plan.strips
     )
 
 
 def plan_bound(
-    profiles: Sequence[QueryProfile],
-    lengths: Lengths,
-    exact: InterTaskPlan,
-    facts: DeviceFacts,
-    options: PlanOptions,
+    profiles: Sequence[QueryProfile], lengths: Lengths, exact: InterTaskPlan, facts: DeviceFacts
 ) -> BoundPlan | None:
     """The bound for subjects of these ascending lengths; None if it is not faster than the exact kernel."""
     if max(profile.length for profile in profiles) < MIN_BOUND_ROWS:
         return None
-    plan = plan_inter_task_bound(profiles, facts.architecture, generic=options.generic)
+    plan = plan_inter_task_bound(profiles, facts.architecture)
     if plan.cost >= exact.cost:
         return None
     rows = _spread(max(first_longer(lengths, SAMPLED_RESIDUES), min(len(lengths), SAMPLED)))
-    kernels = kernels_of(plan, profiles[0].gap, options)
-    return BoundPlan(plan, kernels, rows, int(len(rows) * len(profiles) * MAX_SAMPLE_SHARE))
+    return BoundPlan(plan, kernels_of(plan, profiles[0].gap), rows, int(len(rows) * len(profiles) * MAX_SAMPLE_SHARE))
 
 
 @cache
@@ -294,25 +255,18 @@ def _spread(n_subjects: int) -> NDArray[np.intp]:
 
 
 def plan_listed(
-    profile: QueryProfile,
-    arithmetic: Arithmetic,
-    facts: DeviceFacts,
-    options: PlanOptions,
-    entry: IntraTaskEntry = "intra_task",
+    profile: QueryProfile, arithmetic: Arithmetic, facts: DeviceFacts, entry: IntraTaskEntry = "intra_task"
 ) -> ListedRoute:
     """The route of listed subjects of one query in a number type."""
-    windows = entry == "score_windows"
-    tile = plan_intra_task(profile, facts.architecture, arithmetic, windows=windows, generic=options.generic)
-    if options.generic:
-        return ListedRoute(arithmetic, tile, generic_list_kernel(arithmetic, entry))
-    strips = tile.strips(profile.length)
-    kernel = intra_task_kernel(arithmetic, tile, profile.gap, strips=strips, warps=1, entry=entry)
-    return ListedRoute(arithmetic, tile, kernel)
+    tile = choose_list_tile(facts.architecture, arithmetic, profile.length, entry)
+    edges = BoundaryMode.NONE if tile.strips(profile.length) == 1 else BoundaryMode.OWN
+    gap = arithmetic.compiled_gap(profile.gap.open, profile.gap.extend)
+    return ListedRoute(arithmetic, tile, intra_task_kernel(arithmetic, tile, gap, edges=edges, entry=entry))
 
 
 def first_tiled(partition: Partition, profile: QueryProfile, facts: DeviceFacts, options: PlanOptions) -> int:
     """Index of the first subject that is scored by diamonds; the length if there is none."""
-    if not options.diamonds or profile.length <= options.thresholds.windowed_rows or not suits_diamonds(profile):
+    if profile.length <= options.thresholds.windowed_rows or not suits_diamonds(profile):
         return len(partition)
     limit = chain_limit(partition.n_residues, [profile.length], facts.multiprocessors)
     return first_longer(partition.lengths, max(limit, options.thresholds.diamond_residues))
@@ -328,23 +282,18 @@ def residues_of_first(partition: Partition, n_subjects: int) -> int:
     return partition.n_residues - int(partition.lengths[n_subjects:].sum(dtype=np.uint64))
 
 
-def exceeds(profile: QueryProfile, longest: int, arithmetic: Arithmetic) -> bool:
-    """Whether a subject of up to ``longest`` residues may score more than a type can represent exactly."""
-    return profile.max_score * min(profile.length, longest) > arithmetic.largest_exact(profile.max_score)
+def exceeds(profile: QueryProfile, longest: int) -> bool:
+    """Whether a subject of up to ``longest`` residues may score more than the fast type can represent exactly."""
+    return profile.max_score * min(profile.length, longest) > Arithmetic.FAST.largest_exact(profile.max_score)
 
 
 # --- Routes ---
 
 
-def first_arithmetic(profile: QueryProfile) -> Arithmetic:
-    """The type in which a query's scores are first computed: the narrowest that can represent its gap costs."""
-    return Arithmetic.FAST if profile.gap.first <= FAST_GAP_LIMIT else Arithmetic.SHORT
-
-
 def pair_queries(profiles: Sequence[QueryProfile], architecture: int) -> list[tuple[int, ...]]:
     """Indices of two queries of similar length if they are faster together than one after the other, else of one.
 
-    Every profile is in exactly one batch. Two queries share words only if both fit the fast type, with equal gap costs.
+    Every profile is in exactly one batch. Two queries share words only if their gap costs are equal.
     """
     order = sorted(range(len(profiles)), key=lambda index: (profiles[index].length, index))
     batches: list[tuple[int, ...]] = []
@@ -364,12 +313,11 @@ def pair_queries(profiles: Sequence[QueryProfile], architecture: int) -> list[tu
 
 def _worth_pairing(first: QueryProfile, second: QueryProfile, architecture: int) -> bool:
     """Whether two queries are faster together; ``second`` is not the shorter one."""
-    if first.gap != second.gap or first_arithmetic(first) is not Arithmetic.FAST:
+    if first.gap != second.gap:
         return False
-    columns = residue_columns([first, second])
 
     def cost(*lengths: int) -> float:
-        return layout(architecture, columns, lengths).cost
+        return layout(architecture, lengths).cost
 
     return cost(first.length, second.length) < cost(first.length) + cost(second.length)
 
@@ -417,58 +365,29 @@ def chain_limit(n_residues: int, rows: Sequence[int], multiprocessors: int) -> i
     return int(of_launch / (STRIP_CHAIN_CYCLES if max(rows) <= STRIP_CHAIN_ROWS else TEAM_CHAIN_CYCLES))
 
 
-def plan_inter_task(
-    profiles: Sequence[QueryProfile], architecture: int, *, band: int = 0, generic: bool = False
-) -> InterTaskPlan:
-    """Score type and strips of one query or of two, whose gap costs are equal.
-
-    With ``band``, the kernel is the bound in bands of this number of rows if the fast type can represent the gap costs.
-    Generic kernels have one height of bands.
-    """
+def plan_inter_task(profiles: Sequence[QueryProfile], architecture: int, *, band: int = 0) -> InterTaskPlan:
+    """The strips of one query or of two, whose gap costs are equal; with ``band``, of the bound in such bands."""
     order = tuple(sorted(range(len(profiles)), key=lambda index: profiles[index].length))
-    fast = all(first_arithmetic(profile) is Arithmetic.FAST for profile in profiles)
-    arithmetic = Arithmetic.FAST if fast else Arithmetic.SHORT
-    band = (GENERIC_BAND if generic else band) if fast and band else 0
-    columns = GENERIC_COLUMNS if generic else residue_columns(profiles)
-    lengths = tuple(profiles[index].length for index in order)
-    found = layout(architecture, columns, lengths, band=band, generic=generic)
-    return InterTaskPlan(arithmetic, order, found.strips, found.cost, band, generic)
+    found = layout(architecture, tuple(profiles[index].length for index in order), band=band)
+    return InterTaskPlan(order, found.strips, found.cost, band)
 
 
-def plan_inter_task_bound(
-    profiles: Sequence[QueryProfile], architecture: int, *, generic: bool = False
-) -> InterTaskPlan:
+def plan_inter_task_bound(profiles: Sequence[QueryProfile], architecture: int) -> InterTaskPlan:
     """The bound for one query or two.
 
     One query takes the bands with the fastest tiles, since those of narrower bands may fit its rows better. Two queries
     that share words always have a tile that fits, so they take the widest bands, and no time is spent on other plans.
     """
-    if generic:
-        return plan_inter_task(profiles, architecture, band=GENERIC_BAND, generic=True)
     widest = widest_band(profiles)
     bands = [band for band in available_bands(architecture) if band <= widest] if len(profiles) == 1 else [widest]
     plans = [plan_inter_task(profiles, architecture, band=band) for band in bands]
     return min(plans, key=lambda plan: plan.cost)
 
 
-def plan_listed_inter_task(profile: QueryProfile, *, generic: bool = False) -> InterTaskPlan:
+def plan_listed_inter_task(profile: QueryProfile) -> InterTaskPlan:
     """Strips of a query against the subjects that pass a bound; scores up to 2,047 are exact."""
-    if generic:
-        found = generic_listed_layout(profile.length)
-    else:
-        found = listed_layout(residue_columns([profile]), profile.length)
-    return InterTaskPlan(Arithmetic.FAST, (0,), found.strips, found.cost, generic=generic)
-
-
-def plan_intra_task(
-    profile: QueryProfile, architecture: int, arithmetic: Arithmetic, *, windows: bool = False, generic: bool = False
-) -> Tile:
-    """Tile of the kernel for listed subjects, or of the kernel for windows."""
-    if generic:
-        return list_tile(arithmetic)
-    pairing = Pairing.ONE_SCORE if arithmetic is Arithmetic.WIDE else Pairing.TWO_BLOCKS
-    entry: IntraTaskEntry = "score_windows" if windows else "intra_task"
-    return choose_intra_task_tile(architecture, pairing, residue_columns([profile]), profile.length, entry)
+    found = listed_layout(profile.length)
+    return InterTaskPlan((0,), found.strips, found.cost)
 
 
 # --- Strips ---
@@ -486,25 +405,21 @@ class Layout:
 
 
 @cache
-def layout(
-    architecture: int, columns: int, lengths: tuple[int, ...], *, band: int = 0, generic: bool = False
-) -> Layout:
+def layout(architecture: int, lengths: tuple[int, ...], *, band: int = 0) -> Layout:
     """The cheapest strips for a query of this length, or for two queries, the shorter first.
 
-    ``band`` is the number of rows of a band of the bound. With the tiles of generic kernels, two
-    queries share words down to the end of the longer one.
-
-    Otherwise two queries share words down to the end of the shorter one, to a few rows beyond it, or to the end of the
-    longer one, whichever is cheapest; below these rows the longer one continues in row blocks.
+    ``band`` is the number of rows of a band of the bound. Two queries share words down to the end of the shorter one,
+    to a few rows beyond it, or to the end of the longer one, whichever is cheapest; below these rows the longer one
+    continues in row blocks.
     """
-    one = _table(architecture, Pairing.TWO_BLOCKS, columns, band, generic)
+    one = _table(architecture, Pairing.TWO_BLOCKS, band)
     if len(lengths) == 1:
         return _linked(_cover(one, lengths[0], whole=True))
     shorter, longer = lengths
-    two = _table(architecture, Pairing.TWO_QUERIES, columns, band, generic)
+    two = _table(architecture, Pairing.TWO_QUERIES, band)
     reach = two.shapes[-1].tile.rows
     found = [_cover(two, longer, whole=True)]
-    for rows in range(shorter, min(longer, shorter + (0 if generic else reach)), ROW_UNIT):
+    for rows in range(shorter, min(longer, shorter + reach), ROW_UNIT):
         shared = _cover(two, rows, whole=False)
         left = max(longer - sum(shape.tile.rows for shape in shared), 0)
         found.append(shared + _cover(one, left, whole=False))
@@ -512,24 +427,15 @@ def layout(
 
 
 @cache
-def listed_layout(columns: int, n_rows: int) -> Layout:
+def listed_layout(n_rows: int) -> Layout:
     """Strips for a query against a list of subjects, one warp per subject.
 
     A list is short, and long subjects pass a bound most often, so the time of a launch is that of one long subject:
     many lanes per subject, which compute a column in few instructions, count for more than the columns by which they
     lag.
     """
-    n_strips = -(-n_rows // (2 * WARP * LISTED_WORDS))
-    words = -(-n_rows // (2 * WARP * n_strips))
-    tile = Tile(Pairing.TWO_BLOCKS, WARP, words, columns)
-    return _linked([TunedTile(tile, LISTED_THREADS, LISTED_BLOCKS)] * n_strips)
-
-
-@cache
-def generic_listed_layout(n_rows: int) -> Layout:
-    """Strips of a generic kernel for a query against a list of subjects, one warp per subject."""
-    tile = min(listed_tiles(), key=lambda tile: (tile.strips(n_rows) * (tile.words + STEP_WORDS), tile.rows))
-    return _linked([TunedTile(tile, LISTED_THREADS, LISTED_BLOCKS)] * tile.strips(n_rows))
+    n_strips = -(-n_rows // (2 * WARP * MOST_LISTED_WORDS))
+    return _linked([listed_shape(-(-n_rows // (2 * WARP * n_strips)))] * n_strips)
 
 
 def _cost(shapes: Sequence[TunedTile]) -> float:
@@ -572,8 +478,8 @@ def _units(rows: int) -> int:
 
 
 @cache
-def _table(architecture: int, pairing: Pairing, columns: int, band: int, generic: bool) -> _Table:
-    shapes = generic_tiles(architecture, pairing, band) if generic else tiles(architecture, pairing, columns, band)
+def _table(architecture: int, pairing: Pairing, band: int) -> _Table:
+    shapes = tiles(architecture, pairing, band)
     full = min(shapes, key=lambda shape: shape.edges / shape.tile.rows)
     single = [
         min((s for s in shapes if _units(s.tile.rows) >= units), key=lambda shape: shape.alone)
@@ -615,19 +521,46 @@ def _shape(request: ScoreRequest) -> Hashable:
     """All properties of a request on which a plan depends."""
     profile = request.profile
     return (
-        profile.length, profile.gap, profile.max_score, residue_columns([profile]), len(profile.table),
-        request.floor, request.floors_by_length,
+        profile.length, profile.gap, profile.max_score, len(profile.table), request.floor, request.floors_by_length,
     )  # fmt: skip
 
 
-class PlanCache:
-    """Plans of one device and one set of options, against the partition of the last call, each shape planned once."""
+class Planner:
+    """Plans the calls of one engine, and remembers the plans of batches against the partition of the last call."""
 
-    def __init__(self) -> None:
+    def __init__(self, facts: DeviceFacts, options: PlanOptions) -> None:
+        self.options = options
+        self._facts = facts
         self._partition: Partition | None = None
         self._plans: dict[Hashable, BatchPlan] = {}
 
+    def plan(self, requests: Sequence[ScoreRequest], partition: Partition) -> SearchPlan:
+        """See :func:`plan_search`."""
+        return plan_search(requests, partition, self._facts, self.options, self._known)
+
     def plan_batch(
+        self,
+        indices: tuple[int, ...],
+        requests: Sequence[ScoreRequest],
+        partition: Partition,
+        *,
+        bounded: bool = True,
+        windows: bool = True,
+    ) -> BatchPlan:
+        """A batch without diamonds.
+
+        Without ``bounded`` or ``windows``, there is no bound, or no subject is scored in windows.
+        """
+        options = replace(self.options, band_rows=self.options.band_rows if bounded else 0)
+        return plan_batch(indices, requests, partition, self._facts, options, windows=windows, diamonds=False)
+
+    def listed(
+        self, profile: QueryProfile, arithmetic: Arithmetic, entry: IntraTaskEntry = "intra_task"
+    ) -> ListedRoute:
+        """See :func:`plan_listed`."""
+        return plan_listed(profile, arithmetic, self._facts, entry)
+
+    def _known(
         self,
         indices: tuple[int, ...],
         requests: Sequence[ScoreRequest],
@@ -635,7 +568,7 @@ class PlanCache:
         facts: DeviceFacts,
         options: PlanOptions,
     ) -> BatchPlan:
-        """See :func:`plan_batch`."""
+        """A batch, planned once for all requests of its shape."""
         known = self._partition
         if known is None or partition.memory != known.memory or len(self._plans) == KNOWN_PLANS:
             self._partition = partition

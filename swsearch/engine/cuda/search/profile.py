@@ -8,26 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from swsearch import _native
-from swsearch.engine.cuda.runtime.kernels import CHUNK_WORDS, Arithmetic, Tile
+from swsearch.engine.cuda.runtime.kernels import CHUNK_WORDS, PROFILE_COLUMNS, Arithmetic, Tile
 from swsearch.query.profile import QueryProfile
 
 Words = NDArray[np.uint32]
-
-DNA_COLUMNS: Final = 17
-PROTEIN_COLUMNS: Final = 28
-"""Profile columns: one per letter (:mod:`swsearch.sequences.alphabet`) and one for padding."""
-
-
-def residue_columns(profiles: Sequence[QueryProfile]) -> int:
-    """Profile columns to pack: 17 if no code from 16 on has scores, as in DNA; else 28."""
-    wide = any(profile.largest_code >= DNA_COLUMNS - 1 for profile in profiles)
-    return PROTEIN_COLUMNS if wide else DNA_COLUMNS
 
 
 @dataclass(frozen=True)
@@ -52,7 +41,7 @@ class ProfileStrips:
         """Write the strips, one after another, to ``words``, shape (n_words,)."""
         low, high, tile = self.profiles[0], self.profiles[-1], self.tile
         _native.pack_strips(
-            low.rows, low.table, high.rows, high.table, tile.group, tile.words, tile.columns,
+            low.rows, low.table, high.rows, high.table, tile.group, tile.words, PROFILE_COLUMNS,
             tile.pairing.value, self.arithmetic.value, self.first_row, self.n_strips, words,
         )  # fmt: skip
 

@@ -21,18 +21,17 @@ from numpy.typing import NDArray
 from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import DeviceFacts
+from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search.plan import BOUND_SPEEDUP, Thresholds
 from swsearch.engine.cuda.search.planner import (
     LONG_SHARE,
     MIN_LONG_LENGTH,
     SAMPLED,
-    first_arithmetic,
     first_longer,
     floor_ranges,
     plan_inter_task,
-    plan_intra_task,
 )
-from swsearch.engine.cuda.search.tiles import windows_cost
+from swsearch.engine.cuda.search.tiles import choose_list_tile, windows_cost
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.sequences.alphabet import PAD_CODE
@@ -253,7 +252,7 @@ class SubjectCutter:
         architecture = self._facts.architecture
         in_windows = inter_task = 0.0
         for profile in (request.profile for request in requests):
-            tile = plan_intra_task(profile, architecture, first_arithmetic(profile), windows=True)
+            tile = choose_list_tile(architecture, Arithmetic.FAST, profile.length, "score_windows")
             in_windows += windows_cost(tile, profile.length)
             inter_task += plan_inter_task([profile], architecture).cost
         return in_windows, inter_task

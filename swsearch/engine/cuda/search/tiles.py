@@ -1,4 +1,4 @@
-"""The tiles of the kernels with their times, and the generic kernels, a few tiles for queries of every length.
+"""The tiles of the kernels with their times, and the kernels that a search may launch.
 
 ``cuda/tuning/`` has one file of tiles and times per family of architectures.
 
@@ -11,39 +11,44 @@ file's times matter, so all times of a file have one origin: plans compare those
 kernel.
 
 Calculated times increase linearly with the words per lane. So an entry may be a series of tiles: ``words`` are the
-fewest and the most, from each to the next by the rows of a band (by one word without bands), and each time is a pair,
-the picoseconds without words and those per word.
+fewest and the most, from each to the next by the rows of a band (by ``step`` words without bands), and each time is a
+pair, the picoseconds without words and those per word.
 
-Generic kernels score a search while its own kernels are compiled, or if there is no compiler. The package contains them
-compiled (:mod:`swsearch.engine.cuda.runtime.shipped_kernels`); ``scripts/build_generic_kernels.py`` compiles
-:func:`generic_kernels`. A generic kernel serves all gap costs, which are arguments of its launch, and more than its own
-tile would need: it reads profiles of any alphabet, and has boundaries even if the query has one strip. The module needs
-no device and no NumPy, because the script runs where the package is built.
+The kernels differ in their tiles, in the boundaries of a strip, and in gap costs, of which the defaults are constants
+and all others parameters; a profile has the columns of all letters. So their number is finite, and the package contains
+all of them compiled (:mod:`swsearch.engine.cuda.runtime.shipped_kernels`); ``scripts/build_kernels.py`` compiles
+:func:`search_kernels`. The module needs no device and no NumPy, because the script runs where the package is built.
 """
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from swsearch.engine.cuda.runtime.kernels import (
     COLLECT_KERNEL,
     COLUMN_ODDS_KERNEL,
     COMPARE_CHECKPOINTS_KERNEL,
+    COMPILED_GAPS,
     COUNT_KERNEL,
     FORWARD_KERNEL,
     OPEN_COUNTERS_KERNEL,
+    SWEEP_WORDS,
     WARP,
     Arithmetic,
     BoundaryMode,
+    Gap,
     IntraTaskEntry,
     KernelSpec,
     Pairing,
     Tile,
     inter_task_kernel,
     intra_task_kernel,
+    sweep_kernel,
 )
 from swsearch.errors import EngineError
 from swsearch.folders import resource_folder
@@ -59,32 +64,26 @@ WINDOW_WORD_TIME: Final = 7.0
 """Picoseconds per subject residue that ``score_windows`` takes for such a unit, on an H200
 (``benchmarks/benchmark_long_subjects.py``: 6.5 with 4 words per lane, 8.1 with 16)."""
 
-GENERIC_COLUMNS: Final = 28
-"""Profile columns of all generic kernels: those of proteins, which DNA fits as well."""
-EXACT_WORDS: Final = {Pairing.TWO_BLOCKS: (6, 12, 20), Pairing.TWO_QUERIES: (8, 20)}
-"""Words per lane of the tiles that compute every score."""
-GENERIC_BAND: Final = 5
-BOUND_WORDS: Final = (10, 25, 40)
-"""Rows of a band of the generic bound, and words per lane of its tiles, as far as the architecture has them."""
-GENERIC_LISTED_WORDS: Final = (3, 10)
+LEAST_EDGED: Final = {"inter_task": 12, "bound": 20}
+"""Fewest words per lane of tiles with boundaries, by the section of the tuning: few queries gain from smaller ones."""
+MOST_LISTED_WORDS: Final = 10
 LISTED_THREADS: Final = 256
 LISTED_BLOCKS: Final = 3
-"""Words per lane of the tiles for the list of subjects that pass a bound, threads per block, and blocks per
+"""Most words per lane of the tiles for the list of subjects that pass a bound, threads per block, and blocks per
 multiprocessor."""
-LIST_WORDS: Final = 4
-"""Words per lane of ``intra_task``, ``score_windows`` and ``end_positions``, in every number type."""
-LIST_ENTRIES: Final[tuple[IntraTaskEntry, ...]] = ("intra_task", "score_windows", "end_positions")
+LIST_ENTRIES: Final[tuple[IntraTaskEntry, ...]] = get_args(IntraTaskEntry)
 SMALL_KERNELS: Final = (
     COLLECT_KERNEL, OPEN_COUNTERS_KERNEL, COUNT_KERNEL, COMPARE_CHECKPOINTS_KERNEL, COLUMN_ODDS_KERNEL, FORWARD_KERNEL,
 )  # fmt: skip
-"""Kernels that have no constants, and so serve every search as they are."""
+"""Kernels that have no constants."""
 
 
 @dataclass(frozen=True)
 class TunedTile:
     """A tile with its threads per block, blocks per multiprocessor, and times.
 
-    ``alone`` and ``edges`` are picoseconds per subject residue without and with boundaries.
+    ``alone`` and ``edges`` are picoseconds per subject residue without and with boundaries; ``edges`` is infinite if
+    there is no kernel with boundaries.
     """
 
     tile: Tile
@@ -106,7 +105,7 @@ def words_of(entry: dict[str, Any]) -> range:
     """The words per lane of the tiles of an entry with times: of one tile, or of a series."""
     words = entry["words"]
     least, most = words if isinstance(words, list) else (words, words)
-    return range(least, most + 1, entry.get("band", 1))
+    return range(least, most + 1, entry.get("band") or entry.get("step", 1))
 
 
 def _time(entry: dict[str, Any], key: str, words: int) -> float:
@@ -125,27 +124,25 @@ def tuned_for(architecture: int) -> dict[str, Any]:
 
 
 @cache
-def tiles(architecture: int, pairing: Pairing, columns: int, band: int = 0) -> tuple[TunedTile, ...]:
+def tiles(architecture: int, pairing: Pairing, band: int = 0) -> tuple[TunedTile, ...]:
     """All tiles of the inter-task kernel, ordered by rows; with ``band``, of the bound in bands of this number of rows.
 
     Raises :class:`EngineError` if there is no such bound.
     """
-    tuned = tuned_for(architecture)
-    if band:
-        found = [entry for entry in tuned["bound"].get(pairing.value, ()) if entry["band"] == band]
-    else:
-        found = tuned["inter_task"][pairing.value]
-    if not found:
-        raise EngineError(f"no tile has bands of {band} rows; choose one of {list(available_bands(architecture))}")
-    shapes = [
+    section = "bound" if band else "inter_task"
+    entries = tuned_for(architecture)[section].get(pairing.value, ())
+    found = [
         TunedTile(
-            Tile(pairing, entry["group"], words, columns), entry["threads"], entry["blocks"],
-            _time(entry, "alone", words), _time(entry, "edges", words),
+            Tile(pairing, entry["group"], words), entry["threads"], entry["blocks"], _time(entry, "alone", words),
+            _time(entry, "edges", words) if words >= LEAST_EDGED[section] else math.inf,
         )
-        for entry in found
+        for entry in entries
+        if entry.get("band", 0) == band
         for words in words_of(entry)
     ]  # fmt: skip
-    return tuple(sorted(shapes, key=lambda shape: shape.tile.rows))
+    if not found:
+        raise EngineError(f"no tile has bands of {band} rows; choose one of {list(available_bands(architecture))}")
+    return tuple(sorted(found, key=lambda shape: shape.tile.rows))
 
 
 @cache
@@ -155,18 +152,22 @@ def available_bands(architecture: int) -> tuple[int, ...]:
 
 
 @cache
-def choose_intra_task_tile(
-    architecture: int, pairing: Pairing, columns: int, query_length: int, kernel: str = "intra_task"
-) -> Tile:
-    """The warp-wide tile of ``intra_task`` or ``score_windows`` whose strips take the fewest instructions.
+def list_tiles(architecture: int, pairing: Pairing, entry: IntraTaskEntry) -> tuple[Tile, ...]:
+    """The tiles, a warp wide, of a kernel for listed subjects."""
+    of_kernel = "score_windows" if entry == "score_windows" else "intra_task"
+    return tuple(Tile(pairing, WARP, each["words"]) for each in tuned_for(architecture)[of_kernel][pairing.value])
+
+
+@cache
+def choose_list_tile(architecture: int, arithmetic: Arithmetic, query_length: int, entry: IntraTaskEntry) -> Tile:
+    """The tile of a kernel for listed subjects whose strips take the fewest instructions.
 
     If not all strips fit a block's shared memory, the tile has few words, so that a block has more warps.
     """
-    entries = tuned_for(architecture)[kernel][pairing.value]
-    found = [Tile(pairing, WARP, entry["words"], columns) for entry in entries]
+    found = list_tiles(architecture, arithmetic.pairing, entry)
     fitting = [tile for tile in found if tile.strips(query_length) * tile.words <= BLOCK_WORDS]
-    found = fitting or [tile for tile in found if tile.words <= FEW_WORDS]
-    return min(found, key=lambda tile: (tile.strips(query_length) * (tile.words + STEP_WORDS), tile.rows))
+    chosen = fitting or [tile for tile in found if tile.words <= FEW_WORDS]
+    return min(chosen, key=lambda tile: (tile.strips(query_length) * (tile.words + STEP_WORDS), tile.rows))
 
 
 def windows_cost(tile: Tile, query_length: int) -> float:
@@ -174,56 +175,48 @@ def windows_cost(tile: Tile, query_length: int) -> float:
     return tile.strips(query_length) * (tile.words + STEP_WORDS) * WINDOW_WORD_TIME
 
 
-@cache
-def generic_tiles(architecture: int, pairing: Pairing, band: int = 0) -> tuple[TunedTile, ...]:
-    """The tiles of the generic inter-task kernels, ordered by rows; with ``band``, of the bound."""
-    words = BOUND_WORDS if band else EXACT_WORDS[pairing]
-    narrowest: dict[int, TunedTile] = {}
-    for shape in tiles(architecture, pairing, GENERIC_COLUMNS, band):
-        if shape.tile.words in words:
-            narrowest.setdefault(shape.tile.words, shape)  # fewer lanes take fewer instructions per cell
-    return tuple(sorted(narrowest.values(), key=lambda shape: shape.tile.rows))
+def listed_shape(words: int) -> TunedTile:
+    """The tile for the list of subjects that pass a bound: a warp per subject."""
+    return TunedTile(Tile(Pairing.TWO_BLOCKS, WARP, words), LISTED_THREADS, LISTED_BLOCKS)
 
 
-def listed_tiles() -> list[Tile]:
-    """The tiles for the list of subjects that pass a bound: a warp per subject."""
-    return [Tile(Pairing.TWO_BLOCKS, WARP, words, GENERIC_COLUMNS) for words in GENERIC_LISTED_WORDS]
-
-
-def list_tile(arithmetic: Arithmetic) -> Tile:
-    """The tile of the kernels for listed subjects and windows."""
-    return Tile(
-        Pairing.ONE_SCORE if arithmetic is Arithmetic.WIDE else Pairing.TWO_BLOCKS, WARP, LIST_WORDS, GENERIC_COLUMNS
+def shape_kernel(shape: TunedTile, gap: Gap, edges: BoundaryMode, *, band: int = 0, listed: bool = False) -> KernelSpec:
+    """The inter-task kernel of a tile."""
+    return inter_task_kernel(
+        shape.tile, gap, band=band, listed=listed, edges=edges, threads=shape.threads, blocks=shape.blocks
     )
 
 
-def generic_inter_task_kernel(shape: TunedTile, *, band: int = 0, listed: bool = False) -> KernelSpec:
-    """The generic inter-task kernel of a tile."""
-    return inter_task_kernel(
-        Arithmetic.FAST, shape.tile, None, band=band, listed=listed, edges=BoundaryMode.OWN, threads=shape.threads,
-        blocks=shape.blocks,
-    )  # fmt: skip
+def _inter_task_kernels(architecture: int, gap: Gap) -> Iterator[KernelSpec]:
+    for pairing in (Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES):
+        with_boundaries = [BoundaryMode.OWN] + [BoundaryMode.READS_PAIR] * (pairing is Pairing.TWO_BLOCKS)
+        for band in (0, *available_bands(architecture)):
+            for shape in tiles(architecture, pairing, band):
+                for edges in [BoundaryMode.NONE, *(with_boundaries if math.isfinite(shape.edges) else ())]:
+                    yield shape_kernel(shape, gap, edges, band=band)
+    for words in range(1, MOST_LISTED_WORDS + 1):
+        for edges in (BoundaryMode.NONE, BoundaryMode.OWN):
+            if edges is BoundaryMode.NONE or 2 * words > MOST_LISTED_WORDS:  # strips of equal height
+                yield shape_kernel(listed_shape(words), gap, edges, listed=True)
 
 
-def generic_list_kernel(arithmetic: Arithmetic, entry: IntraTaskEntry) -> KernelSpec:
-    """The generic kernel for listed subjects, in blocks of one warp."""
-    return intra_task_kernel(arithmetic, list_tile(arithmetic), None, strips=2, warps=1, entry=entry)
+def _list_kernels(architecture: int, gap: Gap) -> Iterator[KernelSpec]:
+    for entry in LIST_ENTRIES:
+        for arithmetic in Arithmetic if gap is None else (Arithmetic.FAST,):
+            for tile in list_tiles(architecture, arithmetic.pairing, entry):
+                for edges in (BoundaryMode.NONE, BoundaryMode.OWN):
+                    yield intra_task_kernel(arithmetic, tile, gap, edges=edges, entry=entry)
 
 
-def generic_kernels(architecture: int) -> list[KernelSpec]:
-    """All generic kernels for a device of this architecture, and the kernels that have no constants."""
-    pairings = (Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES)
-    kernels = [
-        generic_inter_task_kernel(shape) for pairing in pairings for shape in generic_tiles(architecture, pairing)
+def search_kernels(architecture: int) -> list[KernelSpec]:
+    """All kernels that the score of a subject may need on a device of this architecture."""
+    sweeps = [
+        sweep_kernel(narrow=narrow, words=words, local=True, affine=affine, compared=False)
+        for narrow in (True, False)
+        for words in SWEEP_WORDS
+        for affine in (True, False)
     ]
-    kernels += [
-        generic_inter_task_kernel(shape, band=GENERIC_BAND)
-        for pairing in pairings
-        for shape in generic_tiles(architecture, pairing, GENERIC_BAND)
-    ]
-    kernels += [
-        generic_inter_task_kernel(TunedTile(tile, LISTED_THREADS, LISTED_BLOCKS), listed=True)
-        for tile in listed_tiles()
-    ]
-    kernels += [generic_list_kernel(arithmetic, entry) for arithmetic in Arithmetic for entry in LIST_ENTRIES]
-    return [*kernels, *SMALL_KERNELS]
+    found = [*SMALL_KERNELS, *sweeps]
+    for gap in (None, *COMPILED_GAPS):
+        found += [*_inter_task_kernels(architecture, gap), *_list_kernels(architecture, gap)]
+    return found

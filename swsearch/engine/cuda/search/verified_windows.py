@@ -37,12 +37,11 @@ from swsearch.database.format import SUBJECT_ALIGNMENT
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime.device import Buffer, Stream, Timing
-from swsearch.engine.cuda.runtime.kernels import CHECKPOINTS, COMPARE_CHECKPOINTS_KERNEL, WARP
+from swsearch.engine.cuda.runtime.kernels import CHECKPOINTS, COMPARE_CHECKPOINTS_KERNEL, WARP, Arithmetic
 from swsearch.engine.cuda.runtime.parameters import COMPARE_CHECKPOINTS, packed
-from swsearch.engine.cuda.search.kernel_choice import KernelChoice
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
 from swsearch.engine.cuda.search.plan import ListedRoute
-from swsearch.engine.cuda.search.planner import suits_diamonds
+from swsearch.engine.cuda.search.planner import Planner, suits_diamonds
 from swsearch.engine.cuda.search.profile import profile_strips
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import DeviceSubjects
@@ -90,17 +89,17 @@ class VerifiedWindows:
     def __init__(
         self,
         launcher: IntraTaskLauncher,
-        choice: KernelChoice,
+        planner: Planner,
         sweep: DiamondSweep,
         timing: Timing,
     ) -> None:
         self.device = launcher.device
         self.launcher = launcher
-        self.choice = choice
+        self.planner = planner
         self.sweep = sweep
         self.timing = timing
-        self._overlap = choice.options.thresholds.window_overlap
-        self._min_stride = choice.options.thresholds.window_stride
+        self._overlap = planner.options.thresholds.window_overlap
+        self._min_stride = planner.options.thresholds.window_stride
         self.full_overlap = self._overlap + EXTENSION
         self.n_again = 0
         self.n_whole = 0
@@ -140,7 +139,9 @@ class VerifiedWindows:
         """The smallest windows that the device scores all at the same time, within the limits of stride and memory."""
         tile = route.tile
         n_concurrent = max(self.launcher.concurrent_windows(profile, route), 2 * len(partition))
-        later = self.choice.later_window_tiles(profile)
+        later = [
+            self.planner.listed(profile, each, "score_windows").tile for each in (Arithmetic.SHORT, Arithmetic.WIDE)
+        ]
         words = max(tile.strips(profile.length) * tile.checkpoint_words for tile in later)
         bytes_per_window = (CHECKPOINTS + 1) * words * WARP * 4
         overlap = self._overlap if self.launcher.all_strips_at_once(profile, tile) else self._overlap + EXTENSION
@@ -176,7 +177,7 @@ class VerifiedWindowsRun:
         self._slot = slot
         self._downloads: NDArray[np.int32] | None = None
         n_cells = subjects.longest * profile.length
-        self._locates = n_cells >= of.choice.options.thresholds.located_cells
+        self._locates = n_cells >= of.planner.options.thresholds.located_cells
         self._best: list[tuple[NDArray[np.intp], BestWindows]] = []
         """The proven windows of some subjects; later entries replace earlier ones."""
         self._again: NDArray[np.intp] | None
@@ -215,7 +216,7 @@ class VerifiedWindowsRun:
             assert self._arithmetic.wider is not None
             chosen = self._chosen[beyond]
             windows = cut_in_windows(self._subjects.partition.lengths[self._indices[chosen]], self._size)
-            route = self._of.choice.listed(self._profile, self._arithmetic.wider, "score_windows")
+            route = self._of.planner.listed(self._profile, self._arithmetic.wider, "score_windows")
             self._prepare(route, chosen, windows)
             self._start_timed()
             scores[chosen], beyond = self._proven()
@@ -234,7 +235,7 @@ class VerifiedWindowsRun:
             again = windows.unproven(found, strips) if self._extends else found != 0
             if again.any():
                 again, whole = self._begin_earlier(again & ~beyond[windows.subject], of_subjects)
-                if whole.any() and self._of.choice.options.diamonds and suits_diamonds(profile):
+                if whole.any() and suits_diamonds(profile):
                     by_diamonds = np.zeros_like(of_subjects) if by_diamonds is None else by_diamonds
                     of_whole = self._subjects.partition[self._indices[self._chosen[whole]]]
                     by_diamonds[whole] = score_by_diamonds(self._of.sweep, profile, of_whole, self._of.timing)

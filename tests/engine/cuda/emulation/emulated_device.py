@@ -241,19 +241,9 @@ class EmulatedDevice:
     def texture(self, buffer: Buffer) -> Texture:
         return HostTexture(buffer.address)
 
-    @property
-    def compiles(self) -> bool:
-        return True
-
-    def ready(self, specs: Sequence[KernelSpec]) -> bool:
-        """Return True: g++ is not part of what is emulated; tests of waiting replace this."""
-        return True
-
     def prepare(self, specs: Sequence[KernelSpec]) -> None:
+        """Do nothing else: a kernel is compiled and loaded at its first launch."""
         self.prepared += specs
-
-    def load(self, specs: Sequence[KernelSpec]) -> None:
-        """Do nothing: a kernel is compiled and loaded at its first launch."""
 
     def launch(self, spec: KernelSpec, grid: int, shared_bytes: int, parameters: np.void, stream: Stream) -> None:
         assert grid >= 1

@@ -18,9 +18,10 @@ from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.pairs import diamonds
 from swsearch.engine.cuda.pairs.diamond_checkpoints import strip_bytes
 from swsearch.engine.cuda.pairs.diamond_launch import PairEnd
-from swsearch.engine.cuda.pairs.diamond_plan import WORDS, SweepShape
+from swsearch.engine.cuda.pairs.diamond_plan import SweepShape
 from swsearch.engine.cuda.pairs.diamonds import DiamondPairs, DiamondSweep
 from swsearch.engine.cuda.runtime.info import cuda_info
+from swsearch.engine.cuda.runtime.kernels import SWEEP_WORDS
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
@@ -33,7 +34,7 @@ from swsearch.sequences.record import SequenceRecord
 
 pytestmark = pytest.mark.gpu
 
-SHAPES = [SweepShape(narrow, words) for narrow in (True, False) for words in WORDS]
+SHAPES = [SweepShape(narrow, words) for narrow in (True, False) for words in SWEEP_WORDS]
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +96,7 @@ def test_more_strips_than_run_at_a_time(sweep: DiamondSweep, local: bool) -> Non
     """Warps continue with later strips while earlier ones run; a 300,000-letter query has 2,344 strips of 128 rows."""
     pair = related(np.random.default_rng(3), 300_000, 2_500, 4)
     problem = AlignmentProblem(local, FreeEnds.ALL, 5, 2, 2, -3)
-    for words in WORDS:
+    for words in SWEEP_WORDS:
         assert sweep.ends([pair], problem, shape=SweepShape(True, words)) == [on_cpu(*pair, problem)]
 
 

@@ -27,39 +27,44 @@ from swsearch.engine.cuda.history.wavefront import WAVEFRONT_KERNEL
 from swsearch.engine.cuda.pairs.short_pairs import pair_kernel
 from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers, compile_options
 from swsearch.engine.cuda.runtime.kernels import (
+    COMPILED_GAPS,
     Arithmetic,
     BoundaryMode,
     KernelSpec,
     Pairing,
-    inter_task_kernel,
     intra_task_kernel,
     sweep_kernel,
 )
 from swsearch.engine.cuda.search.tiles import (
+    LIST_ENTRIES,
+    LISTED_BLOCKS,
+    LISTED_THREADS,
+    MOST_LISTED_WORDS,
     SMALL_KERNELS,
     available_bands,
-    choose_intra_task_tile,
-    generic_kernels,
+    choose_list_tile,
+    listed_shape,
+    shape_kernel,
     tiles,
 )
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.folders import resource_folder
 from swsearch.query.profile import sequence_profile
-from swsearch.scoring.scheme import GapPenalty, default_scheme
+from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 from tests.compiled import compiled, digest_of
 from tests.tiers import mostly_thorough
 
 pytestmark = pytest.mark.peer("a compiler of CUDA")
 
-ARCHITECTURES = [75, 80, 86, 90, 120]
-GENERIC_ARCHITECTURES = [75, 80, 86, 90, 100, 120]
-"""Those for which ``scripts/build_generic_kernels.py`` compiles generic kernels."""
+ARCHITECTURES = [75, 80, 86, 90, 100, 120]
+GAP = COMPILED_GAPS[0]
 OFTEN_TESTED = 90
 """The architecture whose kernels are compiled with every ``make test``."""
-GAP = GapPenalty(11, 1)
 SPILLED_OUTSIDE = 64
 """Limit of the bytes that are spilled outside the inner loop."""
+SPILLED_PARAMETERS = 96
+"""The same if gap costs are parameters."""
 SPILLED_STATE = 128
 """Bytes of a lane's state before a diamond, written once in 32 steps."""
 
@@ -79,11 +84,8 @@ def compiler() -> Compiler:
 
 
 def range_spec(architecture: int, pairing: Pairing, place: int) -> KernelSpec:
-    shape = tiles(architecture, pairing, 28)[place]
     edges = BoundaryMode.OWN if pairing is Pairing.TWO_QUERIES or place == 0 else BoundaryMode.READS_PAIR
-    return inter_task_kernel(
-        Arithmetic.FAST, shape.tile, GAP, edges=edges, threads=shape.threads, blocks=shape.blocks
-    )  # fmt: skip
+    return shape_kernel(tiles(architecture, pairing)[place], GAP, edges)
 
 
 def inter_task_kernels(architecture: int) -> list[KernelSpec]:
@@ -98,34 +100,49 @@ def bound_kernels(architecture: int) -> list[KernelSpec]:
     Those of row blocks read the boundary of a pair.
     """
     return [
-        inter_task_kernel(
-            Arithmetic.FAST, shape.tile, GAP, band=band, edges=edges, threads=shape.threads, blocks=shape.blocks
-        )
+        shape_kernel(shape, GAP, edges, band=band)
         for band in available_bands(architecture)
         for pairing, edges in (
             (Pairing.TWO_BLOCKS, BoundaryMode.READS_PAIR), (Pairing.TWO_QUERIES, BoundaryMode.OWN),
         )
-        for shape in [max(tiles(architecture, pairing, 28, band), key=lambda shape: shape.tile.words)]
+        for shape in [max(tiles(architecture, pairing, band), key=lambda shape: shape.tile.words)]
     ]  # fmt: skip
 
 
 def list_kernels(architecture: int) -> list[KernelSpec]:
     specs = []
-    for arithmetic, entry in itertools.product(Arithmetic, ["intra_task", "score_windows", "end_positions"]):
-        pairing = Pairing.ONE_SCORE if arithmetic is Arithmetic.WIDE else Pairing.TWO_BLOCKS
-        tiles_of = "score_windows" if entry == "score_windows" else "intra_task"
-        tile = choose_intra_task_tile(architecture, pairing, 17, 10_000, tiles_of)
-        specs.append(intra_task_kernel(arithmetic, tile, GAP, strips=40, warps=12, entry=entry))
+    for arithmetic, entry in itertools.product(Arithmetic, LIST_ENTRIES):
+        tile = choose_list_tile(architecture, arithmetic, 10_000, entry)
+        specs.append(intra_task_kernel(arithmetic, tile, GAP, edges=BoundaryMode.OWN, entry=entry))
     return specs
 
 
 def window_kernels(architecture: int) -> list[KernelSpec]:
     """Return kernels of the largest tile, for a query of one strip and of two."""
-    largest = choose_intra_task_tile(architecture, Pairing.TWO_BLOCKS, 28, 2_000, "score_windows")
+    largest = choose_list_tile(architecture, Arithmetic.FAST, 2_000, "score_windows")
     return [
-        intra_task_kernel(Arithmetic.FAST, largest, GAP, strips=strips, warps=16, entry="score_windows")
-        for strips in (1, 2)
+        intra_task_kernel(Arithmetic.FAST, largest, GAP, edges=edges, entry="score_windows")
+        for edges in (BoundaryMode.NONE, BoundaryMode.OWN)
     ]
+
+
+def parameter_kernels(architecture: int) -> list[KernelSpec]:
+    """Return kernels whose gap costs are parameters, of the largest tiles."""
+    pairings = (Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES)
+    return [
+        shape_kernel(
+            max(tiles(architecture, pairing, band), key=lambda shape: shape.tile.words), None, edges, band=band
+        )
+        for band in (0, *available_bands(architecture))
+        for pairing in pairings
+        for edges in (BoundaryMode.NONE, BoundaryMode.OWN)
+    ]
+
+
+def listed_kernels(architecture: int) -> list[KernelSpec]:
+    """Return the kernels of the largest tile for the subjects that pass a bound."""
+    shape = listed_shape(MOST_LISTED_WORDS)
+    return [shape_kernel(shape, GAP, edges, listed=True) for edges in (BoundaryMode.NONE, BoundaryMode.OWN)]
 
 
 def small_kernels(architecture: int) -> list[KernelSpec]:
@@ -159,12 +176,8 @@ def diamond_kernels(architecture: int) -> list[KernelSpec]:
 
 KERNELS: tuple[Callable[[int], list[KernelSpec]], ...] = (
     inter_task_kernels, bound_kernels, list_kernels, window_kernels, small_kernels, classic_kernels, pair_kernels,
-    diamond_kernels, generic_kernels,
+    diamond_kernels, listed_kernels, parameter_kernels,
 )  # fmt: skip
-
-
-def lists_of(architecture: int) -> tuple[Callable[[int], list[KernelSpec]], ...]:
-    return KERNELS if architecture in ARCHITECTURES else (generic_kernels,)
 
 
 def joined_source(specs: list[KernelSpec]) -> str:
@@ -207,7 +220,7 @@ def read_reports(log: str, n_kernels: int) -> list[Report]:
 def all_reports(architecture: int) -> dict[KernelSpec, Report]:
     """Return the assembler's report on every kernel."""
     # The number of threads per block does not affect a kernel's code, so two lists may contain the same kernel.
-    specs = list(dict.fromkeys(spec for kernels in lists_of(architecture) for spec in kernels(architecture)))
+    specs = list(dict.fromkeys(spec for kernels in KERNELS for spec in kernels(architecture)))
     source = joined_source(specs)
 
     def write(path: Path) -> None:
@@ -246,6 +259,14 @@ def test_bounds_spill_nothing(architecture: int) -> None:
         assert spilled <= (SPILLED_OUTSIDE if architecture == 75 else 0)
 
 
+@pytest.mark.parametrize("architecture", mostly_thorough(ARCHITECTURES, OFTEN_TESTED))
+def test_gap_costs_as_parameters_spill_little(architecture: int) -> None:
+    """They take two registers, and nothing else has room for them in the largest tiles."""
+    for registers, spilled in reports(parameter_kernels, architecture):
+        assert registers <= 65_536 // (256 * 2)
+        assert spilled <= SPILLED_PARAMETERS
+
+
 def report_alone(spec: KernelSpec, architecture: int) -> Report:
     """Return the assembler's report on a kernel, compiled as the engine compiles it."""
 
@@ -259,18 +280,6 @@ def report_alone(spec: KernelSpec, architecture: int) -> Report:
     return Report(*json.loads(compiled(f"registers-{spec.entry}.json", parts, write).read_text()))
 
 
-@pytest.mark.parametrize("architecture", mostly_thorough(GENERIC_ARCHITECTURES, OFTEN_TESTED))
-def test_generic_kernels_spill_nothing(architecture: int) -> None:
-    """Gap costs that are arguments take registers, but the tiles are chosen so that none is spilled."""
-    for spec, (registers, spilled) in zip(
-        generic_kernels(architecture), reports(generic_kernels, architecture), strict=True
-    ):  # fmt: skip
-        constants = dict(spec.constants)
-        threads, blocks = int(constants.get("THREADS", spec.threads)), int(constants.get("BLOCKS", 1))
-        assert registers <= 65_536 // (threads * blocks)
-        assert spilled == 0, spec
-
-
 @pytest.mark.parametrize("architecture", mostly_thorough(ARCHITECTURES, OFTEN_TESTED))
 def test_list_and_collect_kernels_spill_nothing(architecture: int) -> None:
     for spec, (registers, spilled) in zip(
@@ -281,6 +290,9 @@ def test_list_and_collect_kernels_spill_nothing(architecture: int) -> None:
     for registers, spilled in reports(window_kernels, architecture):
         assert spilled == 0
         assert registers <= 128
+    for registers, spilled in reports(listed_kernels, architecture):
+        assert spilled == 0
+        assert registers <= 65_536 // (LISTED_THREADS * LISTED_BLOCKS)
     for _, spilled in reports(small_kernels, architecture):
         assert spilled == 0
 

@@ -26,6 +26,7 @@ from swsearch.engine.cuda.runtime.kernel_cache import KernelCache, cache_folder
 from swsearch.engine.cuda.runtime.kernels import (
     COLLECT_KERNEL,
     Arithmetic,
+    BoundaryMode,
     KernelSpec,
     Pairing,
     Tile,
@@ -33,7 +34,6 @@ from swsearch.engine.cuda.runtime.kernels import (
 )
 from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
 from swsearch.errors import EngineError, KernelCompileError
-from swsearch.scoring.scheme import GapPenalty
 
 
 class PlayedCompiler:
@@ -53,8 +53,7 @@ class PlayedCompiler:
 
 
 def a_list_kernel(words: int) -> KernelSpec:
-    tile = Tile(Pairing.TWO_BLOCKS, 32, words, 28)
-    return intra_task_kernel(Arithmetic.SHORT, tile, GapPenalty(11, 1), strips=1, warps=2)
+    return intra_task_kernel(Arithmetic.SHORT, Tile(Pairing.TWO_BLOCKS, 32, words), None, edges=BoundaryMode.NONE)
 
 
 def test_a_kernel_is_compiled_once_and_again_for_what_changes_it(tmp_path: Path) -> None:

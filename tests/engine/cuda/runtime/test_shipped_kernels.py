@@ -21,17 +21,26 @@ from swsearch.engine.cuda.history.wavefront import WAVEFRONT_KERNEL
 from swsearch.engine.cuda.runtime import kernel_cache
 from swsearch.engine.cuda.runtime.compiler import Compilers, Nvcc, find_nvcc
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
-from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL, Arithmetic, KernelSpec
+from swsearch.engine.cuda.runtime.kernels import (
+    COLLECT_KERNEL,
+    COUNT_KERNEL,
+    Arithmetic,
+    BoundaryMode,
+    KernelSpec,
+    Pairing,
+    Tile,
+    intra_task_kernel,
+)  # fmt: skip
 from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
 from swsearch.engine.cuda.runtime.shipped_kernels import MANIFEST, ShippedKernels, archive_name, write_archive
-from swsearch.engine.cuda.search.tiles import generic_kernels, generic_list_kernel
+from swsearch.engine.cuda.search.tiles import search_kernels
 from swsearch.errors import EngineError, KernelCompileError
 from swsearch.folders import resource_folder
 from tests.compiled import ROOT, compiled, digest_of, unpack
 from tests.patience import LIMIT_SECONDS, wait_until
 
-GENERIC = generic_list_kernel(Arithmetic.FAST, "intra_task")
-KERNELS = (GENERIC, COLLECT_KERNEL)
+LISTED = intra_task_kernel(Arithmetic.FAST, Tile(Pairing.TWO_BLOCKS, 32, 4), None, edges=BoundaryMode.OWN)
+KERNELS = (LISTED, COLLECT_KERNEL)
 
 
 class PlayedCompiler:
@@ -86,9 +95,9 @@ def test_a_device_takes_machine_code_of_its_major_number_or_ptx(
         archive(tmp_path, made_for)
     archive(tmp_path, 80, virtual=True)
     shipped = ShippedKernels(architecture, tmp_path)
-    found = shipped.read(GENERIC, virtual=False)
+    found = shipped.read(LISTED, virtual=False)
     assert (found and found.split()[0].decode()) == with_compiler
-    found = shipped.read(GENERIC, virtual=True)
+    found = shipped.read(LISTED, virtual=True)
     assert found is not None
     assert found.split()[0].decode() == without
     assert found.endswith(b"\0") == without.startswith("compute")
@@ -103,7 +112,7 @@ def test_shipped_kernels_are_ready_at_once_and_never_compiled(tmp_path: Path) ->
     assert all(builds.is_ready(spec) for spec in KERNELS)
     assert not builds.is_ready(COUNT_KERNEL)
     builds.begin([*KERNELS, COUNT_KERNEL])
-    assert builds.take(GENERIC) == b"sm90 intra_task"
+    assert builds.take(LISTED) == b"sm90 intra_task"
     assert builds.take(COUNT_KERNEL) == b"compiled"
     assert builds.is_ready(COUNT_KERNEL)
     builds.close()
@@ -113,9 +122,9 @@ def test_shipped_kernels_are_ready_at_once_and_never_compiled(tmp_path: Path) ->
 def test_without_a_compiler_only_shipped_kernels_are_ready(tmp_path: Path) -> None:
     archive(tmp_path, 90)
     builds = builds_of(tmp_path, tmp_path / "cache", 90)
-    builds.begin([GENERIC, WAVEFRONT_KERNEL])
-    assert builds.is_ready(GENERIC)
-    assert builds.take(GENERIC) == b"sm90 intra_task"
+    builds.begin([LISTED, WAVEFRONT_KERNEL])
+    assert builds.is_ready(LISTED)
+    assert builds.take(LISTED) == b"sm90 intra_task"
     assert not builds.is_ready(WAVEFRONT_KERNEL)
     with pytest.raises(EngineError, match=r"there is no compiler for kernel wavefront; install the CUDA toolkit"):
         builds.take(WAVEFRONT_KERNEL)
@@ -125,28 +134,23 @@ def test_without_a_compiler_only_shipped_kernels_are_ready(tmp_path: Path) -> No
 def test_ptx_is_ready_only_without_a_compiler(tmp_path: Path) -> None:
     archive(tmp_path, 80, virtual=True)
     compiler = PlayedCompiler()
-    assert not builds_of(tmp_path, tmp_path / "cache", 110, compiler).is_ready(GENERIC)
-    assert builds_of(tmp_path, tmp_path / "cache", 110).is_ready(GENERIC)
+    assert not builds_of(tmp_path, tmp_path / "cache", 110, compiler).is_ready(LISTED)
+    assert builds_of(tmp_path, tmp_path / "cache", 110).is_ready(LISTED)
 
 
 def test_a_package_without_archives_has_no_kernels(tmp_path: Path) -> None:
-    assert not ShippedKernels(90, tmp_path).has(GENERIC, virtual=True)
-    assert ShippedKernels(90, tmp_path / "absent").read(GENERIC, virtual=True) is None
+    assert not ShippedKernels(90, tmp_path).has(LISTED, virtual=True)
+    assert ShippedKernels(90, tmp_path / "absent").read(LISTED, virtual=True) is None
 
 
-def test_a_failing_compiler_is_told_once_and_leaves_the_generic_kernels(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_compiler_that_fails_is_told_where_its_kernel_is_taken(tmp_path: Path) -> None:
     archive(tmp_path, 90)
     builds = builds_of(tmp_path, tmp_path / "cache", 90, PlayedCompiler(rejects=True))
-    builds.begin([COUNT_KERNEL, WAVEFRONT_KERNEL])
-    wait_until(lambda: builds.is_ready(COUNT_KERNEL) or caplog.messages, "a compiler that fails")
-    with pytest.raises(KernelCompileError):
-        builds.take(WAVEFRONT_KERNEL)
-    assert not builds.is_ready(WAVEFRONT_KERNEL)
-    assert len(caplog.messages) == 1
-    assert "generic kernels are used: kernel count_scores does not compile: no host compiler" in caplog.messages[0]
-    assert builds.is_ready(GENERIC)
+    builds.begin([COUNT_KERNEL])
+    with pytest.raises(KernelCompileError, match="kernel count_scores does not compile: no host compiler"):
+        builds.take(COUNT_KERNEL)
+    assert not builds.is_ready(COUNT_KERNEL)
+    assert builds.take(LISTED) == b"sm90 intra_task"
     builds.close()
 
 
@@ -159,20 +163,19 @@ def test_an_archive_of_other_sources_is_refused(tmp_path: Path, monkeypatch: pyt
     shutil.copytree(ROOT / "cuda", sources)
     monkeypatch.setattr(kernel_cache, "resource_folder", lambda name: sources)
     path = archive(tmp_path, 90)
-    assert ShippedKernels(90, tmp_path).has(GENERIC, virtual=True)
+    assert ShippedKernels(90, tmp_path).has(LISTED, virtual=True)
     with (sources / "search" / "strip.cuh").open("a") as file:
         file.write("\n")
     shipped = ShippedKernels(90, tmp_path)
-    assert not shipped.has(GENERIC, virtual=True)
-    assert shipped.read(GENERIC, virtual=True) is None
+    assert not shipped.has(LISTED, virtual=True)
+    assert shipped.read(LISTED, virtual=True) is None
     assert shipped.refusals == [
-        f"the generic kernels in {path} are refused: it was made from other sources; "
-        "run scripts/build_generic_kernels.py again"
+        f"the kernels in {path} are refused: it was made from other sources; run scripts/build_kernels.py again"
     ]
     builds = builds_of(tmp_path, tmp_path / "cache", 90)
-    assert not builds.is_ready(GENERIC)
+    assert not builds.is_ready(LISTED)
     with pytest.raises(EngineError, match=r"no compiler for kernel intra_task; .* made from other sources"):
-        builds.take(GENERIC)
+        builds.take(LISTED)
 
 
 def test_a_damaged_archive_is_refused_wherever_the_damage_is(tmp_path: Path) -> None:
@@ -192,7 +195,7 @@ def test_a_damaged_archive_is_refused_wherever_the_damage_is(tmp_path: Path) -> 
     for length in (0, 1, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:length])
         shipped = ShippedKernels(90, tmp_path)
-        assert shipped.read(GENERIC, virtual=True) is None
+        assert shipped.read(LISTED, virtual=True) is None
         assert len(shipped.refusals) == 1
         assert "is damaged" in shipped.refusals[0]
         assert "install swsearch again" in shipped.refusals[0]
@@ -203,7 +206,7 @@ def test_an_archive_with_another_manifest_is_refused(tmp_path: Path, manifest: s
     with zipfile.ZipFile(tmp_path / archive_name(90, virtual=False), "w") as made:
         made.writestr(MANIFEST, manifest)
     shipped = ShippedKernels(90, tmp_path)
-    assert shipped.read(GENERIC, virtual=True) is None
+    assert shipped.read(LISTED, virtual=True) is None
     (refusal,) = shipped.refusals
     assert "is damaged" in refusal
 
@@ -216,8 +219,8 @@ def test_damage_in_a_kernel_is_found_when_it_is_read_and_the_kernel_compiled(tmp
     whole = path.read_bytes()
     path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
     builds = builds_of(tmp_path, tmp_path / "cache", 90, PlayedCompiler())
-    assert builds.is_ready(GENERIC)  # its contents have not been read
-    assert builds.take(GENERIC) == b"compiled"
+    assert builds.is_ready(LISTED)  # its contents have not been read
+    assert builds.take(LISTED) == b"compiled"
     assert builds.take(COLLECT_KERNEL) == b"compiled"  # nothing of a damaged archive is used
     builds.close()
 
@@ -226,12 +229,12 @@ def test_a_driver_that_refuses_machine_code_gets_another_archive_or_the_compiler
     archive(tmp_path, 86)
     archive(tmp_path, 80)
     builds = builds_of(tmp_path, tmp_path / "cache", 89, PlayedCompiler())
-    assert builds.take(GENERIC) == b"sm86 intra_task"
-    builds.refuse(GENERIC, "the driver does not load them")
-    assert builds.take(GENERIC) == b"sm80 intra_task"
-    builds.refuse(GENERIC, "the driver does not load them")
-    assert not builds.is_ready(GENERIC)
-    assert builds.take(GENERIC) == b"compiled"
+    assert builds.take(LISTED) == b"sm86 intra_task"
+    builds.refuse(LISTED, "the driver does not load them")
+    assert builds.take(LISTED) == b"sm80 intra_task"
+    builds.refuse(LISTED, "the driver does not load them")
+    assert not builds.is_ready(LISTED)
+    assert builds.take(LISTED) == b"compiled"
     builds.close()
 
 
@@ -239,7 +242,7 @@ def test_an_archive_that_cannot_be_finished_leaves_the_old_one(tmp_path: Path) -
     path = archive(tmp_path, 90)
     before = path.read_bytes()
     with pytest.raises(TypeError):
-        write_archive(tmp_path, 90, [(GENERIC, None)], virtual=False, compiler="")  # type: ignore[list-item]
+        write_archive(tmp_path, 90, [(LISTED, None)], virtual=False, compiler="")  # type: ignore[list-item]
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
@@ -253,14 +256,14 @@ def built_by_the_script(nvcc: Nvcc, out: Path) -> str:
     The archive and the text are cached (``tests/compiled.py``) under all that determines them: the sources of the
     kernels, the script, the modules that choose the kernels, and nvcc.
     """
-    script = ROOT / "scripts" / "build_generic_kernels.py"
+    script = ROOT / "scripts" / "build_kernels.py"
     modules = [path for name in ("engine", "scoring") for path in (ROOT / "swsearch" / name).rglob("*.py")]
     texts = [path.read_text() for path in [script, *sorted(modules)]]
 
     def write(path: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="swsearch-cubins-") as folder:
             made = Path(folder) / "cubins"
-            command = [sys.executable, "-I", str(script), "--out", str(made), "--architectures", "90", "--jobs", "2"]
+            command = [sys.executable, "-I", str(script), "--out", str(made), "--architectures", "75", "--jobs", "2"]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             with tarfile.open(path, "w") as kept:
                 kept.add(made, "cubins")
@@ -268,22 +271,22 @@ def built_by_the_script(nvcc: Nvcc, out: Path) -> str:
                 kept.add(Path(folder) / "printed", "printed")
 
     parts = [digest_of(resource_folder("cuda")), nvcc.name, nvcc.version, *texts]
-    unpack(compiled("cubins-sm90.tar", parts, write), out)
+    unpack(compiled("cubins-sm75.tar", parts, write), out)
     return (out / "printed").read_text()
 
 
 @pytest.mark.thorough
 @pytest.mark.peer("nvcc")
 def test_the_script_builds_archives_that_are_found(tmp_path: Path) -> None:
-    """With the real nvcc, for one architecture: every generic kernel is there, and is machine code."""
+    """With the real nvcc, for one architecture: every kernel is there, and is machine code."""
     nvcc = Nvcc(find_nvcc()[0])
-    assert "sm90.zip: 28 kernels" in built_by_the_script(nvcc, tmp_path)
+    assert f"sm75.zip: {len(search_kernels(75))} kernels" in built_by_the_script(nvcc, tmp_path)
     out = tmp_path / "cubins"
-    shipped = ShippedKernels(90, out)
-    codes = [shipped.read(spec, virtual=False) for spec in generic_kernels(90)]
+    shipped = ShippedKernels(75, out)
+    codes = [shipped.read(spec, virtual=False) for spec in search_kernels(75)]
     assert all(code is not None and code[:4] == b"\x7fELF" for code in codes)
-    assert sum(path.stat().st_size for path in out.iterdir()) < 400_000
-    with zipfile.ZipFile(out / "sm90.zip") as opened:
+    assert sum(path.stat().st_size for path in out.iterdir()) < 3_000_000
+    with zipfile.ZipFile(out / "sm75.zip") as opened:
         manifest = json.loads(opened.read(MANIFEST))
     assert manifest["compiler"] == f"nvcc {nvcc.version}"
 
@@ -291,7 +294,7 @@ def test_the_script_builds_archives_that_are_found(tmp_path: Path) -> None:
 def test_the_script_says_that_it_builds_nothing(tmp_path: Path) -> None:
     """Without an nvcc, or with one that fails, and without a package beside the standard library (``-S``), as where a
     wheel is built; the old archives are kept. The build of a wheel goes on."""
-    script = str(ROOT / "scripts" / "build_generic_kernels.py")
+    script = str(ROOT / "scripts" / "build_kernels.py")
     failing = tmp_path / "nvcc"
     failing.write_text(
         "#!/bin/sh\n"
@@ -304,7 +307,7 @@ def test_the_script_says_that_it_builds_nothing(tmp_path: Path) -> None:
         command += ["--architectures", "90"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 1
-        assert "no generic kernels are built: " in done.stderr
+        assert "no kernels are built: " in done.stderr
         assert reason in done.stderr
         assert "Traceback" not in done.stderr
         assert subprocess.run([*command, "--if-possible"], capture_output=True, check=False).returncode == 0

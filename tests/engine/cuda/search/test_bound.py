@@ -21,7 +21,6 @@ from swsearch.engine.cuda.runtime.kernels import (
     BoundaryMode,
     Pairing,
     Tile,
-    inter_task_kernel,
 )
 from swsearch.engine.cuda.runtime.parameters import INTER_TASK, OPEN_COUNTERS, packed
 from swsearch.engine.cuda.search.engine import CudaEngine
@@ -29,7 +28,7 @@ from swsearch.engine.cuda.search.plan import InterTaskPlan, Strip, Thresholds
 from swsearch.engine.cuda.search.planner import plan_inter_task, plan_inter_task_bound
 from swsearch.engine.cuda.search.profile import pack_strips
 from swsearch.engine.cuda.search.subjects import SubjectStore, device_bytes
-from swsearch.engine.cuda.search.tiles import TunedTile, available_bands, tiles
+from swsearch.engine.cuda.search.tiles import TunedTile, available_bands, shape_kernel, tiles
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError
@@ -46,7 +45,7 @@ from tests.support import random_codes, random_profile
 
 MakeDevice = Callable[..., EmulatedDevice]
 
-BANDS = (4, 5, 6, 8)
+BANDS = (5, 6, 8)
 PADDING = 4
 UNTOUCHED = -7
 
@@ -86,12 +85,10 @@ def kernel_results(
     for buffer in scores:
         device.upload(buffer, np.full(len(partition), UNTOUCHED, np.int32), Stream.COMPUTE)
     first_unit = 0
+    gap = Arithmetic.FAST.compiled_gap(profiles[0].gap.open, profiles[0].gap.extend)
     for number, strip in enumerate(plan.strips):
         tile, queries = strip.shape.tile, plan.queries(strip)
-        kernel = inter_task_kernel(
-            plan.arithmetic, tile, profiles[0].gap, band=plan.band, edges=strip.edges,
-            threads=strip.shape.threads, blocks=strip.shape.blocks,
-        )  # fmt: skip
+        kernel = shape_kernel(strip.shape, gap, strip.edges, band=plan.band)
         parameters = packed(
             INTER_TASK,
             profile=texture.handle,
@@ -145,7 +142,7 @@ def expected_results(query: int, profile: QueryProfile, partition: Partition, pl
 def test_a_counted_number_opens_launches(emulated: MakeDevice, number: int, is_open: bool) -> None:
     """From 5 to 9, both included; only the two counters of the launch change."""
     device = emulated()
-    buffer, closed = device.allocate(16), Tile(Pairing.TWO_BLOCKS, 4, 3, 28).closed_counter
+    buffer, closed = device.allocate(16), Tile(Pairing.TWO_BLOCKS, 4, 3).closed_counter
     device.upload(buffer, np.array([number, closed, closed, 7], np.uint32), Stream.COMPUTE)
     parameters = packed(
         OPEN_COUNTERS, number=buffer.address, least=5, most=9, counters=buffer.address + 4, n_counters=2
@@ -162,7 +159,7 @@ def test_with_a_closed_counter_no_subject_is_scored(emulated: MakeDevice, group:
     tile = one(group, 2)
     assert 2**31 <= tile.closed_counter * (32 // group) < 2**32 - 2**20
     (query,), partition = protein_case(5, (12,))
-    plan = InterTaskPlan(Arithmetic.FAST, (0,), linked([tile]), 0.0)
+    plan = InterTaskPlan((0,), linked([tile]), 0.0)
     (found,) = kernel_results(
         emulated(), [sequence_profile(query, default_scheme(PROTEIN))], partition, plan, closed=True
     )
@@ -187,11 +184,11 @@ def related_subjects(rng: np.random.Generator, queries: Sequence[Codes], letters
 
 
 def one(group: int, words: int) -> Tile:
-    return Tile(Pairing.TWO_BLOCKS, group, words, 28)
+    return Tile(Pairing.TWO_BLOCKS, group, words)
 
 
 def two(group: int, words: int) -> Tile:
-    return Tile(Pairing.TWO_QUERIES, group, words, 28)
+    return Tile(Pairing.TWO_QUERIES, group, words)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +225,7 @@ def test_the_kernel_computes_the_bound(
         if letters == 2:
             profiles[-1] = random_profile(rng, lengths[-1], 9, gap, -14, 7)
         partition = related_subjects(rng, queries, letters)
-        plan = InterTaskPlan(Arithmetic.FAST, tuple(range(len(profiles))), linked(shapes), 0.0, band)
+        plan = InterTaskPlan(tuple(range(len(profiles))), linked(shapes), 0.0, band)
         found = kernel_results(device, profiles, partition, plan)
         for query, profile in enumerate(profiles):
             expected = expected_results(query, profile, partition, plan)
@@ -247,8 +244,8 @@ def test_rounded_values_remain_bounds(emulated: MakeDevice, architecture: int, p
     profiles = [sequence_profile(query, scheme)] * (2 if pairing is Pairing.TWO_QUERIES else 1)
     subjects = [query[:n] for n in range(10, 64, 3)] + [np.concatenate([query[:30], query[34:]]), query[::-1].copy()]
     partition = Partition.pack(subjects)
-    tile = Tile(pairing, 4, 16 if pairing is Pairing.TWO_QUERIES else 8, 28)
-    plan = InterTaskPlan(Arithmetic.FAST, tuple(range(len(profiles))), linked([tile]), 0.0, 4)
+    tile = Tile(pairing, 4, 16 if pairing is Pairing.TWO_QUERIES else 8)
+    plan = InterTaskPlan(tuple(range(len(profiles))), linked([tile]), 0.0, 4)
     (block,) = ReferenceEngine().score(profiles[:1], partition)
     exact = np.empty(len(partition), np.int64)
     exact[np.argsort(partition.subject_index)] = block.score[np.argsort(block.subject_index)]
@@ -316,19 +313,17 @@ def test_both_strands_of_dna_share_words_of_a_bound(emulated: MakeDevice, band: 
             assert_same(engine.score(scored.profiles, partition, [floor] * 2), scored.at_least(floor))
 
 
-@pytest.mark.usefixtures("kernels")
 def test_scores_beyond_the_type_are_found_by_a_bound(emulated: MakeDevice) -> None:
     """Match 127: 20 matches exceed the fast type, 270 exceed 16 bits, and floors lie below and above both."""
     rng = np.random.default_rng(4)
     query = random_codes(rng, 270, 4)
     partition = Partition.pack([query[:14], query[:17], query[100:140], query, random_codes(rng, 50, 4)])
     scored = Scored.of(profiles_of([query], ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))), partition)
-    with CudaEngine(emulated(), band_rows=4) as engine:
+    with CudaEngine(emulated(), band_rows=5) as engine:
         for floor in (1000, 1900, 2047, 2048, 2100, 32_000):
             assert_same(engine.score(scored.profiles, partition, [floor]), scored.at_least(floor))
 
 
-@pytest.mark.usefixtures("kernels")
 def test_a_bound_of_position_specific_scores(emulated: MakeDevice) -> None:
     rng = np.random.default_rng(8)
     (query,), partition = protein_case(6, (90,))
@@ -340,7 +335,6 @@ def test_a_bound_of_position_specific_scores(emulated: MakeDevice) -> None:
             assert_same(engine.score(profiles, partition, [floor] * 2), scored.at_least(floor))
 
 
-@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("n_queries", [1, 2])
 @pytest.mark.parametrize("shuffle", [None, 3])
 def test_a_sample_decides_whether_the_bound_is_used(emulated: MakeDevice, n_queries: int, shuffle: int | None) -> None:
@@ -357,7 +351,6 @@ def test_a_sample_decides_whether_the_bound_is_used(emulated: MakeDevice, n_quer
             assert [block.n_bounded > 0 for block in found] == [is_bounded] * n_queries
 
 
-@pytest.mark.usefixtures("kernels")
 def test_a_sample_of_long_subjects_alone(emulated: MakeDevice) -> None:
     """No subject is as short as those of other samples."""
     rng = np.random.default_rng(13)
@@ -369,14 +362,13 @@ def test_a_sample_of_long_subjects_alone(emulated: MakeDevice) -> None:
         assert found.n_bounded > 20
 
 
-@pytest.mark.usefixtures("kernels")
 def test_long_subjects_alone_need_no_bound(emulated: MakeDevice) -> None:
     """Each subject would end last, so none is scored by the inter-task kernel, whose bound has nothing to decide."""
     rng = np.random.default_rng(15)
     query = random_codes(rng, 40)
     partition = Partition.pack([random_codes(rng, 1600), np.concatenate([random_codes(rng, 1700), query])])
     profiles = profiles_of([query], default_scheme(PROTEIN))
-    with CudaEngine(emulated(), band_rows=4) as engine:
+    with CudaEngine(emulated(), band_rows=5) as engine:
         (found,) = engine.score(profiles, partition, [50])
         assert engine.plan([ScoreRequest(profiles[0], 50)], partition).batches[0].n_short == 0
     assert_same([found], ReferenceEngine().score(profiles, partition, [50]))
@@ -398,19 +390,11 @@ def test_a_sample_of_a_streamed_database_is_taken_from_each_piece(emulated: Make
 # --- Plans ---
 
 
-def test_a_bound_needs_the_fast_type() -> None:
-    """Gaps of more than 2,047 need 16 bits."""
-    codes = random_codes(np.random.default_rng(0), 100)
-
-    def planned(gap: GapPenalty, band: int) -> int:
-        profile = sequence_profile(codes, ScoringScheme(named_matrix("BLOSUM62"), gap))
-        return plan_inter_task([profile], 90, band=band).band
-
-    assert planned(GapPenalty(11, 1), 8) == 8
-    assert planned(GapPenalty(0, 2), 4) == 4
-    assert planned(GapPenalty(2040, 8), 4) == 0
-    with pytest.raises(EngineError, match=r"no tile has bands of 7 rows; choose one of \[4, 5, 6, 8\]"):
-        planned(GapPenalty(11, 1), 7)
+def test_a_band_without_tiles_is_refused() -> None:
+    profile = sequence_profile(random_codes(np.random.default_rng(0), 100), default_scheme(PROTEIN))
+    assert plan_inter_task([profile], 90, band=8).band == 8
+    with pytest.raises(EngineError, match=r"no tile has bands of 7 rows; choose one of \[5, 6, 8\]"):
+        plan_inter_task([profile], 90, band=7)
 
 
 @pytest.mark.parametrize("architecture", [75, 80, 86, 90, 120])
@@ -419,7 +403,7 @@ def test_every_band_has_tiles_that_fit_the_device(architecture: int, band: int) 
     """The same limits of shared memory as for other tiles; a band lies within a lane."""
     assert band in available_bands(architecture)
     for pairing in (Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES):
-        for shape in tiles(architecture, pairing, 28, band):
+        for shape in tiles(architecture, pairing, band):
             assert shape.tile.words % band == 0
             assert shape.tile.shared_bytes <= (64 if architecture == 75 else 99) * 1024
             assert min(shape.alone, shape.edges) > 0

@@ -21,7 +21,6 @@ from swsearch.engine.cuda.runtime import shipped_kernels
 from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.kernel_choice import KernelPolicy
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import match_mismatch, named_matrix
@@ -209,30 +208,27 @@ def test_devices_of_one_thread_may_be_closed_in_any_order() -> None:
         assert_as_reference(second, [profile], partition)
 
 
-@pytest.mark.parametrize("policy", [KernelPolicy.GENERIC, KernelPolicy.AUTO])
 @pytest.mark.peer("nvcc")
-def test_generic_kernels_are_exact(
-    engine: CudaEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: KernelPolicy
+def test_the_kernels_of_the_package_are_exact(
+    engine: CudaEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The archive of this device's architecture is built first; with AUTO, the kernels of the search are compiled."""
-    monkeypatch.setenv("SWSEARCH_KERNEL_CACHE", str(tmp_path / "cache"))
+    """The archive of this device's architecture is built first; then nothing is compiled, whatever the gap costs."""
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("SWSEARCH_KERNEL_CACHE", str(cache))
     monkeypatch.setattr(shipped_kernels, "resource_folder", lambda name: tmp_path / name)
-    script = Path(__file__).parents[4] / "scripts" / "build_generic_kernels.py"
+    script = Path(__file__).parents[4] / "scripts" / "build_kernels.py"
     out, architecture = str(tmp_path / "cubins"), str(engine.facts.architecture)
     subprocess.run([sys.executable, str(script), "--out", out, "--architectures", architecture], check=True)
-    device = PyCudaDevice(needs_compiler=False)
+    device = PyCudaDevice()
     assert device.shipped.refusals == []
-    with CudaEngine(device, kernels=policy) as generic:
+    with CudaEngine(device) as shipped:
         for gap in (GapPenalty(11, 1), GapPenalty(0, 2), GapPenalty(2100, 5)):
             scheme = ScoringScheme(named_matrix("BLOSUM62"), gap)
             queries, partition = case(5, (20, 80, 375, 1_000), 2_000)
             profiles = [sequence_profile(query, scheme) for query in queries]
-            assert_as_reference(generic, profiles, partition)
-            assert_as_reference(generic, profiles, partition, [60] * len(profiles))
+            assert_as_reference(shipped, profiles, partition)
+            assert_as_reference(shipped, profiles, partition, [60] * len(profiles))
             (wanted,) = ReferenceEngine().score(profiles[2:3], partition)
-            assert generic.ends(profiles[2], partition, wanted.score) is not None
-            compiled = {path.name.partition("-")[0] for path in (tmp_path / "cache").glob("*.cubin")}
-            if policy is KernelPolicy.GENERIC and gap.open < 2100:
-                # The long subject contains the queries, so it is scored by diamonds, which have no generic kernels. Nor
-                # has the inter-task kernel in 16 bits, which the last gap costs need.
-                assert compiled <= {"sweep_pairs", "locate_best"}
+            assert shipped.ends(profiles[2], partition, wanted.score) is not None
+    compiled = {path.name.partition("-")[0] for path in cache.glob("*.cubin")}
+    assert compiled <= {"locate_best"}  # finds the end in a subject that diamonds align, which takes longer

@@ -27,8 +27,6 @@ from tests.support import random_codes
 
 MakeDevice = Callable[..., EmulatedDevice]
 
-pytestmark = pytest.mark.usefixtures("kernels")
-
 
 def assert_same(found: Sequence[ScoreBlock], wanted: Sequence[ScoreBlock]) -> None:
     assert len(found) == len(wanted)
@@ -184,7 +182,7 @@ def test_the_warps_of_a_block_keep_their_order(emulated: MakeDevice) -> None:
     """A subject's strips are scored concurrently: one warp per strip, or two warps for three strips, in both orders.
 
     With match 127 every related subject exceeds the fast type and is scored by a block; 600 rows are three strips, of
-    which two fit into 24 KB of shared memory.
+    which two fit into 40 KB of shared memory.
     """
     rng = np.random.default_rng(12)
     scheme = ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))
@@ -194,7 +192,7 @@ def test_the_warps_of_a_block_keep_their_order(emulated: MakeDevice) -> None:
     partition = Partition.pack([query[40:], np.concatenate([changed[:300], changed[309:]]), changed[:60]])
     profiles = profiles_of([query], scheme)
     wanted = ReferenceEngine().score(profiles, partition)
-    for shared_bytes, reversed_order in itertools.product((227 * 1024, 24 * 1024), (False, True)):
+    for shared_bytes, reversed_order in itertools.product((227 * 1024, 40 * 1024), (False, True)):
         with CudaEngine(emulated(shared_bytes=shared_bytes, reversed_order=reversed_order)) as engine:
             assert_same(engine.score(profiles, partition), wanted)
 

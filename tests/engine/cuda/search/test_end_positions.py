@@ -32,7 +32,6 @@ from tests.support import random_codes
 
 MakeDevice = Callable[..., EmulatedDevice]
 
-pytestmark = pytest.mark.usefixtures("kernels")
 WIDE_SCORES = ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))
 
 

@@ -25,8 +25,6 @@ from tests.support import random_codes
 
 MakeDevice = Callable[..., EmulatedDevice]
 
-pytestmark = pytest.mark.usefixtures("kernels")
-
 
 class Noted(ScoreCall):
     """A call that keeps its blocks, and notes what happens in a list that several calls share."""

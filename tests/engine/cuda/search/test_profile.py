@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from swsearch._native import pack_strips
-from swsearch.engine.cuda.runtime.kernels import Arithmetic, Pairing, Tile
-from swsearch.engine.cuda.search.profile import DNA_COLUMNS, PROTEIN_COLUMNS, pack_profile, residue_columns
+from swsearch.engine.cuda.runtime.kernels import PROFILE_COLUMNS, Arithmetic, Pairing, Tile
+from swsearch.engine.cuda.search.profile import pack_profile
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN
@@ -33,11 +33,11 @@ def test_each_word_holds_its_rows_scores(arithmetic: Arithmetic, pairing: Pairin
     scheme = default_scheme(PROTEIN)
     count = 2 if pairing is Pairing.TWO_QUERIES else 1
     profiles = [sequence_profile(random_codes(rng, 90 - 7 * i, 24), scheme) for i in range(count)]
-    tile = Tile(pairing, group, words, PROTEIN_COLUMNS)
+    tile = Tile(pairing, group, words)
     packed = pack_profile(profiles, tile, arithmetic)
-    words_read = packed.reshape(tile.strips(90), tile.planes, tile.columns, 16, 4)
+    words_read = packed.reshape(tile.strips(90), tile.planes, PROFILE_COLUMNS, 16, 4)
     assert words_read.size == tile.strips(90) * tile.strip_units * 4
-    codes = [*range(PROTEIN_COLUMNS - 1), PAD_CODE]
+    codes = [*range(PROFILE_COLUMNS - 1), PAD_CODE]
     for strip in range(tile.strips(90)):
         for slot in range(tile.slots):
             lane = slot % group
@@ -57,12 +57,12 @@ def test_each_word_holds_its_rows_scores(arithmetic: Arithmetic, pairing: Pairin
 
 def test_wide_words_are_the_scores() -> None:
     profile = sequence_profile(random_codes(np.random.default_rng(2), 40, 4), default_scheme(DNA))
-    tile = Tile(Pairing.ONE_SCORE, 32, 4, DNA_COLUMNS)
+    tile = Tile(Pairing.ONE_SCORE, 32, 4)
     words = pack_profile([profile], tile, Arithmetic.WIDE).view(np.int32)
-    words = words.reshape(2, DNA_COLUMNS, 16, 4).transpose(1, 0, 2, 3).reshape(DNA_COLUMNS, 32, 4)
+    words = words.reshape(2, PROFILE_COLUMNS, 16, 4).transpose(1, 0, 2, 3).reshape(PROFILE_COLUMNS, 32, 4)
     for lane in range(10):
         for k in range(4):
-            np.testing.assert_array_equal(words[1:, lane, k], profile.table[profile.rows[lane * 4 + k], :16])
+            np.testing.assert_array_equal(words[1:, lane, k], profile.table[profile.rows[lane * 4 + k], :27])
     assert (words[0] == -128).all()
     assert (words[:, 10:] == -128).all()
 
@@ -70,18 +70,10 @@ def test_wide_words_are_the_scores() -> None:
 @pytest.mark.parametrize(("pairing", "arithmetic"), [("kSingle", "Wide"), ("kTwoBlocks", "ByteQuad")])
 def test_an_unknown_name_is_refused(pairing: str, arithmetic: str) -> None:
     profile = sequence_profile(random_codes(np.random.default_rng(2), 40, 4), default_scheme(DNA))
-    tile = Tile(Pairing.TWO_BLOCKS, 32, 4, DNA_COLUMNS)
+    tile = Tile(Pairing.TWO_BLOCKS, 32, 4)
     words = np.empty(tile.strip_units * 4, np.uint32)
     with pytest.raises(ValueError, match="is not"):
         pack_strips(
-            profile.rows, profile.table, profile.rows, profile.table, tile.group, tile.words, tile.columns,
+            profile.rows, profile.table, profile.rows, profile.table, tile.group, tile.words, PROFILE_COLUMNS,
             pairing, arithmetic, 0, 1, words,
         )  # fmt: skip
-
-
-def test_dna_stages_fewer_columns_than_protein() -> None:
-    dna = sequence_profile(DNA.encode("ACGTN"), default_scheme(DNA))
-    protein = sequence_profile(PROTEIN.encode("MK"), default_scheme(PROTEIN))
-    assert residue_columns([dna]) == 17
-    assert residue_columns([protein]) == 28
-    assert residue_columns([dna, protein]) == 28

@@ -28,11 +28,9 @@ from swsearch.engine.cuda.search.planner import (
     first_long,
     layout,
     pair_queries,
-    plan_inter_task,
-    plan_intra_task,
 )
 from swsearch.engine.cuda.search.subjects import BYTES_PER_SUBJECT, device_bytes, pieces_of
-from swsearch.engine.cuda.search.tiles import tiles
+from swsearch.engine.cuda.search.tiles import choose_list_tile, tiles
 from swsearch.folders import resource_folder
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import named_matrix
@@ -49,15 +47,15 @@ def profile(length: int, gap: GapPenalty | None = None) -> QueryProfile:
 
 def test_a_tiles_rows_and_memory() -> None:
     """By hand: 8 lanes x 28 words x 2 halves; 7 chunks of 8 slots: 4 planes of 16 units; 4 columns hold no letter."""
-    tile = Tile(Pairing.TWO_BLOCKS, 8, 28, 28)
+    tile = Tile(Pairing.TWO_BLOCKS, 8, 28)
     assert tile.rows == 448
     assert tile.strips(448) == 1
     assert tile.strips(449) == 2
     assert tile.strip_units == 4 * 28 * 16
     assert tile.shared_bytes == (4 * 28 * 16 + 4 * 16) * 16
-    assert Tile(Pairing.TWO_QUERIES, 4, 6, 17).planes == 1
-    assert Tile(Pairing.ONE_SCORE, 32, 7, 17).planes == 4
-    assert Tile(Pairing.ONE_SCORE, 32, 1, 17).rows == 32
+    assert Tile(Pairing.TWO_QUERIES, 4, 6).planes == 1
+    assert Tile(Pairing.ONE_SCORE, 32, 7).planes == 4
+    assert Tile(Pairing.ONE_SCORE, 32, 1).rows == 32
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -65,7 +63,7 @@ def test_a_tiles_rows_and_memory() -> None:
 def test_every_query_length_has_a_tile_that_fits_the_device(architecture: int, pairing: Pairing) -> None:
     """The architectures' limits: 64 KB of shared memory per block on 7.5, 99 KB and more on the others."""
     max_bytes = 64 * 1024 if architecture == 75 else 99 * 1024
-    for shape in tiles(architecture, pairing, 28):
+    for shape in tiles(architecture, pairing):
         assert shape.tile.shared_bytes <= max_bytes
         assert shape.threads % 32 == 0
         assert shape.tile.rows % ROW_UNIT == 0
@@ -77,7 +75,7 @@ def test_every_query_length_has_a_tile_that_fits_the_device(architecture: int, p
 def test_strips_cover_every_row_once(lengths: tuple[int, ...]) -> None:
     """Two queries share words until the shorter one ends; the longer one continues alone; only the last strip pads."""
     for architecture in ARCHITECTURES:
-        found = layout(architecture, 28, lengths)
+        found = layout(architecture, lengths)
         row = 0
         for index, strip in enumerate(found.strips):
             assert strip.first_row == row < lengths[-1]
@@ -100,9 +98,9 @@ def test_strips_cover_every_row_once(lengths: tuple[int, ...]) -> None:
 
 def test_rows_cost_no_more_than_the_fullest_tiles_and_one_that_fits() -> None:
     """By hand: the simplest cover of n rows, full tiles of one shape and a last one, is an upper bound of the cost."""
-    shapes = tiles(90, Pairing.TWO_BLOCKS, 28)
+    shapes = tiles(90, Pairing.TWO_BLOCKS)
     for length in range(225, 3000, 97):
-        cost = layout(90, 28, (length,)).cost
+        cost = layout(90, (length,)).cost
         for shape in shapes:
             full, rest = divmod(length, shape.tile.rows)
             last = min((s.edges for s in shapes if s.tile.rows >= rest), default=0.0) if rest else 0.0
@@ -115,8 +113,6 @@ def test_queries_of_like_length_share_words_and_others_do_not() -> None:
     assert sorted(batches) == [(1,), (2, 0), (3,)]
     different = [profile(400), profile(400, GapPenalty(10, 2))]
     assert len(pair_queries(different, 90)) == 2
-    beyond = [profile(400, GapPenalty(2040, 8))] * 2
-    assert len(pair_queries(beyond, 90)) == 2
 
 
 def test_the_limit_of_a_bound_never_loses_a_score() -> None:
@@ -136,17 +132,18 @@ def test_subjects_beyond_a_groups_fair_share_are_long() -> None:
     assert first_long(lengths, n_residues, 1) == len(lengths)
 
 
-def test_types_follow_gap_costs() -> None:
-    assert plan_inter_task([profile(50)], 90).arithmetic is Arithmetic.FAST
-    wide_gaps = plan_inter_task([profile(50, GapPenalty(2000, 100))], 90, band=4)
-    assert wide_gaps.arithmetic is Arithmetic.SHORT
-    assert wide_gaps.band == 0
-    assert plan_intra_task(profile(50), 90, Arithmetic.WIDE).pairing is Pairing.ONE_SCORE
+def test_gap_costs_of_the_fast_type_are_at_most_its_largest_score() -> None:
+    """By hand: a gap of a first residue that costs 2,047 or more leaves nothing of a score that is exact."""
+    given = ((11, 1), (0, 2047), (2040, 7), (2040, 8), (2100, 5), (0, 5000), (30_000, 30_000))
+    wanted = [(11, 1), (0, 2047), (2040, 7), (2039, 8), (2042, 5), (0, 2047), (0, 2047)]
+    assert [Arithmetic.FAST.gap_costs(*costs) for costs in given] == wanted
+    assert Arithmetic.SHORT.gap_costs(2100, 5) == (2100, 5)
+    assert choose_list_tile(90, Arithmetic.WIDE, 50, "intra_task").pairing is Pairing.ONE_SCORE
 
 
 def test_teams_share_the_strips_of_a_query_that_fits() -> None:
     """By hand: a strip of 4 words is 2 planes of 28 columns x 256 bytes; 64 KB hold four strips and the slack."""
-    tile = plan_intra_task(profile(700), 90, Arithmetic.SHORT)
+    tile = choose_list_tile(90, Arithmetic.SHORT, 700, "intra_task")
     assert (tile.rows, tile.intra_task_bytes(4)) == (256, (4 * 2 * 28 * 16 + 4 * 16) * 16)
     max_bytes = 227 * 1024
     assert intra_task_teams(tile, 1, max_bytes, alone=True) == [IntraTaskTeams(n, 1, 1) for n in range(1, 13)]

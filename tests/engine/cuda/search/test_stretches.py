@@ -69,7 +69,6 @@ def assert_same(found: Sequence[ScoreBlock], profiles: Sequence[QueryProfile], p
         np.testing.assert_array_equal(block.score, wanted.score)
 
 
-@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("floor", [None, 20, 60])
 def test_a_genome_in_stretches_has_the_scores_of_its_subjects(emulated: MakeDevice, floor: int | None) -> None:
     queries = dna_queries(1, 24, 40, 40, 61)
@@ -83,7 +82,6 @@ def test_a_genome_in_stretches_has_the_scores_of_its_subjects(emulated: MakeDevi
     assert_same(found, profiles, partition, floors)
 
 
-@pytest.mark.usefixtures("kernels")
 def test_an_alignment_of_the_widest_span_is_found_wherever_it_lies(emulated: MakeDevice) -> None:
     """The two halves of a query with the largest gap between them that still pays lie across each border in turn.
 
@@ -104,7 +102,6 @@ def test_an_alignment_of_the_widest_span_is_found_wherever_it_lies(emulated: Mak
     assert min(block.score) >= 80 - 5 - 2 * gap
 
 
-@pytest.mark.usefixtures("kernels")
 def test_a_bound_decides_for_whole_subjects(emulated: MakeDevice) -> None:
     """Nothing is planted, so that no contig reaches the floor; with the queries planted, the three longest do."""
     queries = dna_queries(6, 48, 50)

@@ -71,7 +71,7 @@ def test_all_ways_score_as_the_reference(emulated: MakeDevice) -> None:
     assert sum(reported) == partition.n_residues * sum(map(len, queries))
 
 
-@pytest.mark.parametrize(("less_bytes", "makes_room"), [(35_000, False), (80_000, True)])
+@pytest.mark.parametrize(("less_bytes", "makes_room"), [(35_000, False), (115_000, True)])
 def test_diamonds_find_room_where_the_database_takes_it(
     emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, less_bytes: int, makes_room: bool
 ) -> None:

@@ -62,16 +62,16 @@ def test_counted_times_have_the_measured_scale_and_the_counted_ratios(
     counted for the file, the smallest and the largest.
     """
     pairings = (Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES)
-    measured = min(shape.alone / shape.tile.rows for shape in tiles(90, Pairing.TWO_BLOCKS, 28))
+    measured = min(shape.alone / shape.tile.rows for shape in tiles(90, Pairing.TWO_BLOCKS))
     one, two = (
-        {shape.tile.words: shape for shape in tiles(architecture, pairing, 28) if shape.tile.group == 4}[words].alone
+        {shape.tile.words: shape for shape in tiles(architecture, pairing) if shape.tile.group == 4}[words].alone
         for pairing, (words, _) in zip(pairings, loops, strict=True)
     )
     (words, loop), (_, loop_of_two) = loops
-    assert one / (2 * 4 * words) == pytest.approx(measured, rel=1e-3)
+    assert one / (2 * 4 * words) == pytest.approx(measured, rel=1e-2)
     assert two / one == pytest.approx(loop_of_two / loop, rel=1e-2)
     for pairing, (n_words, of_bound) in zip(pairings, bounds, strict=True):
-        shapes = {(shape.tile.group, shape.tile.words): shape for shape in tiles(architecture, pairing, 28, 8)}
+        shapes = {(shape.tile.group, shape.tile.words): shape for shape in tiles(architecture, pairing, 8)}
         assert shapes[4, n_words].alone / one == pytest.approx(of_bound / loop, rel=1e-2)
 
 
@@ -81,22 +81,21 @@ def test_strips_with_boundaries_take_more_instructions_than_those_without(name: 
     architecture = FILES[name]["architectures"][0]
     for band in (0, *available_bands(architecture)):
         for pairing in (Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES):
-            for shape in tiles(architecture, pairing, 28, band):
+            for shape in tiles(architecture, pairing, band):
                 assert shape.alone < shape.edges
                 assert shape.edges < 1.25 * shape.alone or shape.tile.words < 20, shape
 
 
 def test_a_series_has_the_tiles_and_times_of_its_line() -> None:
-    """By hand, from the first series of ``ampere.json``: 3 to 28 words in steps of 1, 1.7528 + 1.1748 * words."""
-    shapes = [shape for shape in tiles(86, Pairing.TWO_BLOCKS, 28) if shape.tile.group == 4]
-    assert [shape.tile.words for shape in shapes] == list(range(3, 29))
+    """By hand, from the first series of ``ampere.json``: 3 to 10 words, then even numbers, 1.7528 + 1.1748 * words."""
+    shapes = [shape for shape in tiles(86, Pairing.TWO_BLOCKS) if shape.tile.group == 4]
+    assert [shape.tile.words for shape in shapes] == [*range(3, 11), *range(12, 29, 2)]
     assert [shapes[0].alone, shapes[-1].alone] == [5.28, 34.65]
-    assert {shape.tile.words for shape in tiles(86, Pairing.TWO_QUERIES, 28, 5)} == set(range(5, 41, 5))
+    assert {shape.tile.words for shape in tiles(86, Pairing.TWO_QUERIES, 5)} == set(range(5, 41, 5))
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("generic", [False, True], ids=["own kernels", "generic kernels"])
-def test_proteins_take_the_bound_on_every_architecture(architecture: int, generic: bool) -> None:
+def test_proteins_take_the_bound_on_every_architecture(architecture: int) -> None:
     """Its loops have fewer instructions than those of the exact kernel everywhere, by a third and more.
 
     40,000 subjects are more than the least number that has a bound.
@@ -110,7 +109,7 @@ def test_proteins_take_the_bound_on_every_architecture(architecture: int, generi
     for of_queries in ((100,), (144,), (222,), (375,), (567,), (1000,), (2000,), (100, 105), (370, 375), (1900, 2000)):
         profiles = [sequence_profile(random_codes(rng, length), default_scheme(PROTEIN)) for length in of_queries]
         requests = [ScoreRequest(profile, 70) for profile in profiles]
-        for batch in plan_search(requests, partition, facts_of(architecture), PlanOptions(generic=generic)).batches:
+        for batch in plan_search(requests, partition, facts_of(architecture), PlanOptions()).batches:
             assert batch.bound is not None, of_queries
             assert batch.bound.inter_task.cost < 0.9 * batch.inter_task.cost
 
@@ -122,7 +121,7 @@ def test_as_many_blocks_as_a_tile_asks_for_fit_a_multiprocessor(architecture: in
     reserved = 0 if architecture < 80 else RESERVED_BYTES
     for band in (0, *available_bands(architecture)):
         for pairing in (Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES):
-            for shape in tiles(architecture, pairing, 28, band):
+            for shape in tiles(architecture, pairing, band):
                 assert shape.blocks * (shape.tile.shared_bytes + reserved) <= available, shape
 
 

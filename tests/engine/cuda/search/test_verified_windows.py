@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.kernel_choice import KernelPolicy
 from swsearch.engine.cuda.search.plan import ListedRoute, Thresholds
 from swsearch.engine.cuda.search.windows import EXTENSION, Size, Windows, cut_in_windows
 from swsearch.engine.protocol import ScoreRequest
@@ -32,7 +31,6 @@ from tests.support import random_codes
 
 MakeDevice = Callable[..., EmulatedDevice]
 
-pytestmark = pytest.mark.usefixtures("kernels")
 OVERLAP = 128
 STRIDE = 256
 SLOTS = 24
@@ -164,12 +162,9 @@ def test_unrelated_sequences_are_proven_at_once(emulated: MakeDevice, length: in
 
 @pytest.mark.parametrize(("length", "reversed_order"), [(300, False), (300, True), (1_100, False), (1_100, True)])
 def test_windows_are_extended_until_they_agree(
-    emulated: MakeDevice, kernels: KernelPolicy, monkeypatch: pytest.MonkeyPatch, length: int, reversed_order: bool
+    emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, length: int, reversed_order: bool
 ) -> None:
-    """After 48 columns few windows agree with the previous one, after 240 columns nearly all do.
-
-    Generic kernels have more strips, all of which must agree.
-    """
+    """After 48 columns few windows agree with the previous one, after 240 columns nearly all do."""
     rng = np.random.default_rng(21)
     profile = sequence_profile(random_codes(rng, length), BLOSUM62)
     partition = Partition.pack([random_codes(rng, n) for n in (900, 2_000)])
@@ -183,7 +178,7 @@ def test_windows_are_extended_until_they_agree(
     monkeypatch.setattr(Windows, "unproven", recorded)
     with windowed(emulated(multiprocessors=SLOTS, reversed_order=reversed_order), 48, EXTENSION) as engine:
         assert_as_reference(engine, profile, partition)
-        assert engine.windows.n_again <= (2 if kernels is KernelPolicy.COMPILED else 5)
+        assert engine.windows.n_again <= 2
     at_checkpoint = agreements[0].sum(axis=0)
     assert at_checkpoint[1:].sum() > 3
 

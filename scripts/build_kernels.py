@@ -1,11 +1,11 @@
-"""Compiles the generic kernels that the package contains, with nvcc; no GPU is needed.
+"""Compiles the kernels that the package contains, with nvcc; no GPU is needed.
 
-    python scripts/build_generic_kernels.py [--out cubins] [--nvcc NVCC] [--jobs N] [--architectures 80 90]
+    python scripts/build_kernels.py [--out cubins] [--nvcc NVCC] [--jobs N] [--architectures all|machine|80 90]
 
 Writes an archive per architecture (``swsearch/engine/cuda/runtime/shipped_kernels.py``). The build of a wheel runs this
 script if there is an nvcc; a checkout finds the archives in its folder ``cubins``, the default. Architectures that this
 nvcc does not know are left out, with a line that says so. With ``--if-possible`` a compiler that fails is no error: the
-package is then built without generic kernels, and a line says so. The script needs no package but the standard library.
+package is then built without kernels, and a line says so. The script needs no package but the standard library.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 from swsearch.engine.cuda.runtime.compiler import Nvcc, find_nvcc  # noqa: E402
 from swsearch.engine.cuda.runtime.kernels import KernelSpec  # noqa: E402
 from swsearch.engine.cuda.runtime.shipped_kernels import write_archive  # noqa: E402
-from swsearch.engine.cuda.search.tiles import generic_kernels  # noqa: E402
+from swsearch.engine.cuda.search.tiles import search_kernels  # noqa: E402
 from swsearch.errors import EngineError  # noqa: E402
 
 ARCHITECTURES = (75, 80, 86, 90, 100, 120)
@@ -35,7 +36,7 @@ VIRTUAL = (80, 90)
 
 def build(nvcc: Nvcc, architecture: int, folder: Path, pool: ThreadPoolExecutor) -> Path:
     """Compile the machine code for one architecture."""
-    specs = generic_kernels(architecture)
+    specs = search_kernels(architecture)
     codes = pool.map(lambda spec: nvcc.compile(spec, architecture)[0], specs)
     return _write(nvcc, folder, architecture, specs, list(codes), virtual=False)
 
@@ -43,7 +44,7 @@ def build(nvcc: Nvcc, architecture: int, folder: Path, pool: ThreadPoolExecutor)
 def build_ptx(nvcc: Nvcc, folder: Path, pool: ThreadPoolExecutor) -> Path:
     """Compile the PTX for architectures without machine code."""
     architecture, tiles_of = VIRTUAL
-    specs = generic_kernels(tiles_of)
+    specs = search_kernels(tiles_of)
     codes = pool.map(lambda spec: nvcc.compile_ptx(spec, architecture), specs)
     return _write(nvcc, folder, architecture, specs, list(codes), virtual=True)
 
@@ -57,11 +58,23 @@ def _write(
     return path
 
 
-def build_all(path: str, folder: Path, architectures: list[int] | None, n_jobs: int) -> None:
-    """Compile for all architectures that nvcc knows, into a folder that has either all archives or none."""
+def of_this_machine() -> list[int]:
+    """The architectures of the GPUs of this machine; raises :class:`EngineError` if it has none."""
+    command = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
+    try:
+        shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+        return sorted({int(float(line) * 10 + 0.5) for line in shown.splitlines()})
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        raise EngineError("there is no GPU here") from error
+
+
+def build_all(path: str, folder: Path, chosen: list[str], n_jobs: int) -> None:
+    """Compile for the chosen architectures that nvcc knows, into a folder that has either all archives or none."""
     nvcc = Nvcc(path)
     known = nvcc.architectures()
-    wanted = ARCHITECTURES if architectures is None else architectures
+    wanted = {"all": lambda: list(ARCHITECTURES), "machine": of_this_machine}.get(
+        chosen[0], lambda: [int(each) for each in chosen]
+    )()
     left_out = [architecture for architecture in wanted if architecture not in known]
     if len(left_out) == len(wanted):
         raise EngineError(f"{path} {nvcc.version} knows none of the architectures {list(wanted)}; install a newer one")
@@ -74,7 +87,7 @@ def build_all(path: str, folder: Path, architectures: list[int] | None, n_jobs: 
     try:
         with ThreadPoolExecutor(n_jobs) as pool:
             written = [build(nvcc, each, unfinished, pool) for each in wanted if each in known]
-            if architectures is None and VIRTUAL[0] in known:
+            if chosen == ["all"] and VIRTUAL[0] in known:
                 written.append(build_ptx(nvcc, unfinished, pool))
         n_bytes = sum(path.stat().st_size for path in written)
         shutil.rmtree(folder, ignore_errors=True)
@@ -90,7 +103,10 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "cubins", help="the folder, whose archives are replaced")
     parser.add_argument("--nvcc", help="the compiler, by default the first that is found")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--architectures", type=int, nargs="+", help="only machine code for these, such as 90 for 9.0")
+    parser.add_argument(
+        "--architectures", nargs="+", default=["all"],
+        help="all, by default; machine for those of this machine's GPUs; or numbers, such as 90 for 9.0",
+    )  # fmt: skip
     parser.add_argument("--if-possible", action="store_true")
     options = parser.parse_args()
     found = [options.nvcc] if options.nvcc else find_nvcc()
@@ -99,7 +115,7 @@ def main() -> int:
             raise EngineError("there is no nvcc; install the CUDA toolkit, or name one with --nvcc")
         build_all(found[0], options.out, options.architectures, options.jobs)
     except EngineError as error:
-        print(f"no generic kernels are built: {error}", file=sys.stderr)
+        print(f"no kernels are built: {error}", file=sys.stderr)
         return 0 if options.if_possible else 1
     return 0
 
