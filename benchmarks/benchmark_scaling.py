@@ -1,19 +1,20 @@
 """How the time of one search grows with the database, up to 20 million proteins.
 
     python benchmarks/benchmark_scaling.py PROTEINS.fasta [--subjects 500000,2000000,8000000,20000000] [--length 350]
-        [--repeat 3] [--engine cuda] [--batch QUERIES.fasta] [--before PYTHON] [--folder FOLDER] [--out RESULT.json]
+        [--parts 0] [--repeat 3] [--engine cuda] [--batch QUERIES.fasta] [--before PYTHON] [--folder FOLDER]
+        [--out RESULT.json]
 
 A database has the first proteins of the file, and then copies of all of them in which three of ten residues are
-replaced. The query is the first protein of the file with at least ``--length`` residues. Whole commands:
+replaced; with ``--parts``, each protein of at least 100 residues is followed by so many parts of it, of half to nine
+tenths of its length. The query is the first protein of the file with at least ``--length`` residues. Whole commands:
 
-index      ``swsearch index``, seconds and seconds of the processors
+index      ``swsearch index``, seconds and seconds of the processors, by this version
 query      ``swsearch query --format tsv`` with the defaults: seconds and seconds of the processors, of the first run,
            and medians of ``--repeat`` later ones
 batch      the same with all queries of ``--batch``: the second of two runs, with the cells a second of the command
 
-PYTHON is the interpreter of an environment with an earlier version, which runs in turns with this one; the reports of
-both must be equal. Each database is deleted before the next one is made; the largest needs twice its residues of disk
-space.
+PYTHON is the interpreter of an environment with an earlier version, which runs in turns with this one on a database of
+its own; the reports of both must be equal. The databases of a size are deleted before those of the next are made.
 """
 
 from __future__ import annotations
@@ -37,11 +38,12 @@ from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.fasta import read_sequences
 
 REPLACED = 0.3
+SHORTEST_WHOLE = 100
 AMINO_ACIDS = np.frombuffer(b"ARNDCQEGHILKMFPSTWYV", dtype=np.uint8)
 
 
-def write_proteins(source: Path, n_subjects: int, path: Path) -> int:
-    """Write the proteins, then copies with replaced residues; returns the number of residues."""
+def write_proteins(source: Path, n_subjects: int, n_parts: int, path: Path) -> int:
+    """Write the proteins, then copies with replaced residues, each with its parts; returns the number of residues."""
     originals = [record.letters.encode() for record in read_sequences(source, PROTEIN)]
     letters = np.frombuffer(b"".join(originals), dtype=np.uint8)
     ends = np.cumsum([len(one) for one in originals]).tolist()
@@ -55,8 +57,13 @@ def write_proteins(source: Path, n_subjects: int, path: Path) -> int:
                 text[replaced] = AMINO_ACIDS[rng.integers(0, 20, int(replaced.sum()))]
             copy, start = text.tobytes(), 0
             for end in ends[: n_subjects - n_written]:
-                file.write(b">p%d\n%b\n" % (n_written, copy[start:end]))
-                n_residues += end - start
+                whole = copy[start:end]
+                lengths = rng.uniform(0.5, 0.9, n_parts if len(whole) >= SHORTEST_WHOLE else 0) * len(whole)
+                begins = [int(rng.integers(0, len(whole) - int(length) + 1)) for length in lengths]
+                parts = [whole[begin:][: int(length)] for begin, length in zip(begins, lengths, strict=True)]
+                for number, one in enumerate([whole, *parts]):
+                    file.write(b">p%d.%d\n%b\n" % (n_written, number, one))
+                    n_residues += len(one)
                 n_written += 1
                 start = end
     return n_residues
@@ -80,6 +87,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("proteins", type=Path)
     parser.add_argument("--subjects", default="500000,2000000,8000000,20000000")
+    parser.add_argument("--parts", type=int, default=0)
     parser.add_argument("--length", type=int, default=350)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--engine", default="auto")
@@ -109,14 +117,16 @@ def main() -> None:
         (folder / "query.fasta").write_text(f">{query.header}\n{query.letters}\n", encoding="utf-8")
         os.environ["XDG_DATA_HOME"] = str(folder / "data")  # the runs are not kept among those of the user
         for n_subjects in map(int, options.subjects.split(",")):
-            n_residues = write_proteins(options.proteins, n_subjects, folder / "proteins.fasta")
-            index = command(sys.executable, "index", folder / "proteins.fasta", "-o", folder / "proteins.db", "--quiet")
+            n_residues = write_proteins(options.proteins, n_subjects, options.parts, folder / "proteins.fasta")
+            for version, python in versions.items():  # this version is the last
+                database = folder / f"{version}.db"
+                index = command(python, "index", folder / "proteins.fasta", "-o", database, "--quiet")
             (folder / "proteins.fasta").unlink()
 
             def searched(version: str, queries: Path) -> dict[str, float]:
                 """Run a search of a version, and keep its report for the comparison."""
                 out = ("--format", "tsv", "--out", folder / f"{version}.tsv")
-                search = ("query", queries, folder / "proteins.db", "--engine", options.engine, "--quiet")
+                search = ("query", queries, folder / f"{version}.db", "--engine", options.engine, "--quiet")
                 return command(versions[version], *search, *out)
 
             def check_equal() -> None:
@@ -140,7 +150,8 @@ def main() -> None:
                 check_equal()
             report["databases"][str(n_subjects)] = row
             print(n_subjects, json.dumps(row), flush=True)
-            shutil.rmtree(folder / "proteins.db")
+            for version in versions:
+                shutil.rmtree(folder / f"{version}.db")
             if options.out:
                 options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 

@@ -70,6 +70,16 @@ def residues_hold(
 def equal_subjects(
     residues: Codes, starts: Offsets, lengths: Lengths, part: int, n_parts: int
 ) -> NDArray[np.uint32]: ...
+def contained_subjects(
+    residues: Codes,
+    starts: Offsets,
+    lengths: Lengths,
+    chosen: NDArray[np.uint8],
+    shortest: int,
+    part: int,
+    n_parts: int,
+    threads: int,
+) -> NDArray[np.uint32]: ...
 def copy_subjects(sources: Sequence[Codes], which: NDArray[np.uint16], starts: Offsets, lengths: Lengths) -> Codes: ...
 def permuted(bytes: Codes, ends: Offsets, order: NDArray[np.int64]) -> tuple[Codes, Offsets]: ...
 def write_identifiers(

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "common/python.hpp"
+#include "index/contained_subjects.hpp"
 #include "index/equal_subjects.hpp"
 #include "index/identifiers.hpp"
 #include "index/records.hpp"
@@ -190,26 +191,56 @@ bool residues_hold(const Array& residues_array, const Array& starts_array, const
     });
 }
 
-// The numbers of the result alternate: that of a subject, then that of the first one with its residues.
+// The subjects of three arrays, and a part of them.
+struct StoredSubjects {
+    View<const std::uint8_t> residues;
+    View<const std::uint64_t> starts;
+    View<const std::uint32_t> lengths;
+
+    StoredSubjects(const Array& residues_array, const Array& starts_array, const Array& lengths_array,
+                   std::uint64_t part, std::uint64_t n_parts)
+        : residues(view_of<const std::uint8_t>(residues_array, "residues")),
+          starts(view_of<const std::uint64_t>(starts_array, "starts")),
+          lengths(view_of<const std::uint32_t>(lengths_array, "lengths")) {
+        check_that(starts.length == lengths.length && starts.length <= UINT32_MAX,
+                   "starts and lengths differ in length");
+        check_that(part < n_parts, "there is no such part");
+        for (std::size_t i = 0; i < starts.length; ++i) {
+            const std::uint64_t padded = (std::uint64_t{lengths[i]} + 15) / 16 * 16;
+            check_that(starts[i] <= residues.length && padded <= residues.length - starts[i],
+                       "a subject leaves the array of residues");
+        }
+    }
+};
+
+auto array_of_pairs(const std::vector<std::pair<std::uint32_t, std::uint32_t>>& pairs) {
+    std::vector<std::uint32_t> numbers;
+    for (const auto& [first, second] : pairs) {
+        numbers.push_back(first);
+        numbers.push_back(second);
+    }
+    return array_of<std::uint32_t, 2>(std::move(numbers), {pairs.size(), 2});
+}
+
+// Pairs of a subject and the first one with its residues.
 auto equal_subjects(const Array& residues_array, const Array& starts_array, const Array& lengths_array,
                     std::uint64_t part, std::uint64_t n_parts) {
-    const auto residues = view_of<const std::uint8_t>(residues_array, "residues");
-    const auto starts = view_of<const std::uint64_t>(starts_array, "starts");
-    const auto lengths = view_of<const std::uint32_t>(lengths_array, "lengths");
-    check_that(starts.length == lengths.length && starts.length <= UINT32_MAX, "starts and lengths differ in length");
-    check_that(part < n_parts, "there is no such part");
-    for (std::size_t i = 0; i < starts.length; ++i) {
-        const std::uint64_t padded = (std::uint64_t{lengths[i]} + 15) / 16 * 16;
-        check_that(starts[i] <= residues.length && padded <= residues.length - starts[i],
-                   "a subject leaves the array of residues");
-    }
-    const auto found = without_lock([&] { return index::equal_subjects(residues, starts, lengths, part, n_parts); });
-    std::vector<std::uint32_t> numbers;
-    for (const auto& [subject, first] : found) {
-        numbers.push_back(subject);
-        numbers.push_back(first);
-    }
-    return array_of<std::uint32_t, 2>(std::move(numbers), {found.size(), 2});
+    const StoredSubjects of(residues_array, starts_array, lengths_array, part, n_parts);
+    return array_of_pairs(
+        without_lock([&] { return index::equal_subjects(of.residues, of.starts, of.lengths, part, n_parts); }));
+}
+
+// Pairs of a subject and the last one that contains its residues.
+auto contained_subjects(const Array& residues_array, const Array& starts_array, const Array& lengths_array,
+                        const Array& chosen_array, std::uint32_t shortest, std::uint64_t part, std::uint64_t n_parts,
+                        int n_threads) {
+    const StoredSubjects of(residues_array, starts_array, lengths_array, part, n_parts);
+    const auto chosen = view_of<const std::uint8_t>(chosen_array, "chosen");
+    check_that(chosen.length == of.lengths.length && n_threads >= 1, "chosen and lengths differ in length");
+    return array_of_pairs(without_lock([&] {
+        return index::contained_subjects(of.residues, of.starts, of.lengths, chosen, shortest, part, n_parts,
+                                         n_threads);
+    }));
 }
 
 auto copy_subjects(const std::vector<Array>& source_arrays, const Array& which_array, const Array& starts_array,
@@ -287,6 +318,8 @@ void bind_index(nb::module_& module) {
     module.def("write_fasta", &write_fasta, "headers"_a, "ends"_a, "codes"_a, "lengths"_a, "decode"_a, "width"_a);
     module.def("residues_hold", &residues_hold, "residues"_a, "starts"_a, "lengths"_a, "is_letter"_a, "fill"_a);
     module.def("equal_subjects", &equal_subjects, "residues"_a, "starts"_a, "lengths"_a, "part"_a, "n_parts"_a);
+    module.def("contained_subjects", &contained_subjects, "residues"_a, "starts"_a, "lengths"_a, "chosen"_a,
+               "shortest"_a, "part"_a, "n_parts"_a, "threads"_a);
     module.def("copy_subjects", &copy_subjects, "sources"_a, "which"_a, "starts"_a, "lengths"_a);
     module.def("permuted", &permuted, "bytes"_a, "ends"_a, "order"_a);
     module.def("write_identifiers", &write_identifiers, "headers"_a, "ends"_a, "kept"_a, "first"_a, "fd"_a, "offset"_a);

@@ -178,7 +178,7 @@ def _rows(name: str, subjects: PackedDatabase) -> Iterator[tuple[str, str]]:
     yield "segments", f"{len(catalogue.segments):,}"
     yield "slices", _slices(catalogue)
     yield "taxonomy", "none" if catalogue.taxonomy is None else taxonomy_line(catalogue.taxonomy)
-    yield "repeats", f"{equal}, equal to others, which are scored for them" if n_repeats else "none"
+    yield "repeats", f"{equal}, equal to others or part of them" if n_repeats else "none"
     yield "removed", removed if catalogue.n_removed else "none"
     yield "made by", f"{catalogue.program}, {catalogue.created}"
 

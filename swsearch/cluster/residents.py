@@ -151,7 +151,7 @@ class Residents:
         with suppress(SwSearchError):
             searcher = self._searcher(spec, key, None)
             if isinstance(self._engine, BackgroundEngine):
-                for partition in searcher.search_subjects.scored[:1]:
+                for partition in searcher.usual_partitions[:1]:
                     self._engine.preload(partition)
 
     @property

@@ -24,9 +24,11 @@ file                   dtype, shape             meaning
                                                 only if subjects were removed
 ``indices.bin``        uint32 (n,)              only in a slice: FASTA index in the whole segment of each subject,
                                                 in FASTA order of the slice; ascending
-``repeats.bin``        uint32 (e, 2)            stored positions of the e subjects whose residues are equal to
-                                                those of an earlier one in stored order, ascending, each with
-                                                that of the first of these; present only if there are any
+``repeats.bin``        uint32 (e, 2)            stored positions of e subjects whose residues are those of an
+                                                earlier one in stored order, or part of a longer one's,
+                                                ascending, each with that of the first of the equal ones, or
+                                                of a longer one that is not listed itself; present only if
+                                                there are any
 =====================  =======================  ============================================================
 
 The *FASTA index* of a subject is its 0-based index in the FASTA from which the segment was built, and its *stored
@@ -80,8 +82,9 @@ file                   dtype, shape             meaning
 The catalogue has the field ``taxonomy`` if there is such a folder; a program may ignore it. It is not part of the
 digest, because scores and E-values do not depend on it.
 
-**Repeats.** Of equal subjects, a search scores the first one only. A program may ignore ``repeats.bin`` and the field
-``repeats`` of a segment, which is present if there is this file: they are not part of the digest.
+**Repeats.** Of equal subjects, a search scores the first one only. No part of a subject scores more than the subject,
+so a search for high scores scores a part only if the whole reaches them. A program may ignore ``repeats.bin`` and the
+field ``repeats`` of a segment, which is present if there is this file: they are not part of the digest.
 
 **Versions.** A catalogue without removals has version 1. A catalogue with removals has version 2, and its segments have
 the field ``removed`` (null or the file). A program that supports only version 1 would count removed subjects; the
@@ -98,7 +101,8 @@ program checks
 - *when a database is opened*: all fields of the catalogue (only white space in its JSON may differ), the type and size
   of every file, and that ``removed-G.bin`` contains ascending FASTA indices;
 - *at the first use of a segment's subjects*: that ``starts``, ``lengths`` and the size of ``residues`` agree, that
-  ``order`` contains valid FASTA indices, and that ``repeats`` grow and name earlier subjects of the same length;
+  ``order`` contains valid FASTA indices, and that ``repeats`` grow and name earlier subjects of the same length, or
+  longer ones;
 - *at each access to a subject*: that ``positions`` is the inverse of ``order`` for this subject, that the header ends
   are valid, and that residues to be aligned or written are letters;
 - *only in verification and compaction*: the SHA-256 of every file. Only these detect a letter that was changed to
@@ -152,7 +156,7 @@ INDICES: Final = "indices"
 """Name of the array that only slices have."""
 INDICES_DTYPE: Final = "<u4"
 REPEATS: Final = "repeats"
-"""Name of the array that only segments with equal subjects have."""
+"""Name of the array that only segments have in which subjects have the residues of others."""
 REPEATS_DTYPE: Final = "<u4"
 MAX_SLICES: Final = 128
 """Largest number of slices."""
@@ -181,7 +185,7 @@ class SegmentEntry:
     """One segment: the name of its folder, the statistics of its arrays (including removed subjects), and its files.
 
     ``indices`` is the file ``indices.bin`` of a slice, and None in any other segment; ``repeats`` is ``repeats.bin``,
-    and None if no subjects are equal.
+    and None if no subject has the residues of another.
     """
 
     name: str

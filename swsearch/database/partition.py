@@ -34,7 +34,8 @@ class Partition:
     subject_index : uint32 array, shape (n_subjects,)
         Index of each subject in the database's FASTA order.
     repeats : uint32 array, shape (n_repeats, 2), optional
-        Rows of subjects whose residues are those of an earlier row, ascending, and that row. Perhaps not all of them.
+        Rows of subjects whose residues are all or part of those of another row, ascending, and that row: an earlier one
+        if they are equal, else that of a longer subject. Perhaps not all of them.
     """
 
     residues: Codes
@@ -107,11 +108,21 @@ class Partition:
 
     @cached_property
     def distinct(self) -> Partition:
-        """The subjects that are not repeats."""
-        if self.repeats is None or not len(self.repeats):
+        """The subjects whose residues are not those of an earlier one."""
+        return self if self.repeats is None else self._without(self.repeats[self.repeats[:, 1] < self.repeats[:, 0]])
+
+    @cached_property
+    def maximal(self) -> Partition:
+        """The distinct subjects whose residues are not part of a longer one either."""
+        if self.repeats is None or bool((self.repeats[:, 1] < self.repeats[:, 0]).all()):
+            return self.distinct
+        return self._without(self.repeats)
+
+    def _without(self, repeats: NDArray[np.uint32]) -> Partition:
+        if not len(repeats):
             return self
         is_kept = np.ones(len(self), dtype=np.bool_)
-        is_kept[self.repeats[:, 0]] = False
+        is_kept[repeats[:, 0]] = False
         return Partition(self.residues, self.starts[is_kept], self.lengths[is_kept], self.subject_index[is_kept])
 
 
@@ -121,7 +132,7 @@ def _among(repeats: NDArray[np.uint32], rows: slice | NDArray[np.intp], n_subjec
         first, stop, _ = rows.indices(n_subjects)
         begin, end = np.searchsorted(repeats[:, 0], np.array([first, stop], dtype=np.uint32))
         found = repeats[begin:end]
-        return found[found[:, 1] >= first] - np.uint32(first)
+        return found[(found[:, 1] >= first) & (found[:, 1] < stop)] - np.uint32(first)
     if not len(repeats) or not len(rows):
         return repeats[:0]
     places = np.searchsorted(rows, repeats)

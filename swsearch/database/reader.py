@@ -407,7 +407,7 @@ class PackedDatabase(Closeable):
         return distinct(np.concatenate(found))
 
     def repeats(self) -> tuple[int, int]:
-        """Numbers of subjects that are equal to another one of their segment and not scored, and of their residues."""
+        """Numbers of subjects that are equal to others of their segment, or part of them, and of their residues."""
         parts = [(part.lengths, part.repeats) for part in self.partitions() if part.repeats is not None]
         rows = [lengths[repeats[:, 0]] for lengths, repeats in parts]
         return sum(map(len, rows)), sum(int(lengths.sum(dtype=np.uint64)) for lengths in rows)

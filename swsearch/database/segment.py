@@ -219,7 +219,7 @@ class Segment:
         self.n_whole = entry.n_subjects if n_whole is None else n_whole
         """Number of subjects, including removed ones, of the segment or of all slices together."""
         self.repeats = repeats_of(folder, entry)
-        """Stored positions of subjects equal to an earlier one, and of the first of these; uint32, shape (e, 2)."""
+        """Stored positions of subjects whose residues another one has, and of that one; uint32, shape (e, 2)."""
         self._has_checked_layout = False
 
     def numbered(self, numbering: Numbering) -> Segment:
@@ -365,12 +365,14 @@ class Segment:
             if bool((np.diff(indices, prepend=last) <= 0).any()) or int(indices[-1]) >= self.n_whole:
                 raise self._damaged("indices.bin", "the indices do not grow, or are those of no subject")
             last = int(indices[-1])
-        rows, firsts = self.repeats.T
-        n = self.entry.n_subjects
-        if len(rows) and (int(rows[-1]) >= n or bool((rows[1:] <= rows[:-1]).any()) or bool((firsts >= rows).any())):
-            raise self._damaged("repeats.bin", "the places do not grow, or are those of no subject or of a later one")
-        if bool((self.lengths[rows] != self.lengths[firsts]).any()):
-            raise self._damaged("repeats.bin", "subjects of different lengths cannot be equal")
+        rows, others = self.repeats.T
+        if len(rows) and (int(self.repeats.max()) >= self.entry.n_subjects or bool((rows[1:] <= rows[:-1]).any())):
+            raise self._damaged("repeats.bin", "the places do not grow, or are those of no subject")
+        are_equal = self.lengths[rows] == self.lengths[others]
+        if not np.array_equal(are_equal, others < rows):
+            raise self._damaged("repeats.bin", "a subject is part of a shorter one, or equal to a later one")
+        if bool(np.isin(others[~are_equal], rows).any()):
+            raise self._damaged("repeats.bin", "a subject that has another one's residues is itself part of one")
         self._has_checked_layout = True
 
     def check_letters(self, codes: Codes, alphabet: Alphabet, *, padded: bool = False) -> None:

@@ -63,6 +63,12 @@ BLOCK_BYTES: Final = 4 << 20
 COMPARED_SUBJECTS: Final = 1 << 20
 """Number of subjects that are compared with each other, unless more have one length."""
 
+PART_SUBJECTS: Final = 1 << 23
+"""Number of subjects that are looked for at a time in all others."""
+SHORTEST_PART: Final = 64
+"""Fewest residues of a subject that is noted as part of another one: shorter ones take little time, and searches
+would need lower scores of long subjects for their sake."""
+
 Progress = Callable[[int, int], None]
 """Called with subjects and residues read so far, after each chunk."""
 
@@ -301,16 +307,23 @@ def write_residues(segment: Path, runs: SortedRuns, threads: Threads) -> dict[st
 
 
 def _write_repeats(folder: Path, entry: SegmentEntry, threads: Threads) -> FileEntry | None:
-    """Write which subjects are equal to earlier ones; None, without a file, if there are none."""
+    """Write which subjects are equal to others, or part of them; None, without a file, if there are none."""
     stored = Segment(folder, entry, Numbering(0, entry.n_subjects, np.empty(0, np.uint32)))
+    found = threads.in_order(lambda block: _equal_in(stored, *block), _comparable(stored.lengths))
+    equal = np.concatenate([np.empty((0, 2), np.uint32), *found])
+    is_first = np.ones(entry.n_subjects, np.uint8)
+    is_first[equal[:, 0]] = 0
+    arrays = stored.residues, stored.starts, stored.lengths, is_first
+    n_parts = -(-entry.n_subjects // PART_SUBJECTS)
+    parts = [
+        _native.contained_subjects(*arrays, SHORTEST_PART, part, n_parts, threads.n_threads) for part in range(n_parts)
+    ]
+    repeats = np.concatenate([equal, *parts])
+    if not len(repeats):
+        return None
     with ArrayFiles(folder, (REPEATS,), threads) as files:
-        for pairs in threads.in_order(lambda block: _repeats_in(stored, *block), _comparable(stored.lengths)):
-            files.write(REPEATS, pairs)
-        written = files.finish()[REPEATS]
-    if written.size:
-        return written
-    array_path(folder, REPEATS).unlink()
-    return None
+        files.write(REPEATS, repeats[np.argsort(repeats[:, 0])])
+        return files.finish()[REPEATS]
 
 
 def _comparable(lengths: Lengths) -> Iterator[tuple[int, int]]:
@@ -323,8 +336,8 @@ def _comparable(lengths: Lengths) -> Iterator[tuple[int, int]]:
         first = stop
 
 
-def _repeats_in(stored: Segment, first: int, stop: int) -> NDArray[np.uint32]:
-    """The repeats of a range; if it has many subjects, they are compared in several parts, one after the other."""
+def _equal_in(stored: Segment, first: int, stop: int) -> NDArray[np.uint32]:
+    """The equal subjects of a range; if it has many, they are compared in several parts, one after the other."""
     n_parts = -(-(stop - first) // (4 * COMPARED_SUBJECTS))
     begin = stored.starts[first]
     end = int(stored.starts[stop - 1]) + int(padded(stored.lengths[stop - 1 : stop])[0])

@@ -139,8 +139,8 @@ def _structure_problems(segment: Segment, where: str, alphabet: Alphabet, thread
         problems.append(f"{where}: subjects of equal length are not in the order of the FASTA")
     if not _removals_hold(segment):
         problems.append(f"{where}: the removed are no growing places of subjects, or not as many as the catalogue says")
-    if not all(_are_equal(segment, row, first) for row, first in segment.repeats.tolist()):
-        problems.append(f"{where}: subjects that are said to be equal are not")
+    if not all(_has_residues(segment, row, other) for row, other in segment.repeats.tolist()):
+        problems.append(f"{where}: subjects that are said to be equal, or part of others, are not")
     padding = segment.residues[len(segment.residues) - TAIL_PADDING :]
     holds = all_hold(lambda part: _residues_hold(segment, part, alphabet), _residue_blocks(segment))
     if not holds or not bool((padding == PAD_CODE).all()):
@@ -197,10 +197,11 @@ def _ties_hold(segment: Segment, part: slice) -> bool:
     return bool((np.diff(segment.order[overlapping].astype(np.int64))[is_tie] > 0).all())
 
 
-def _are_equal(segment: Segment, row: int, first: int) -> bool:
-    length = int(segment.lengths[row])
-    one, other = (segment.residues[start : start + length] for start in segment.starts[[row, first]].tolist())
-    return np.array_equal(one, other)
+def _has_residues(segment: Segment, row: int, other: int) -> bool:
+    """Whether the residues of a stored subject are all or part of those of another one."""
+    starts, lengths = (array[[row, other]].tolist() for array in (segment.starts, segment.lengths))
+    one, whole = (segment.residues[start : start + n].tobytes() for start, n in zip(starts, lengths, strict=True))
+    return one in whole
 
 
 def _removals_hold(segment: Segment) -> bool:

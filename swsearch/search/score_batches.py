@@ -68,11 +68,19 @@ class PreparedQuery:
 class ScoreBatch:
     """Queries that an engine scores together with some partitions; their thresholds determine which scores it needs.
 
-    ``n_rows`` is the number of positions of all profiles.
+    ``n_rows`` is the number of positions of all profiles. With ``shortest_part``, the partitions lack subjects that are
+    part of others, of this length or more: the others need the scores that their parts need.
     """
 
-    def __init__(self, engine: ScoreEngine, partitions: Sequence[Partition], queries: Sequence[PreparedQuery]) -> None:
+    def __init__(
+        self,
+        engine: ScoreEngine,
+        partitions: Sequence[Partition],
+        queries: Sequence[PreparedQuery],
+        shortest_part: int | None = None,
+    ) -> None:
         self.partitions = partitions
+        self.shortest_part = shortest_part
         self.n_rows = sum(query.rows for query in queries)
         self._engine = engine
         self._queries = queries
@@ -88,6 +96,8 @@ class ScoreBatch:
 
     def min_scores(self, lengths: LengthRange | None = None) -> list[int]:
         """The score threshold of each profile, for all subjects or those of some lengths."""
+        if lengths is not None and self.shortest_part is not None:
+            lengths = min(lengths[0], self.shortest_part), lengths[1]
         return [score for query in self._queries for score in query.min_scores(lengths)]
 
     def requests(self, partition: Partition) -> list[ScoreRequest]:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from swsearch.arrays import distinct
 from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
+from swsearch.engine.protocol import ScoreEngine
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, SubjectQuery
 from swsearch.search.options import SearchOptions
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from swsearch.database.translated_subjects import TranslatedSubjects
     from swsearch.filters.subject_filters import SubjectSelection
 
+LEAST_SAVED: Final = 0.03
+"""Share of the residues that parts of other subjects must have at least, so that their scores are saved: it costs lower
+thresholds of the others."""
 _POSITIONS: Final = 16
 """Residues of a subject that are looked up for all subjects at once; almost every subject scores with one of them."""
 
@@ -61,8 +65,9 @@ class SearchSubjects:
         Frames of a subject, in order of preference among equal scores; ``(0,)`` if subjects are not translated.
     partitions : list of Partition
         All subjects that are searched, with ``n_residues`` residues.
-    scored : list of Partition
-        The same without the subjects that are equal to others; :meth:`compared` adds their scores.
+    distinct, maximal : list of Partition
+        The same without the subjects that are equal to others; and also without those that are part of others, if
+        these have many residues. :meth:`compared` and :meth:`with_parts` add their scores.
     n_rows, n_subjects : int
         Number of rows of all partitions, one per subject or per frame of a subject, and of subjects.
     distinct_lengths : uint32 array
@@ -114,7 +119,11 @@ class SearchSubjects:
             lengths = database.lengths(self.selection.subject_index)
             self.parameters = self.selection.parameters
         self.partitions = list(self._cut(chosen, partition_residues)) if is_scored_here else []
-        self.scored = [partition.distinct for partition in self.partitions]
+        self.distinct = [partition.distinct for partition in self.partitions]
+        self.maximal = [partition.maximal for partition in self.partitions]
+        n_distinct, n_maximal = (sum(one.n_residues for one in those) for those in (self.distinct, self.maximal))
+        if n_distinct - n_maximal <= n_distinct * LEAST_SAVED:
+            self.maximal = self.distinct
         if is_scored_here:
             self.n_residues = sum(partition.n_residues for partition in self.partitions)
             self.n_rows = sum(map(len, self.partitions))
@@ -163,42 +172,70 @@ class SearchSubjects:
 
     @cached_property
     def _leading_parts(self) -> LeadingParts:
-        return LeadingParts(self.scored)
+        return LeadingParts(self.distinct)
 
-    def partitions_for(self, queries: Sequence[SequenceRecord]) -> list[Partition]:
-        """Partitions to score, for all subjects that one of the queries is compared with, and perhaps some others."""
-        subject_queries = [query for query in queries if isinstance(query, SubjectQuery)]
-        if len(subject_queries) < len(queries):
-            return self.scored
-        return self._leading_parts.before(subject_queries)
+    def before(self, queries: Sequence[SubjectQuery]) -> list[Partition]:
+        """Partitions to score, for all subjects before one of the queries, and perhaps some others."""
+        return self._leading_parts.before(queries)
 
     def n_compared_residues(self, query: SequenceRecord) -> int:
         """Number of residues of the subjects that a query is compared with."""
         return self.order.residues_before(query) if isinstance(query, SubjectQuery) else self.n_residues
 
-    @cached_property
-    def _repeats(self) -> tuple[SubjectIndex, SubjectIndex]:
-        """Subjects that are scored for an equal one, which is in the same place of the second array; ascending."""
+    def _pairs(self, *, equal: bool) -> tuple[SubjectIndex, SubjectIndex]:
+        """Subjects, ascending, and in the same places others that are equal to them, or part of them."""
         repeats = [(part, part.repeats) for part in self.partitions if part.repeats is not None]
-        pairs = [part.subject_index[rows] for part, rows in repeats]
-        equal, scored = np.concatenate([np.empty((0, 2), np.uint32), *pairs]).T
+        pairs = [part.subject_index[rows[(rows[:, 1] < rows[:, 0]) == equal]] for part, rows in repeats]
+        others, scored = np.concatenate([np.empty((0, 2), np.uint32), *pairs]).T
         order = np.argsort(scored, kind="stable")
-        return scored[order], equal[order]
+        return scored[order], others[order]
+
+    @cached_property
+    def _equal(self) -> tuple[SubjectIndex, SubjectIndex]:
+        return self._pairs(equal=True)
+
+    @cached_property
+    def _parts(self) -> tuple[SubjectIndex, SubjectIndex]:
+        return self._pairs(equal=False)
 
     @property
     def has_repeats(self) -> bool:
         """Whether some subjects are not scored, because others are equal to them."""
-        return len(self._repeats[0]) > 0
+        return len(self._equal[0]) + len(self._parts[0]) > 0
 
-    def _with_repeats(self, block: ScoreBlock) -> ScoreBlock:
-        """A block of scores, with those of equal subjects."""
-        if not self.has_repeats:
+    def with_parts(self, block: ScoreBlock, profile: QueryProfile, floor: int, engine: ScoreEngine) -> ScoreBlock:
+        """The scores of the distinct subjects that reach a floor, from those of the maximal ones that do."""
+        _, parts = _others(self._parts, block)
+        found = [block]
+        for partition, by_index in self._partitions_of_parts if len(parts) else ():
+            places = np.searchsorted(partition.subject_index, parts, sorter=by_index)
+            rows = by_index[np.minimum(places, len(by_index) - 1)]
+            rows = np.sort(rows[partition.subject_index[rows] == parts])
+            if len(rows):
+                found += engine.score([profile], partition[rows], [floor])
+        return ScoreBlock.concatenate(found)
+
+    @cached_property
+    def _partitions_of_parts(self) -> list[tuple[Partition, NDArray[np.intp]]]:
+        """The subjects that are part of others, and their order by ``subject_index``."""
+        is_part = [np.isin(whole.subject_index, self._parts[1]) for whole in self.partitions]
+        found = [
+            whole[np.flatnonzero(each)] for whole, each in zip(self.partitions, is_part, strict=True) if each.any()
+        ]
+        return [(partition, np.argsort(partition.subject_index)) for partition in found]
+
+    @cached_property
+    def shortest_part(self) -> int | None:
+        """The length of the shortest subject that is part of another; None if none is left out of ``maximal``."""
+        if self.maximal is self.distinct:
+            return None
+        return min(int(partition.lengths[0]) for partition, _ in self._partitions_of_parts)
+
+    def _with_equal(self, block: ScoreBlock) -> ScoreBlock:
+        """The scores of all subjects, from those of the distinct ones."""
+        rows, added = _others(self._equal, block)
+        if not len(added):
             return block
-        scored, equal = self._repeats
-        begin, end = (np.searchsorted(scored, block.subject_index, side=side) for side in ("left", "right"))
-        counts = end - begin
-        rows = np.repeat(np.arange(len(block)), counts)
-        added = equal[np.repeat(end - np.cumsum(counts), counts) + np.arange(len(rows))]
         within = block.within
         if len(added) and within:
             pairs = zip(added.tolist(), block.subject_index[rows].tolist(), strict=True)
@@ -211,8 +248,8 @@ class SearchSubjects:
         )
 
     def compared(self, block: ScoreBlock, query: SequenceRecord) -> ScoreBlock:
-        """The scores of the subjects that are compared with the query, from those of the subjects that were scored."""
-        block = self._with_repeats(block)
+        """The scores of the subjects that are compared with the query, from those of the distinct subjects."""
+        block = self._with_equal(block)
         if not isinstance(query, SubjectQuery):
             return block
         lengths = self.database.lengths(block.subject_index)
@@ -246,6 +283,15 @@ class SearchSubjects:
         if self._translated is None:
             return self.database.stored_ranges(subject_index)
         return self._translated.stored_ranges(subject_index, frame)
+
+
+def _others(pairs: tuple[SubjectIndex, SubjectIndex], block: ScoreBlock) -> tuple[NDArray[np.intp], SubjectIndex]:
+    """The subjects that have residues of those of a block, and the row of the block of each."""
+    scored, others = pairs
+    begin, end = (np.searchsorted(scored, block.subject_index, side=side) for side in ("left", "right"))
+    counts = end - begin
+    rows = np.repeat(np.arange(len(block)), counts)
+    return rows, others[np.repeat(end - np.cumsum(counts), counts) + np.arange(len(rows))]
 
 
 class PositiveSubjects:

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Final
 
 from swsearch.arguments import function, of_type, whole_number
 from swsearch.database.opening import Databases, opened
+from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
+from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.protocol import BackgroundEngine, EndsEngine, Forecast, ForwardEngine, Progress, ScoreEngine
 from swsearch.engine.registry import Machine, open_engine
 from swsearch.errors import InputError
@@ -26,7 +28,7 @@ from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.hits.traceback import LocalAligner
 from swsearch.pulse import beat
-from swsearch.query.profile import PositionSpecificQuery
+from swsearch.query.profile import PositionSpecificQuery, SubjectQuery
 from swsearch.search.alignments import SubjectAligner
 from swsearch.search.frames import Frame
 from swsearch.search.options import SearchOptions
@@ -104,6 +106,7 @@ class Searcher(PlannedSearch):
         one_query = LocalAligner(aligned, matrix, self.threads, progress=beat)
         aligner = SubjectAligner(self.search_subjects, one_query, ends_engine)
         self._selection = HitSelection(database, options, self.significance, aligner)
+        self._part_engine = CpuEngine(1)  # for few subjects, in the thread that ranks them
         self._rescoring: Rescoring | None = None
         if options.sensitive:
             from swsearch.search.rescoring import Rescoring
@@ -124,8 +127,13 @@ class Searcher(PlannedSearch):
         if not isinstance(self.engine, BackgroundEngine):
             return None
         batches = ([p for prepared in batch for p in prepared.profiles] for batch in self._batches(queries))
-        partitions = self.search_subjects.scored
-        return self.engine.forecast(batches, partitions, n_cells, floors=self.observe is None)
+        return self.engine.forecast(batches, self.usual_partitions, n_cells, floors=self.observe is None)
+
+    @property
+    def usual_partitions(self) -> list[Partition]:
+        """The partitions that most queries are scored with."""
+        subjects = self.search_subjects
+        return subjects.maximal if self.thresholds.is_selective(self.thresholds.usual_evalue) else subjects.distinct
 
     def explain(self, queries: Sequence[SequenceRecord]) -> list[str]:
         """The plan by which the engine will score these queries, in lines of text."""
@@ -237,8 +245,13 @@ class Searcher(PlannedSearch):
         return scores
 
     def _score_batch(self, batch: list[PreparedQuery]) -> ScoreBatch:
-        partitions = self.search_subjects.partitions_for([prepared.query for prepared in batch])
-        return ScoreBatch(self.engine, partitions, batch)
+        subjects = self.search_subjects
+        compared_before = [prepared.query for prepared in batch if isinstance(prepared.query, SubjectQuery)]
+        if len(compared_before) == len(batch):
+            return ScoreBatch(self.engine, subjects.before(compared_before), batch)
+        if compared_before or not all(prepared.threshold.is_selective for prepared in batch):
+            return ScoreBatch(self.engine, subjects.distinct, batch)
+        return ScoreBatch(self.engine, subjects.maximal, batch, subjects.shortest_part)
 
     def _results(
         self, batch: list[PreparedQuery], scores: ScoreBatch, progress: Progress | None, idle_since: float
@@ -255,7 +268,7 @@ class Searcher(PlannedSearch):
 
         def ranked(scored: tuple[int, list[ScoreBlock], float]) -> tuple[PreparedQuery, QueryResult | None]:
             index, blocks, seconds = scored
-            return batch[index], self._result(batch[index], blocks, seconds, scores.n_subjects)
+            return batch[index], self._result(batch[index], blocks, seconds, scores)
 
         with Threads(n_threads) as threads:
             for prepared, result in threads.in_order(ranked, scores.results(scaled, idle_since)):
@@ -264,15 +277,18 @@ class Searcher(PlannedSearch):
             self.observe_batch([(prepared.query, prepared.frames) for prepared in batch])
 
     def _result(
-        self, prepared: PreparedQuery, blocks: list[ScoreBlock], seconds_a_cell: float, n_scored: int
+        self, prepared: PreparedQuery, blocks: list[ScoreBlock], seconds_a_cell: float, scores: ScoreBatch
     ) -> QueryResult | None:
-        """The result of one query from its scores with ``n_scored`` rows, which are one block per profile.
+        """The result of one query from its scores in a batch, which are one block per profile.
 
         None if subjects below the initial threshold might belong to it (:meth:`_result_without_initial`).
         """
         began = time.perf_counter()
         query = prepared.query
         threshold = prepared.threshold
+        if scores.shortest_part is not None:
+            of_profiles = zip(blocks, prepared.profiles, prepared.min_scores(), strict=True)
+            blocks = [self.search_subjects.with_parts(*each, self._part_engine) for each in of_profiles]
         compared, masked = self._compared(prepared, blocks)
         candidates, n_left_out = threshold.listable(merge_frames(compared), masked)
         if self._rescoring is not None:
@@ -289,7 +305,7 @@ class Searcher(PlannedSearch):
             score_seconds=cells * seconds_a_cell,
             total_seconds=cells * seconds_a_cell + time.perf_counter() - began,
             n_rescored=sum(block.n_rescored for block in blocks),
-            n_scores=len(prepared.profiles) * n_scored,
+            n_scores=len(prepared.profiles) * scores.n_subjects,
             n_bounded=sum(block.n_bounded for block in blocks),
         )
         hits = self._selection.hits(prepared, best)
@@ -307,7 +323,7 @@ class Searcher(PlannedSearch):
             ((_, blocks, seconds_a_cell),) = scores.results(beat, time.perf_counter())
         finally:
             scores.cancel()
-        result = self._result(prepared, blocks, seconds_a_cell, scores.n_subjects)
+        result = self._result(prepared, blocks, seconds_a_cell, scores)
         assert result is not None
         return result
 
@@ -404,6 +420,6 @@ def searcher_on(
         stack.enter_context(scorer)
         searcher = Searcher(subjects, scorer, options, machine=machine, translating=translating, engine_choice=why)
         if isinstance(scorer, BackgroundEngine):
-            for partition in searcher.search_subjects.scored[:1]:
+            for partition in searcher.usual_partitions[:1]:
                 scorer.preload(partition)
         yield searcher

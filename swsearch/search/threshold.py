@@ -45,6 +45,8 @@ SMALLEST_SHARE: Final = 8
 """Subjects per expected hit from which on an initial threshold saves more than it costs."""
 
 
+SELECTIVE_SHARE: Final = 0.01
+"""Largest share of the subjects that is expected to reach a selective threshold by chance."""
 JUDGED_CELLS: Final = 1 << 24
 """Cells of the alignment matrices of one comparison that its alignments may cost where E-values are adjusted."""
 RESCORED_EVALUE: Final = 300.0
@@ -119,6 +121,20 @@ class SearchThresholds:
         is_bounded = not needs_every_subject and not is_adjusted and not self.has_evalue_limit
         is_bounded &= self.limits.inclusion_evalue is None
         return Threshold(self, len(query), n_comparisons, is_adjusted, is_masked, is_bounded, needs_all_scores, initial)
+
+    def is_selective(self, evalue: float) -> bool:
+        """Whether few subjects are expected to reach an E-value by chance, so that most that are part of others need
+        not be scored.
+        """
+        if not isinstance(self.significance.statistics, Statistics):
+            return False
+        expected = evalue * self.subjects.n_residues / len(self.subjects.frames) / self.significance.search_space
+        return expected <= self.subjects.n_subjects * SELECTIVE_SHARE
+
+    @property
+    def usual_evalue(self) -> float:
+        """The E-value with which queries are scored first, unless they need more."""
+        return self._initial_evalue() or self.scored_evalue
 
     def _initial_evalue(self) -> float | None:
         """The E-value limit with which the best subjects are searched first; None if there is none.
@@ -206,6 +222,11 @@ class Threshold:
         # another frame.
         needs_lower = self.is_masked or (self.is_adjusted and self.n_comparisons > 1)
         return score if needs_lower else max(score, self.of_search.lowest_score)
+
+    @property
+    def is_selective(self) -> bool:
+        """See :meth:`SearchThresholds.is_selective`."""
+        return not self.needs_all_scores and self.of_search.is_selective(self.evalue)
 
     @property
     def bound(self) -> Threshold | None:

@@ -1,8 +1,10 @@
-"""Equal subjects, which the database notes when it is written. Expected values: a dictionary of sequences."""
+"""Subjects that are equal to others or part of them, which the database notes when it is written.
+
+Expected values: a dictionary of sequences, and Python's search in strings of bytes.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,23 +25,39 @@ from swsearch.database.verify import verify
 from swsearch.errors import DatabaseError
 from tests.support import random_codes
 
+SHORTEST = 16
+"""Residues of a part in these tests, the fewest that are possible."""
+
+
+@pytest.fixture(autouse=True)
+def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segment_writer, "SHORTEST_PART", SHORTEST)
+
 
 def expected(partition: Partition) -> list[list[int]]:
-    """Each row with the residues of an earlier one, and the first of these."""
+    """Each row with the residues of an earlier one, and the first of these; or the last row that contains it."""
+    codes = [partition.codes(row).tobytes() for row in range(len(partition))]
     first_with: dict[bytes, int] = {}
+    for row, residues in enumerate(codes):
+        first_with.setdefault(residues, row)
     found = []
-    for row in range(len(partition)):
-        first = first_with.setdefault(partition.codes(row).tobytes(), row)
-        if first < row:
-            found.append([row, first])
+    for row, residues in enumerate(codes):
+        longer = {whole for whole in first_with if len(whole) > len(residues) >= SHORTEST and residues in whole}
+        if first_with[residues] < row:
+            found.append([row, first_with[residues]])
+        elif longer:
+            found.append([row, max(first_with[whole] for whole in longer)])
     return found
 
 
 def write_repeated(path: Path, n: int, n_distinct: int, *, seed: int = 1) -> None:
-    """Records of few sequences, some of which differ only in the case of a letter, or in one residue."""
+    """Records of few sequences, some of which are part of others, or differ in the case of a letter, or a residue."""
     rng = np.random.default_rng(seed)
     letters = np.array(list("ARNDCQEGHILKMFPSTWYV"))
-    sequences = ["".join(letters[random_codes(rng, int(length))]) for length in rng.integers(1, 40, n_distinct - 2)]
+    sequences = ["".join(letters[random_codes(rng, int(length))]) for length in rng.integers(1, 60, n_distinct - 2)]
+    for number in range(3, n_distinct - 2, 3):  # parts of earlier ones, some of which are parts themselves
+        whole = sequences[int(rng.integers(0, number))]
+        sequences[number] = whole[int(rng.integers(0, 6)) :][: int(rng.integers(10, 60))] or whole
     sequences += [sequences[0][:-1] + sequences[0][-1].lower(), sequences[1][:-1] + "X"]
     chosen = rng.integers(0, n_distinct, n)
     path.write_text("".join(f">s{number}\n{sequences[which]}\n" for number, which in enumerate(chosen)))
@@ -55,9 +73,12 @@ def test_every_repeat_is_found(tmp_path, monkeypatch, most, threads):
     with open_database(tmp_path / "a.db") as database:
         (partition,) = database.partitions()
         assert partition.repeats.tolist() == expected(partition)
-        assert 600 < len(partition.repeats) < 900 - 200
-        assert expected(partition.distinct) == []
-        assert len(partition.distinct) == 900 - len(partition.repeats)
+        is_part = partition.repeats[:, 1] > partition.repeats[:, 0]
+        assert 600 < len(partition.repeats) < 900 - 150
+        assert is_part.sum() > 20
+        assert expected(partition.maximal) == []
+        assert len(partition.maximal) == 900 - len(partition.repeats)
+        assert len(partition.distinct) == 900 - np.count_nonzero(~is_part)
         lengths = partition.lengths[partition.repeats[:, 0]]
         assert database.repeats() == (len(lengths), int(lengths.sum()))
         assert verify(database) == []
@@ -71,6 +92,7 @@ def test_without_repeats_there_is_no_file(tmp_path):
     with open_database(tmp_path / "a.db") as database:
         (partition,) = database.partitions()
         assert partition.distinct is partition
+        assert partition.maximal is partition
         assert database.repeats() == (0, 0)
 
 
@@ -88,7 +110,7 @@ def test_parts_of_a_partition_have_the_repeats_that_lie_in_them(tmp_path):
             place = {row: number for number, row in enumerate(chosen)}
             wanted = [[place[row], place[first_of[row]]] for row in chosen if first_of.get(row) in place]
             assert whole[rows].repeats.tolist() == wanted
-            assert len(whole[rows].distinct) == len(chosen) - len(wanted)
+            assert len(whole[rows].maximal) == len(chosen) - len(wanted)
         assert [part.repeats.tolist() for part in whole.split(300)] != [[]] * 30
 
 
@@ -121,8 +143,9 @@ def test_changes_and_slices_keep_their_own_repeats(tmp_path):
     ("change", "problem"),
     [
         (lambda pairs: pairs[::-1], "the places do not grow"),
-        (lambda pairs: pairs[:, ::-1], "do not grow, or are those of no subject or of a later one"),
-        (lambda pairs: pairs * [1, 0], "subjects of different lengths"),
+        (lambda pairs: pairs[:, ::-1], "the places do not grow"),
+        (lambda pairs: pairs * [1, 0], "part of a shorter one, or equal to a later one"),
+        (lambda pairs: np.concatenate([[[pairs[0, 0], pairs[-1, 0]]], pairs[1:]]), "is itself part of one"),
         (lambda pairs: np.concatenate([pairs, [[10_000, 0]]]), "those of no subject"),
         (lambda pairs: pairs.ravel()[:-1], "half a pair"),
     ],
@@ -136,13 +159,15 @@ def test_damaged_pairs_are_noticed_at_the_first_use(tmp_path, change, problem):
 
 
 def test_verification_compares_the_residues_of_repeats(tmp_path):
-    """Pairs of subjects of one length that differ; only a wrong writer makes them."""
-    (tmp_path / "a.fa").write_text(">a\nMKV\n>b\nMKV\n>c\nMKL\n")
+    """Pairs of subjects that differ, or of which one is no part of the other; only a wrong writer makes them."""
+    (tmp_path / "a.fa").write_text(">a\nMKV\n>b\nMKV\n>c\nMKL\n>d\nAMKVL\n")
     build_database(tmp_path / "a.fa", tmp_path / "a.db")
-    replace_pairs(tmp_path / "a.db", lambda pairs: np.array([[1, 0], [2, 0]]))
-    with open_database(tmp_path / "a.db") as database:
-        (problem,) = verify(database)
-    assert problem.endswith("subjects that are said to be equal are not")
+    for pairs, holds in (([[0, 3], [1, 0]], True), ([[1, 0], [2, 0]], False), ([[1, 0], [2, 3]], False)):
+        replace_pairs(tmp_path / "a.db", lambda _, pairs=pairs: np.array(pairs))
+        with open_database(tmp_path / "a.db") as database:
+            problems = verify(database)
+        assert len(problems) == (0 if holds else 1)
+        assert holds or problems[0].endswith("subjects that are said to be equal, or part of others, are not")
 
 
 def replace_pairs(path: Path, change: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
@@ -155,5 +180,4 @@ def replace_pairs(path: Path, change: Callable[[NDArray[np.int64]], NDArray[np.i
     with HashingFile(file) as new:
         new.write(np.ascontiguousarray(pairs, dtype=np.uint32))
         entry = new.finish()
-    assert json.loads((path / CATALOGUE).read_text())["segments"][0]["repeats"]["sha256"] != entry.sha256
     (path / CATALOGUE).write_text(write_catalogue(replace(catalogue, segments=(replace(segment, repeats=entry),))))

@@ -21,10 +21,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 import numpy as np
 
 import swsearch
+from swsearch.database import segment_writer
 from swsearch.database.builder import build_database
 from swsearch.database.changes import add_to_database
 from swsearch.database.reader import PackedDatabase
@@ -39,6 +41,7 @@ from swsearch.hits.shards import AskedQueries, Shard
 from swsearch.merge import Source, plan_merge
 from swsearch.query.profile import PositionSpecificQuery, SubjectQuery, with_other_letters
 from swsearch.report.narrowing import Narrowing
+from swsearch.search import threshold
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import CODE_MASK, DNA, PROTEIN
@@ -195,6 +198,10 @@ class Letters:
         return letters[:first] + letters[first:last].lower() + letters[last:]
 
 
+EVERY: Final = 5
+"""One world of so many has subjects that are part of others."""
+
+
 class World:
     """One database with its queries; seed and number determine it.
 
@@ -209,7 +216,11 @@ class World:
 
     def __init__(self, seed: int, number: int, folder: Path) -> None:
         self.seed, self.number, self.folder = seed, number, folder
+        self._opened = ExitStack()
+        self._opened.enter_context(patch.object(segment_writer, "SHORTEST_PART", 16))
+        self._opened.enter_context(patch.object(threshold, "SELECTIVE_SHARE", np.inf))
         self.rng = np.random.default_rng([seed, number])
+        self._of_parts = np.random.default_rng([seed, number, 1])
         rng = self.rng
         self.kind_name = ORDER[number % len(ORDER)]
         self.kind = KINDS[self.kind_name]
@@ -227,7 +238,6 @@ class World:
         self.lists = self._lists()
         self.treatment = self._treatment()
         self.counts: Counter[str] = Counter()
-        self._opened = ExitStack()
         self.parts = self._parts()
 
     def __enter__(self) -> World:
@@ -261,8 +271,15 @@ class World:
                 one = letters.sequence(length)
             copies = int(rng.choice((1, 1, 1, 2, 7)))
             found += [one] * copies
+        if self.number % EVERY == EVERY - 2:
+            found = [self._part(one) for one in found]
         order = rng.permutation(n_subjects)
         return [(f"s{place} subject", found[index]) for place, index in enumerate(order.tolist())]
+
+    def _part(self, one: str) -> str:
+        """A sequence or, for every second one, a part of it; of its copies, some are whole."""
+        begin, length = self._of_parts.integers(0, 6), self._of_parts.integers(1, len(one) + 1)
+        return one[begin:][:length] or one if self._of_parts.random() < 0.5 else one
 
     def _queries(self, letters: Letters, alphabet: str) -> list[SequenceRecord]:
         rng = self.rng

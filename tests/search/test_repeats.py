@@ -1,4 +1,4 @@
-"""Searches of databases with equal subjects, of which one is scored.
+"""Searches of databases with equal subjects, of which one is scored, and parts of others, of which few are.
 
 Expected values: the reports of the same search without ``repeats.bin``, in which every subject is scored.
 """
@@ -26,11 +26,17 @@ QUERY = ["query", "queries.fasta", "subjects.db"]
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Six queries, and 400 subjects of 90 sequences: random ones, and parts of the queries."""
+    """Six queries, and 400 subjects of 150 sequences: random ones, parts of the queries, and parts of both.
+
+    All thresholds count as selective, unless they are those of all scores.
+    """
+    monkeypatch.setattr("swsearch.database.segment_writer.SHORTEST_PART", 16)
+    monkeypatch.setattr("swsearch.search.threshold.SELECTIVE_SHARE", np.inf)
     rng = np.random.default_rng(5)
     queries = [random_protein(rng, length) for length in (150, 90, 90, 60, 40, 25)]
     sequences = [random_protein(rng, int(length)) for length in rng.integers(10, 200, 60)]
     sequences += [query[part : part + 70] for query in queries for part in (0, 5, 9, 12, 20)]
+    sequences += [codes[3 : -int(rng.integers(1, 9))] for codes in sequences if len(codes) > 30]
     chosen = rng.integers(0, len(sequences), 400)
     write(tmp_path / "queries.fasta", queries)
     write(tmp_path / "subjects.fasta", [sequences[which] for which in chosen])
@@ -86,6 +92,19 @@ def test_reports_are_those_of_all_subjects(folder, monkeypatch, options):
     assert sum(len(query["hits"]) for query in json.loads(one)["queries"]) > 5
 
 
+@pytest.mark.parametrize("share", [0.01, 1.0])
+def test_a_threshold_that_many_subjects_reach_needs_the_scores_of_parts(folder, monkeypatch, share):
+    """Of 400 subjects, 10 are expected to reach the usual E-value by chance."""
+    monkeypatch.setattr("swsearch.search.threshold.SELECTIVE_SHARE", share)
+    with open_database("subjects.db") as database, CpuEngine(1) as engine:
+        searcher = Searcher(database, engine, SearchOptions())
+        subjects = searcher.search_subjects
+        assert searcher.usual_partitions is (subjects.maximal if share == 1.0 else subjects.distinct)
+        assert 40 < len(subjects.distinct[0]) - len(subjects.maximal[0]) < 90
+    one, other = reports(monkeypatch, *QUERY, "--format", "json")
+    assert one == other
+
+
 @pytest.mark.parametrize("command", ["allpairs", "cluster", "rbh"])
 def test_all_against_all_is_that_of_all_subjects(folder, monkeypatch, command):
     """Each subject is compared with those before it, among which are repeats."""
@@ -130,7 +149,7 @@ def test_translated_subjects_are_those_of_all_subjects(folder, monkeypatch):
 
 
 def test_the_engine_scores_each_sequence_once(folder):
-    """The statistics of the result count the cells of all subjects; the engine is given those of 90 sequences."""
+    """The statistics of the result count the cells of all subjects; the engine is given those that are part of none."""
     scored: list[int] = []
 
     class Noting(CpuEngine):
@@ -140,13 +159,45 @@ def test_the_engine_scores_each_sequence_once(folder):
 
     with open_database("subjects.db") as database, Noting(1) as engine:
         n_distinct = len({record.codes.tobytes() for record in database})
+        n_maximal = n_distinct - count_parts({record.codes.tobytes() for record in database})
         searcher = Searcher(database, engine, SearchOptions())
         queries = read_queries("queries.fasta", PROTEIN, force_alphabet=True)
         results = list(searcher.search(queries))
         cells = [len(result.letters) * database.n_residues for result in results]
-    assert scored == [n_distinct]
-    assert n_distinct < 100
+    assert scored == [n_maximal]
+    assert n_maximal < n_distinct - 40
     assert [result.stats.cells for result in results] == cells
+
+
+def test_a_part_is_listed_though_the_whole_does_not_reach_the_limit(folder, monkeypatch):
+    """Both have the same alignment; its E-value is smaller in the shorter subject, and the limit lies between."""
+    rng = np.random.default_rng(8)
+    query = random_protein(rng, 120)
+    whole = np.concatenate([random_protein(rng, 300), query[40:75], random_protein(rng, 300)])
+    write(folder / "query.fasta", [query])
+    write(folder / "few.fasta", [whole, whole[290:350], *(random_protein(rng, 200) for _ in range(20))])
+    index("few.fasta", "few.db")
+    command = ["query", "query.fasta", "few.db", "--composition", "none", "--format", "json"]
+    (found,) = json.loads(reports(monkeypatch, *command)[0])["queries"]
+    part, other = (hit["evalue"] for hit in found["hits"][:2])
+    assert part < other
+    one, without = reports(monkeypatch, *command, "--evalue", str((part * other) ** 0.5))
+    assert one == without
+    assert len(json.loads(one)["queries"][0]["hits"]) == 1
+
+
+def test_an_observer_sees_the_scores_of_all_subjects(folder):
+    """Those of parts below the threshold as well, which the list does not need."""
+    observed = []
+    with open_database("subjects.db") as database, CpuEngine(1) as engine:
+        searcher = Searcher(database, engine, SearchOptions())
+        searcher.observe = lambda n_letters, scored: observed.append((n_letters, len(scored)))
+        list(searcher.search(read_queries("queries.fasta", PROTEIN, force_alphabet=True)))
+    assert observed == [(length, 400) for length in (150, 90, 90, 60, 40, 25)]
+
+
+def count_parts(sequences: set[bytes]) -> int:
+    return sum(any(one in whole and one != whole for whole in sequences) for one in sequences if len(one) >= 16)
 
 
 @pytest.mark.peer("emulated GPU")

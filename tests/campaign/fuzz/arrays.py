@@ -270,6 +270,17 @@ CALLS: Final[dict[str, tuple[Callable[..., object], Callable[[random.Random], li
     "copy_subjects": (lambda one, other, *rest: _native.copy_subjects([one, other], *rest), _subjects),
     "residues_hold": (_native.residues_hold, _stored_residues),
     "equal_subjects": (_native.equal_subjects, lambda rng: [*_stored_residues(rng)[:3], 0, rng.randint(1, 3)]),
+    "contained_subjects": (
+        _native.contained_subjects,
+        lambda rng: [
+            *_stored_residues(rng)[:3],
+            np.array([1, rng.randint(0, 1)], np.uint8),
+            16,
+            0,
+            rng.randint(1, 3),
+            2,
+        ],
+    ),
     "gather_values": (_gather_values, lambda rng: list(_pieces(rng))),
     "forward_totals": (_native.forward_totals, _columns),
     "decode_domains": (_native.decode_domains, _domains),

@@ -1,0 +1,145 @@
+// Subjects that may be contained are sorted by the hash of their first residues, their length, and the hash of all.
+// Then each position of each subject is looked up: in a table of bits, of which few are set, and then among them.
+
+#include "index/contained_subjects.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/parallel_for.hpp"
+
+namespace swsearch::index {
+
+namespace {
+
+constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15u;  // 2^64 divided by the golden ratio
+constexpr std::uint32_t kWindow = 16;                // residues that are looked up first
+constexpr std::uint64_t kBitsEach = 16;              // of the table, for each subject that may be contained
+constexpr std::size_t kBlock = 1024;                 // subjects that a thread takes at a time
+
+std::uint64_t window_hash(const std::uint8_t* residues) {
+    std::uint64_t first, second;
+    std::memcpy(&first, residues, 8);
+    std::memcpy(&second, residues + 8, 8);
+    const std::uint64_t mixed = (first * kOdd ^ (second + kOdd)) * (kOdd ^ first >> 32);
+    return mixed ^ mixed >> 29;
+}
+
+// The hash of some residues, from that of all but the last `n`, which begin at `residues`.
+std::uint64_t extended_hash(std::uint64_t hash, const std::uint8_t* residues, std::uint32_t n) {
+    for (std::uint32_t i = 0; i < n; ++i) {
+        hash = (hash + residues[i] + 1) * kOdd;
+        hash ^= hash >> 31;
+    }
+    return hash;
+}
+
+struct Candidate {
+    std::uint64_t window;
+    std::uint64_t hash;
+    std::uint32_t length;
+    std::uint32_t number;
+
+    bool operator<(const Candidate& other) const {
+        if (window != other.window) return window < other.window;
+        return length != other.length ? length < other.length : hash < other.hash;
+    }
+};
+
+// The subjects that may be contained.
+class Candidates {
+   public:
+    explicit Candidates(std::vector<Candidate>&& found) : sorted_(std::move(found)) {
+        std::sort(sorted_.begin(), sorted_.end());
+        while (std::uint64_t{1} << log_ < sorted_.size()) ++log_;
+        bits_.resize(kBitsEach << log_ >> 6);
+        first_.resize((std::size_t{1} << log_) + 1);
+        for (const Candidate& each : sorted_) {
+            bits_[word(each.window)] |= std::uint64_t{1} << each.window % 64;
+            ++first_[bucket(each.window) + 1];
+        }
+        for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
+    }
+
+    // Calls found(number) for each candidate that may begin at `residues`, of which `n` follow: the hashes are equal.
+    template <class Found>
+    void look_up(const std::uint8_t* residues, std::uint32_t n, const Found& found) const {
+        const std::uint64_t window = window_hash(residues);
+        if ((bits_[word(window)] >> window % 64 & 1) == 0) return;
+        const auto begin = sorted_.begin() + first_[bucket(window)];
+        const auto end = sorted_.begin() + first_[bucket(window) + 1];
+        std::uint64_t hash = 0;
+        std::uint32_t length = 0;
+        auto next = std::lower_bound(begin, end, Candidate{window, 0, 0, 0});
+        while (next != end && next->window == window && next->length <= n) {
+            hash = extended_hash(hash, residues + length, next->length - length);
+            length = next->length;
+            next = std::lower_bound(next, end, Candidate{window, hash, length, 0});
+            for (; next != end && next->window == window && next->length == length && next->hash == hash; ++next) {
+                found(next->number);
+            }
+            // The first one that is longer, past other subjects of this length.
+            next = std::lower_bound(next, end, Candidate{window, 0, length + 1, 0});
+        }
+    }
+
+   private:
+    // Candidates whose hashes have the same first bits lie side by side, from first_[bucket] on.
+    std::uint64_t bucket(std::uint64_t window) const { return window >> (64 - log_); }
+    std::uint64_t word(std::uint64_t window) const { return (window >> 6) & (bits_.size() - 1); }
+
+    std::vector<Candidate> sorted_;
+    std::vector<std::uint64_t> bits_;
+    std::vector<std::uint32_t> first_;
+    int log_ = 6;
+};
+
+}  // namespace
+
+std::vector<std::pair<std::uint32_t, std::uint32_t>> contained_subjects(const View<const std::uint8_t>& residues,
+                                                                        const View<const std::uint64_t>& starts,
+                                                                        const View<const std::uint32_t>& lengths,
+                                                                        const View<const std::uint8_t>& chosen,
+                                                                        std::uint32_t shortest, std::uint64_t part,
+                                                                        std::uint64_t n_parts, int n_threads) {
+    const auto n = static_cast<std::uint32_t>(starts.length);
+    std::vector<Candidate> found;
+    for (std::uint32_t i = 0; i < n; ++i) {
+        if (chosen[i] == 0 || lengths[i] < std::max(shortest, kWindow)) continue;
+        const std::uint8_t* const first = residues.data + starts[i];
+        const std::uint64_t window = window_hash(first);
+        if ((window >> 32) % n_parts == part) {
+            found.push_back({window, extended_hash(0, first, lengths[i]), lengths[i], i});
+        }
+    }
+    const Candidates candidates(std::move(found));
+    // The pairs of each block of subjects, so that their order does not depend on the threads.
+    std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> of_block((n + kBlock - 1) / kBlock);
+    Observer observer;
+    parallel_for(of_block.size(), n_threads, observer, [&](std::size_t block, std::size_t) {
+        const std::uint32_t stop = std::min<std::size_t>((block + 1) * kBlock, n);
+        for (auto whole = static_cast<std::uint32_t>(block * kBlock); whole < stop; ++whole) {
+            if (chosen[whole] == 0) continue;
+            const std::uint8_t* const first = residues.data + starts[whole];
+            for (std::uint32_t at = 0; at + kWindow <= lengths[whole]; ++at) {
+                // A subject begins at its own first residue, and is no longer than itself.
+                const std::uint32_t most = at == 0 ? lengths[whole] - 1 : lengths[whole] - at;
+                candidates.look_up(first + at, most, [&](std::uint32_t number) {
+                    if (std::memcmp(first + at, residues.data + starts[number], lengths[number]) == 0) {
+                        of_block[block].emplace_back(number, whole);
+                    }
+                });
+            }
+        }
+    });
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
+    for (const auto& block : of_block) pairs.insert(pairs.end(), block.begin(), block.end());
+    std::sort(pairs.begin(), pairs.end());
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> last;
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+        if (i + 1 == pairs.size() || pairs[i + 1].first != pairs[i].first) last.push_back(pairs[i]);
+    }
+    return last;
+}
+
+}  // namespace swsearch::index
