@@ -1,5 +1,6 @@
 // Subjects that may be contained are sorted by the hash of their first residues, their length, and the hash of all.
-// Then each position of each subject is looked up: in a table of bits, of which few are set, and then among them.
+// Then each position of each subject is looked up: in a table of bits, of which few are set, three for each of them,
+// and then among them.
 
 #include "index/contained_subjects.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15u;  // 2^64 divided by the golden ratio
 constexpr std::uint32_t kWindow = 16;                // residues that are looked up first
 constexpr std::uint64_t kBitsEach = 16;              // of the table, for each subject that may be contained
+constexpr std::uint64_t kMostWork = 50;              // residues that are compared for each one of a subject
 constexpr std::size_t kBlock = 1024;                 // subjects that a thread takes at a time
 
 std::uint64_t window_hash(const std::uint8_t* residues) {
@@ -25,11 +27,18 @@ std::uint64_t window_hash(const std::uint8_t* residues) {
     return mixed ^ mixed >> 29;
 }
 
-// The hash of some residues, from that of all but the last `n`, which begin at `residues`.
+// The hash of some residues, from that of all but the last `n`, which begin at `residues`: the value of a polynomial at
+// kOdd, modulo 2^64.
 std::uint64_t extended_hash(std::uint64_t hash, const std::uint8_t* residues, std::uint32_t n) {
-    for (std::uint32_t i = 0; i < n; ++i) {
-        hash = (hash + residues[i] + 1) * kOdd;
-        hash ^= hash >> 31;
+    constexpr std::uint64_t kSquare = kOdd * kOdd;
+    std::uint32_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        const std::uint64_t first = residues[i] * kOdd + residues[i + 1];
+        const std::uint64_t second = residues[i + 2] * kOdd + residues[i + 3];
+        hash = hash * (kSquare * kSquare) + first * kSquare + second;
+    }
+    for (; i < n; ++i) {
+        hash = hash * kOdd + residues[i];
     }
     return hash;
 }
@@ -55,20 +64,22 @@ class Candidates {
         bits_.resize(kBitsEach << log_ >> 6);
         first_.resize((std::size_t{1} << log_) + 1);
         for (const Candidate& each : sorted_) {
-            bits_[word(each.window)] |= std::uint64_t{1} << each.window % 64;
+            bits_[word(each.window)] |= three_bits(each.window);
             ++first_[bucket(each.window) + 1];
         }
         for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
     }
 
     // Calls found(number) for each candidate that may begin at `residues`, of which `n` follow: the hashes are equal.
+    // Returns the number of residues that were hashed, or that found compares.
     template <class Found>
-    void look_up(const std::uint8_t* residues, std::uint32_t n, const Found& found) const {
+    std::uint64_t look_up(const std::uint8_t* residues, std::uint32_t n, const Found& found) const {
         const std::uint64_t window = window_hash(residues);
-        if ((bits_[word(window)] >> window % 64 & 1) == 0) return;
+        const std::uint64_t bits = three_bits(window);
+        if ((bits_[word(window)] & bits) != bits) return 0;
         const auto begin = sorted_.begin() + first_[bucket(window)];
         const auto end = sorted_.begin() + first_[bucket(window) + 1];
-        std::uint64_t hash = 0;
+        std::uint64_t hash = 0, n_compared = 0;
         std::uint32_t length = 0;
         auto next = std::lower_bound(begin, end, Candidate{window, 0, 0, 0});
         while (next != end && next->window == window && next->length <= n) {
@@ -77,16 +88,22 @@ class Candidates {
             next = std::lower_bound(next, end, Candidate{window, hash, length, 0});
             for (; next != end && next->window == window && next->length == length && next->hash == hash; ++next) {
                 found(next->number);
+                n_compared += length;
             }
             // The first one that is longer, past other subjects of this length.
             next = std::lower_bound(next, end, Candidate{window, 0, length + 1, 0});
         }
+        return length + n_compared;
     }
 
    private:
     // Candidates whose hashes have the same first bits lie side by side, from first_[bucket] on.
     std::uint64_t bucket(std::uint64_t window) const { return window >> (64 - log_); }
-    std::uint64_t word(std::uint64_t window) const { return (window >> 6) & (bits_.size() - 1); }
+    std::uint64_t word(std::uint64_t window) const { return (window >> 18) & (bits_.size() - 1); }
+    static std::uint64_t three_bits(std::uint64_t window) {
+        return std::uint64_t{1} << (window & 63) | std::uint64_t{1} << (window >> 6 & 63) |
+               std::uint64_t{1} << (window >> 12 & 63);
+    }
 
     std::vector<Candidate> sorted_;
     std::vector<std::uint64_t> bits_;
@@ -121,10 +138,11 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> contained_subjects(const Vi
         for (auto whole = static_cast<std::uint32_t>(block * kBlock); whole < stop; ++whole) {
             if (chosen[whole] == 0) continue;
             const std::uint8_t* const first = residues.data + starts[whole];
-            for (std::uint32_t at = 0; at + kWindow <= lengths[whole]; ++at) {
+            std::uint64_t n_done = 0;
+            for (std::uint32_t at = 0; at + kWindow <= lengths[whole] && n_done <= kMostWork * lengths[whole]; ++at) {
                 // A subject begins at its own first residue, and is no longer than itself.
                 const std::uint32_t most = at == 0 ? lengths[whole] - 1 : lengths[whole] - at;
-                candidates.look_up(first + at, most, [&](std::uint32_t number) {
+                n_done += candidates.look_up(first + at, most, [&](std::uint32_t number) {
                     if (std::memcmp(first + at, residues.data + starts[number], lengths[number]) == 0) {
                         of_block[block].emplace_back(number, whole);
                     }

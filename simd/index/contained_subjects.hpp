@@ -14,8 +14,9 @@ namespace swsearch::index {
 //
 // `starts` are offsets in `residues`, and lengths ascend. `chosen` is 1 for the subjects that are compared. Subjects of
 // fewer than `shortest` residues, at least 16, are contained in none. Those are compared byte by byte whose first 16
-// residues, and then all, have the same hash. Of the subjects that may be contained, only those whose hash is `part`
-// modulo `n_parts` are compared, and memory is used for them alone: about 32 bytes each.
+// residues, and then all, have the same hash, but in a subject of many equal parts, such as a run of one letter, only
+// so many that the time remains proportional to its length. Of the subjects that may be contained, only those whose
+// hash is `part` modulo `n_parts` are compared, and memory is used for them alone: about 32 bytes each.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> contained_subjects(const View<const std::uint8_t>& residues,
                                                                         const View<const std::uint64_t>& starts,
                                                                         const View<const std::uint32_t>& lengths,

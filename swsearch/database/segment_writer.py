@@ -318,12 +318,24 @@ def _write_repeats(folder: Path, entry: SegmentEntry, threads: Threads) -> FileE
     parts = [
         _native.contained_subjects(*arrays, SHORTEST_PART, part, n_parts, threads.n_threads) for part in range(n_parts)
     ]
-    repeats = np.concatenate([equal, *parts])
+    repeats = np.concatenate([equal, _of_whole(np.concatenate(parts))])
     if not len(repeats):
         return None
     with ArrayFiles(folder, (REPEATS,), threads) as files:
         files.write(REPEATS, repeats[np.argsort(repeats[:, 0])])
         return files.finish()[REPEATS]
+
+
+def _of_whole(parts: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """The same parts, each with a subject that is itself part of none of those that are known."""
+    parts = parts[np.argsort(parts[:, 0])]
+    rows, wholes = parts.T.copy()
+    while True:
+        places = np.searchsorted(rows, wholes)
+        are_parts = np.append(rows, np.uint32(0))[places] == wholes
+        if not are_parts.any():
+            return np.stack([rows, wholes], axis=1)
+        wholes[are_parts] = wholes[places[are_parts]]
 
 
 def _comparable(lengths: Lengths) -> Iterator[tuple[int, int]]:

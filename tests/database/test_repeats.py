@@ -84,6 +84,19 @@ def test_every_repeat_is_found(tmp_path, monkeypatch, most, threads):
         assert verify(database) == []
 
 
+def test_runs_of_a_letter_take_a_time_in_proportion_to_their_length(tmp_path):
+    """Every run is part of each longer one, at all places; those that are not noted are scored as others are."""
+    rng = np.random.default_rng(3)
+    letters = ["A" * int(length) for length in rng.integers(20, 3_000, 300)]
+    letters += ["GCT" * int(length) for length in rng.integers(20, 900, 100)]
+    (tmp_path / "a.fa").write_text("".join(f">s{number}\n{run}\n" for number, run in enumerate(letters)))
+    build_database(tmp_path / "a.fa", tmp_path / "a.db")
+    with open_database(tmp_path / "a.db") as database:
+        (partition,) = database.partitions()
+        assert 300 < len(partition.repeats) <= len(expected(partition))
+        assert verify(database) == []
+
+
 def test_without_repeats_there_is_no_file(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nMKV\n>b\nMKL\n>c\nMKVL\n>d\nmKV\n")
     build_database(tmp_path / "a.fa", tmp_path / "a.db")
