@@ -68,13 +68,23 @@ def of_this_machine() -> list[int]:
         raise EngineError("there is no GPU here") from error
 
 
+def chosen_architectures(chosen: list[str]) -> list[int]:
+    """The architectures that the option names."""
+    if chosen == ["all"]:
+        return list(ARCHITECTURES)
+    if chosen == ["machine"]:
+        return of_this_machine()
+    try:
+        return [int(each) for each in chosen]
+    except ValueError as error:
+        raise EngineError(f"--architectures {' '.join(chosen)}: choose all, machine, or numbers such as 90") from error
+
+
 def build_all(path: str, folder: Path, chosen: list[str], n_jobs: int) -> None:
     """Compile for the chosen architectures that nvcc knows, into a folder that has either all archives or none."""
     nvcc = Nvcc(path)
     known = nvcc.architectures()
-    wanted = {"all": lambda: list(ARCHITECTURES), "machine": of_this_machine}.get(
-        chosen[0], lambda: [int(each) for each in chosen]
-    )()
+    wanted = chosen_architectures(chosen)
     left_out = [architecture for architecture in wanted if architecture not in known]
     if len(left_out) == len(wanted):
         raise EngineError(f"{path} {nvcc.version} knows none of the architectures {list(wanted)}; install a newer one")

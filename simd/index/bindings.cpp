@@ -236,10 +236,14 @@ auto contained_subjects(const Array& residues_array, const Array& starts_array, 
                         int n_threads) {
     const StoredSubjects of(residues_array, starts_array, lengths_array, part, n_parts);
     const auto chosen = view_of<const std::uint8_t>(chosen_array, "chosen");
-    check_that(chosen.length == of.lengths.length && n_threads >= 1, "chosen and lengths differ in length");
+    check_that(chosen.length == of.lengths.length, "chosen and lengths differ in length");
+    check_threads(n_threads);
+    const Observer observer;  // of no cells
+    const nb::object no_progress = nb::none();
+    PythonPoll poll(observer, no_progress);
     return array_of_pairs(without_lock([&] {
-        return index::contained_subjects(of.residues, of.starts, of.lengths, chosen, shortest, part, n_parts,
-                                         n_threads);
+        return index::contained_subjects(of.residues, of.starts, of.lengths, chosen, shortest, part, n_parts, n_threads,
+                                         std::ref(poll));
     }));
 }
 

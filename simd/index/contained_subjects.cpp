@@ -113,12 +113,10 @@ class Candidates {
 
 }  // namespace
 
-std::vector<std::pair<std::uint32_t, std::uint32_t>> contained_subjects(const View<const std::uint8_t>& residues,
-                                                                        const View<const std::uint64_t>& starts,
-                                                                        const View<const std::uint32_t>& lengths,
-                                                                        const View<const std::uint8_t>& chosen,
-                                                                        std::uint32_t shortest, std::uint64_t part,
-                                                                        std::uint64_t n_parts, int n_threads) {
+std::vector<std::pair<std::uint32_t, std::uint32_t>> contained_subjects(
+    const View<const std::uint8_t>& residues, const View<const std::uint64_t>& starts,
+    const View<const std::uint32_t>& lengths, const View<const std::uint8_t>& chosen, std::uint32_t shortest,
+    std::uint64_t part, std::uint64_t n_parts, int n_threads, const std::function<void()>& poll) {
     const auto n = static_cast<std::uint32_t>(starts.length);
     std::vector<Candidate> found;
     for (std::uint32_t i = 0; i < n; ++i) {
@@ -133,23 +131,27 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> contained_subjects(const Vi
     // The pairs of each block of subjects, so that their order does not depend on the threads.
     std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> of_block((n + kBlock - 1) / kBlock);
     Observer observer;
-    parallel_for(of_block.size(), n_threads, observer, [&](std::size_t block, std::size_t) {
-        const std::uint32_t stop = std::min<std::size_t>((block + 1) * kBlock, n);
-        for (auto whole = static_cast<std::uint32_t>(block * kBlock); whole < stop; ++whole) {
-            if (chosen[whole] == 0) continue;
-            const std::uint8_t* const first = residues.data + starts[whole];
-            std::uint64_t n_done = 0;
-            for (std::uint32_t at = 0; at + kWindow <= lengths[whole] && n_done <= kMostWork * lengths[whole]; ++at) {
-                // A subject begins at its own first residue, and is no longer than itself.
-                const std::uint32_t most = at == 0 ? lengths[whole] - 1 : lengths[whole] - at;
-                n_done += candidates.look_up(first + at, most, [&](std::uint32_t number) {
-                    if (std::memcmp(first + at, residues.data + starts[number], lengths[number]) == 0) {
-                        of_block[block].emplace_back(number, whole);
-                    }
-                });
+    parallel_for(
+        of_block.size(), n_threads, observer,
+        [&](std::size_t block, std::size_t) {
+            const std::uint32_t stop = std::min<std::size_t>((block + 1) * kBlock, n);
+            for (auto whole = static_cast<std::uint32_t>(block * kBlock); whole < stop; ++whole) {
+                if (chosen[whole] == 0) continue;
+                const std::uint8_t* const first = residues.data + starts[whole];
+                std::uint64_t n_done = 0;
+                for (std::uint32_t at = 0; at + kWindow <= lengths[whole] && n_done <= kMostWork * lengths[whole];
+                     ++at) {
+                    // A subject begins at its own first residue, and is no longer than itself.
+                    const std::uint32_t most = at == 0 ? lengths[whole] - 1 : lengths[whole] - at;
+                    n_done += candidates.look_up(first + at, most, [&](std::uint32_t number) {
+                        if (std::memcmp(first + at, residues.data + starts[number], lengths[number]) == 0) {
+                            of_block[block].emplace_back(number, whole);
+                        }
+                    });
+                }
             }
-        }
-    });
+        },
+        poll);
     std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
     for (const auto& block : of_block) pairs.insert(pairs.end(), block.begin(), block.end());
     std::sort(pairs.begin(), pairs.end());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -17,11 +18,10 @@ namespace swsearch::index {
 // residues, and then all, have the same hash, but in a subject of many equal parts, such as a run of one letter, only
 // so many that the time remains proportional to its length. Of the subjects that may be contained, only those whose
 // hash is `part` modulo `n_parts` are compared, and memory is used for them alone: about 32 bytes each.
-std::vector<std::pair<std::uint32_t, std::uint32_t>> contained_subjects(const View<const std::uint8_t>& residues,
-                                                                        const View<const std::uint64_t>& starts,
-                                                                        const View<const std::uint32_t>& lengths,
-                                                                        const View<const std::uint8_t>& chosen,
-                                                                        std::uint32_t shortest, std::uint64_t part,
-                                                                        std::uint64_t n_parts, int n_threads);
+// `poll` is called as by parallel_for.
+std::vector<std::pair<std::uint32_t, std::uint32_t>> contained_subjects(
+    const View<const std::uint8_t>& residues, const View<const std::uint64_t>& starts,
+    const View<const std::uint32_t>& lengths, const View<const std::uint8_t>& chosen, std::uint32_t shortest,
+    std::uint64_t part, std::uint64_t n_parts, int n_threads, const std::function<void()>& poll);
 
 }  // namespace swsearch::index

@@ -172,8 +172,7 @@ class Tile:
     def intra_task_bytes(self, strips: int) -> int:
         """Shared memory of a block of the kernels for listed subjects that stages some strips.
 
-        No byte is wasted: two blocks, each with four strips of
-        28 columns and 8 words, then just fit the 228 kB of a multiprocessor.
+        No byte is wasted: two blocks, each with four strips of 8 words, then just fit the 228 kB of a multiprocessor.
         """
         return (strips * self.strip_units + UNUSED_UNITS) * UNIT_BYTES
 
