@@ -33,11 +33,7 @@ STEPS = {
     "swsearch.database.opening": ["open_database"],
     "swsearch.engine.cuda.runtime.warm_up": ["_create_contexts"],
     "swsearch.engine.cuda.runtime.compiler": ["Compilers.installed"],
-    "swsearch.engine.cuda.runtime.pycuda_device": [
-        "PyCudaDevice.__init__",
-        "PyCudaDevice.prepare",
-        "PyCudaDevice.load",
-    ],
+    "swsearch.engine.cuda.runtime.pycuda_device": ["PyCudaDevice.__init__", "PyCudaDevice.prepare"],
     "swsearch.engine.cuda.search.engine": ["CudaEngine.__init__", "CudaEngine.preload", "CudaEngine.close"],
     "swsearch.engine.cuda.search.batch_run": ["BatchRun.start", "BatchRun.finish"],
     "swsearch.engine.registry": ["open_engine"],
