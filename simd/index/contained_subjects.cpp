@@ -5,6 +5,7 @@
 #include "index/contained_subjects.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "common/parallel_for.hpp"
@@ -128,38 +129,36 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> contained_subjects(
         }
     }
     const Candidates candidates(std::move(found));
-    // The pairs of each block of subjects, so that their order does not depend on the threads.
-    std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> of_block((n + kBlock - 1) / kBlock);
+    // Of each subject, the last one that contains it, which does not depend on the threads. None contains the first.
+    std::vector<std::atomic<std::uint32_t>> last(n);
     Observer observer;
-    parallel_for(
-        of_block.size(), n_threads, observer,
-        [&](std::size_t block, std::size_t) {
-            const std::uint32_t stop = std::min<std::size_t>((block + 1) * kBlock, n);
-            for (auto whole = static_cast<std::uint32_t>(block * kBlock); whole < stop; ++whole) {
-                if (chosen[whole] == 0) continue;
-                const std::uint8_t* const first = residues.data + starts[whole];
-                std::uint64_t n_done = 0;
-                for (std::uint32_t at = 0; at + kWindow <= lengths[whole] && n_done <= kMostWork * lengths[whole];
-                     ++at) {
-                    // A subject begins at its own first residue, and is no longer than itself.
-                    const std::uint32_t most = at == 0 ? lengths[whole] - 1 : lengths[whole] - at;
-                    n_done += candidates.look_up(first + at, most, [&](std::uint32_t number) {
-                        if (std::memcmp(first + at, residues.data + starts[number], lengths[number]) == 0) {
-                            of_block[block].emplace_back(number, whole);
-                        }
-                    });
-                }
-            }
-        },
-        poll);
+    parallel_for((n + kBlock - 1) / kBlock, n_threads, observer,
+                 [&](std::size_t block, std::size_t) {
+                     const std::uint32_t stop = std::min<std::size_t>((block + 1) * kBlock, n);
+                     for (auto whole = static_cast<std::uint32_t>(block * kBlock); whole < stop; ++whole) {
+                         if (chosen[whole] == 0) continue;
+                         const std::uint8_t* const first = residues.data + starts[whole];
+                         std::uint64_t n_done = 0;
+                         for (std::uint32_t at = 0;
+                              at + kWindow <= lengths[whole] && n_done <= kMostWork * lengths[whole]; ++at) {
+                             // A subject begins at its own first residue, and is no longer than itself.
+                             const std::uint32_t most = at == 0 ? lengths[whole] - 1 : lengths[whole] - at;
+                             n_done += candidates.look_up(first + at, most, [&](std::uint32_t number) {
+                                 if (std::memcmp(first + at, residues.data + starts[number], lengths[number]) != 0)
+                                     return;
+                                 std::uint32_t known = last[number];
+                                 while (known < whole && !last[number].compare_exchange_weak(known, whole)) {
+                                 }
+                             });
+                         }
+                     }
+                 },
+                 poll);
     std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
-    for (const auto& block : of_block) pairs.insert(pairs.end(), block.begin(), block.end());
-    std::sort(pairs.begin(), pairs.end());
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> last;
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
-        if (i + 1 == pairs.size() || pairs[i + 1].first != pairs[i].first) last.push_back(pairs[i]);
+    for (std::uint32_t i = 0; i < n; ++i) {
+        if (last[i] != 0) pairs.emplace_back(i, last[i]);
     }
-    return last;
+    return pairs;
 }
 
 }  // namespace swsearch::index

@@ -17,7 +17,8 @@ namespace swsearch::index {
 // fewer than `shortest` residues, at least 16, are contained in none. Those are compared byte by byte whose first 16
 // residues, and then all, have the same hash, but in a subject of many equal parts, such as a run of one letter, only
 // so many that the time remains proportional to its length. Of the subjects that may be contained, only those whose
-// hash is `part` modulo `n_parts` are compared, and memory is used for them alone: about 32 bytes each.
+// hash is `part` modulo `n_parts` are compared, and memory is used for them alone: about 32 bytes each, and 4
+// bytes for every subject.
 // `poll` is called as by parallel_for.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> contained_subjects(
     const View<const std::uint8_t>& residues, const View<const std::uint64_t>& starts,

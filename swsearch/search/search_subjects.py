@@ -200,8 +200,8 @@ class SearchSubjects:
 
     @property
     def has_repeats(self) -> bool:
-        """Whether some subjects are not scored, because others are equal to them."""
-        return len(self._equal[0]) + len(self._parts[0]) > 0
+        """Whether some subjects may not be scored, because others have their residues."""
+        return len(self._equal[0]) > 0 or self.maximal is not self.distinct
 
     def with_parts(self, block: ScoreBlock, profile: QueryProfile, floor: int, engine: ScoreEngine) -> ScoreBlock:
         """The scores of the distinct subjects that reach a floor, from those of the maximal ones that do."""

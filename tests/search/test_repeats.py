@@ -175,8 +175,9 @@ def test_a_part_is_listed_though_the_whole_does_not_reach_the_limit(folder, monk
     query = random_protein(rng, 120)
     whole = np.concatenate([random_protein(rng, 300), query[40:75], random_protein(rng, 300)])
     write(folder / "query.fasta", [query])
-    write(folder / "few.fasta", [whole, whole[290:350], *(random_protein(rng, 200) for _ in range(20))])
+    write(folder / "few.fasta", [whole, whole[290:350], *(random_protein(rng, 200) for _ in range(2))])
     index("few.fasta", "few.db")
+    assert left_out("few.db")
     command = ["query", "query.fasta", "few.db", "--composition", "none", "--format", "json"]
     (found,) = json.loads(reports(monkeypatch, *command)[0])["queries"]
     part, other = (hit["evalue"] for hit in found["hits"][:2])
@@ -184,6 +185,22 @@ def test_a_part_is_listed_though_the_whole_does_not_reach_the_limit(folder, monk
     one, without = reports(monkeypatch, *command, "--evalue", str((part * other) ** 0.5))
     assert one == without
     assert len(json.loads(one)["queries"][0]["hits"]) == 1
+
+
+def left_out(database: str) -> bool:
+    """Whether a search may leave out subjects."""
+    with open_database(database) as opened, CpuEngine(1) as engine:
+        return Searcher(opened, engine, SearchOptions()).search_subjects.has_repeats
+
+
+def test_few_parts_are_scored_as_all_others_are(folder):
+    """One of 60 residues among 4,200: the engines may count subjects, as nothing is left out."""
+    subjects = [random_protein(np.random.default_rng(seed), 200) for seed in range(21)]
+    write(folder / "few.fasta", [*subjects, subjects[0][20:80]])
+    index("few.fasta", "few.db")
+    with open_database("few.db") as database:
+        assert database.repeats() == (1, 60)
+    assert not left_out("few.db")
 
 
 def test_an_observer_sees_the_scores_of_all_subjects(folder):

@@ -30,34 +30,18 @@ from swsearch.engine.cuda.runtime.kernels import (
     Pairing,
     Tile,
     intra_task_kernel,
-)  # fmt: skip
+)
 from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
 from swsearch.engine.cuda.runtime.shipped_kernels import MANIFEST, ShippedKernels, archive_name, write_archive
 from swsearch.engine.cuda.search.tiles import search_kernels
 from swsearch.errors import EngineError, KernelCompileError
 from swsearch.folders import resource_folder
 from tests.compiled import ROOT, compiled, digest_of, unpack
+from tests.engine.cuda.runtime.test_parallel_compile import PlayedCompiler, code_of
 from tests.patience import LIMIT_SECONDS, wait_until
 
 LISTED = intra_task_kernel(Arithmetic.FAST, Tile(Pairing.TWO_BLOCKS, 32, 4), None, edges=BoundaryMode.OWN)
 KERNELS = (LISTED, COLLECT_KERNEL)
-
-
-class PlayedCompiler:
-    name, version, flags = "played", "1", ""
-
-    def __init__(self, *, rejects: bool = False) -> None:
-        self._rejects = rejects
-        self.compiled: list[str] = []
-
-    def compile(self, spec: KernelSpec, architecture: int) -> tuple[bytes, str]:
-        self.compiled.append(spec.entry)
-        if self._rejects:
-            raise KernelCompileError(spec.entry, "no host compiler")
-        return b"compiled", ""
-
-    def abandon(self) -> None:
-        """Nothing runs."""
 
 
 def archive(folder: Path, architecture: int, *, virtual: bool = False, code: bytes = b"") -> Path:
@@ -113,7 +97,7 @@ def test_shipped_kernels_are_ready_at_once_and_never_compiled(tmp_path: Path) ->
     assert not builds.is_ready(COUNT_KERNEL)
     builds.begin([*KERNELS, COUNT_KERNEL])
     assert builds.take(LISTED) == b"sm90 intra_task"
-    assert builds.take(COUNT_KERNEL) == b"compiled"
+    assert builds.take(COUNT_KERNEL) == code_of(COUNT_KERNEL)
     assert builds.is_ready(COUNT_KERNEL)
     builds.close()
     assert compiler.compiled == ["count_scores"]
@@ -144,8 +128,11 @@ def test_a_package_without_archives_has_no_kernels(tmp_path: Path) -> None:
 
 
 def test_a_compiler_that_fails_is_told_where_its_kernel_is_taken(tmp_path: Path) -> None:
+    def reject(spec: KernelSpec) -> None:
+        raise KernelCompileError(spec.entry, "no host compiler")
+
     archive(tmp_path, 90)
-    builds = builds_of(tmp_path, tmp_path / "cache", 90, PlayedCompiler(rejects=True))
+    builds = builds_of(tmp_path, tmp_path / "cache", 90, PlayedCompiler(reject))
     builds.begin([COUNT_KERNEL])
     with pytest.raises(KernelCompileError, match="kernel count_scores does not compile: no host compiler"):
         builds.take(COUNT_KERNEL)
@@ -220,8 +207,8 @@ def test_damage_in_a_kernel_is_found_when_it_is_read_and_the_kernel_compiled(tmp
     path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
     builds = builds_of(tmp_path, tmp_path / "cache", 90, PlayedCompiler())
     assert builds.is_ready(LISTED)  # its contents have not been read
-    assert builds.take(LISTED) == b"compiled"
-    assert builds.take(COLLECT_KERNEL) == b"compiled"  # nothing of a damaged archive is used
+    assert builds.take(LISTED) == code_of(LISTED)
+    assert builds.take(COLLECT_KERNEL) == code_of(COLLECT_KERNEL)  # nothing of a damaged archive is used
     builds.close()
 
 
@@ -234,7 +221,7 @@ def test_a_driver_that_refuses_machine_code_gets_another_archive_or_the_compiler
     assert builds.take(LISTED) == b"sm80 intra_task"
     builds.refuse(LISTED, "the driver does not load them")
     assert not builds.is_ready(LISTED)
-    assert builds.take(LISTED) == b"compiled"
+    assert builds.take(LISTED) == code_of(LISTED)
     builds.close()
 
 

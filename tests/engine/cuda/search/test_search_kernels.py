@@ -5,7 +5,7 @@ Expected scores: the reference engine's. Expected kernels: the list that ``scrip
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -19,11 +19,11 @@ from swsearch.engine.cuda.search.planner import plan_batch
 from swsearch.engine.cuda.search.tiles import available_bands, search_kernels
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
-from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.search.test_emulated_engine import assert_same
 from tests.support import random_codes
 from tests.tiers import mostly_thorough
 
@@ -35,13 +35,6 @@ GAPS = (
 """Kernels have the first two as constants; the last two cost more than the fast type holds."""
 
 pytestmark = pytest.mark.peer("emulated GPU")
-
-
-def assert_same(found: Sequence[ScoreBlock], wanted: Sequence[ScoreBlock]) -> None:
-    assert len(found) == len(wanted)
-    for one, other in zip(found, wanted, strict=True):
-        np.testing.assert_array_equal(one.subject_index, other.subject_index)
-        np.testing.assert_array_equal(one.score, other.score)
 
 
 def of_package(device: EmulatedDevice) -> set[KernelSpec]:
