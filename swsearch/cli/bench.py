@@ -104,13 +104,7 @@ def bench(
     if fasta is not None and "residues" in _given(context):
         raise InputError("--residues is the size of generated subjects; leave it out, or --fasta")
     from swsearch.bench.peers import Peer, peer_missing
-    from swsearch.bench.workloads import (
-        Measurement,
-        generated_proteins,
-        generated_query,
-        measure,
-        workload_of_file,
-    )
+    from swsearch.bench.workloads import Measurement, generated_proteins, generated_query, measure, workload_of_file
     from swsearch.cli.documents import describe_measurement
     from swsearch.cli.output import say
     from swsearch.engine.cpu.engine import usable_instruction_sets

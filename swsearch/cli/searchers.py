@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -58,15 +60,20 @@ def gpus_started(
 
 
 def _warm_up(arguments: Arguments, cells: int) -> None:
-    """Start the GPUs of this process in the background, and import the store meanwhile; both take equally long."""
+    """Start the GPUs of this process in the background, and import what the search needs meanwhile.
+
+    The store is imported by a thread, while the program waits for the GPUs and for the upload of the database.
+    """
     from swsearch.errors import SwSearchError
     from swsearch.threads import SWITCH_SECONDS
 
     with contextlib.suppress(SwSearchError):
         if arguments.machine.warm_up_gpus(cells):
             sys.setswitchinterval(SWITCH_SECONDS)
+            for module in ("swsearch.engine.cuda.search.multi_gpu", "swsearch.search.searcher", "swsearch.run"):
+                importlib.import_module(module)
             if arguments.store != "none":
-                import swsearch.store.staged_store  # noqa: F401
+                threading.Thread(target=importlib.import_module, args=("swsearch.store.staged_store",)).start()
 
 
 def _separate_gpus(

@@ -23,15 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from swsearch.cluster.tasks import (
-    Answer,
-    Found,
-    Ready,
-    SearchSpec,
-    failed,
-    packed,
-    unpacked,
-)
+from swsearch.cluster.tasks import Answer, Found, Ready, SearchSpec, failed, packed, unpacked
 from swsearch.database.opening import is_url, load_catalogue, open_database
 from swsearch.database.reader import DatabasePart, PackedDatabase
 from swsearch.engine.protocol import BackgroundEngine, ScoreEngine

@@ -371,7 +371,9 @@ class Segment:
         are_equal = self.lengths[rows] == self.lengths[others]
         if not np.array_equal(are_equal, others < rows):
             raise self._damaged("repeats.bin", "a subject is part of a shorter one, or equal to a later one")
-        if bool(np.isin(others[~are_equal], rows).any()):
+        is_repeat = np.zeros(self.entry.n_subjects, dtype=np.bool_)
+        is_repeat[rows] = True
+        if bool(is_repeat[others[~are_equal]].any()):
             raise self._damaged("repeats.bin", "a subject that has another one's residues is itself part of one")
         self._has_checked_layout = True
 

@@ -14,17 +14,7 @@ from typing import Any, Final, TextIO
 from swsearch.domains.annotation import AnnotatedProtein, FoundDomain, FoundFamily
 from swsearch.errors import InputError
 from swsearch.hits.formatting import blast_bits, blast_evalue, one_line
-from swsearch.report.html import (
-    bar_of,
-    bits_class,
-    closing,
-    colour_key,
-    graphic,
-    graphic_row,
-    no_script,
-    opening,
-    text,
-)
+from swsearch.report.html import bar_of, bits_class, closing, colour_key, graphic, graphic_row, no_script, opening, text
 from swsearch.sequences.record import identifier, split_header
 from swsearch.words import counted
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from swsearch.hits.cigar import GAP, gapped, row_midline
+from swsearch.hits.cigar import GAP, gapped, midline
 from swsearch.hits.formatting import blast_bits, blast_evalue, matrix_of, one_line, shown, whole_percent
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import RunInfo
@@ -87,7 +87,7 @@ def blocks(run: RunInfo, query_letters: str, hit: Hit) -> Iterator[Block]:
     return row_blocks(
         GappedRow(query_row, hit.qstart, query_sign * (CODON if hit.query_frame else 1)),
         GappedRow(subject_row, hit.sstart, subject_sign * (CODON if hit.subject_frame else 1)),
-        row_midline(query_row, subject_row, matrix_of(run)),
+        midline(query_row, subject_row, matrix_of(run)),
         max(alignment.query_end, alignment.subject_end),
     )
 

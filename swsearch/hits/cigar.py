@@ -155,17 +155,12 @@ def _refuse_cover(cigar: str, n_query: int, n_subject: int) -> None:
             raise InputError(f"CIGAR {quoted(cigar)} covers {covered} {name} residues, {given} are given")
 
 
-def midline(query_letters: str, subject_letters: str, cigar: str, matrix: SubstitutionMatrix) -> str:
-    """The row between the two sequences, as BLAST prints it.
+def midline(query_row: str, subject_row: str, matrix: SubstitutionMatrix) -> str:
+    """The row between two rows of :func:`gapped`, as BLAST prints it.
 
     For protein, a column contains the letter if both letters are equal, and ``+`` if the score of the pair is above 0.
     For DNA, a column contains ``|`` if both letters are equal. All other columns are blank.
     """
-    return row_midline(*gapped(query_letters, subject_letters, cigar), matrix)
-
-
-def row_midline(query_row: str, subject_row: str, matrix: SubstitutionMatrix) -> str:
-    """The :func:`midline` of two rows of :func:`gapped`."""
     top, bottom = (np.frombuffer(row.upper().encode("ascii"), np.uint8) for row in (query_row, subject_row))
     return _marks(matrix)[top, bottom].tobytes().decode("ascii")
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from swsearch.errors import ScoringError
 from swsearch.hits.result import N_AMINO_ACIDS, Pssm
 from swsearch.query.profile_model import ProfileModel
-from swsearch.scoring.matrix import MAX_SCORE, MIN_SCORE, PAD_SCORE, SubstitutionMatrix
+from swsearch.scoring.matrix import MAX_SCORE, MIN_SCORE, SubstitutionMatrix
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme
 from swsearch.sequences.alphabet import CODE_MASK, N_CODES
 from swsearch.sequences.record import SequenceRecord
@@ -59,11 +59,6 @@ class QueryProfile:
     def max_score(self) -> int:
         """Largest score of any position."""
         return int(self.table.max())
-
-    @cached_property
-    def largest_code(self) -> int:
-        """Largest residue code that any position scores."""
-        return int(np.flatnonzero((self.table != PAD_SCORE).any(axis=0)).max(initial=0))
 
     def most_columns(self, scores: Scores) -> NDArray[np.int64] | None:
         """Upper bound on the subject columns that alignments with these scores span; None if gap extension is free.

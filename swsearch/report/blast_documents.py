@@ -23,7 +23,7 @@ from itertools import groupby
 from typing import Any, Final, TextIO
 from xml.sax.saxutils import escape
 
-from swsearch.hits.cigar import gapped, row_midline
+from swsearch.hits.cigar import gapped, midline
 from swsearch.hits.formatting import frames, matrix_of, one_line, shown
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
@@ -204,7 +204,7 @@ def _hsp_elements(run: RunInfo, query: QueryResult, hit: Hit) -> Iterator[str]:
         "hseq": subject_row,
     }
     yield from (_element(6, f"Hsp_{name}", value) for name, value in values.items())
-    yield f"      <Hsp_midline>{row_midline(query_row, subject_row, matrix_of(run))}</Hsp_midline>\n"
+    yield f"      <Hsp_midline>{midline(query_row, subject_row, matrix_of(run))}</Hsp_midline>\n"
     yield "    </Hsp>\n"
 
 
@@ -394,7 +394,7 @@ def _hsp(run: RunInfo, query: QueryResult, hit: Hit) -> dict[str, Any]:
         "gaps": alignment.gap_residues,
         "qseq": query_row,
         "hseq": subject_row,
-        "midline": row_midline(query_row, subject_row, matrix_of(run)),
+        "midline": midline(query_row, subject_row, matrix_of(run)),
     }
 
 

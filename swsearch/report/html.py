@@ -24,7 +24,7 @@ from itertools import groupby, takewhile
 from typing import Final, TextIO
 
 from swsearch.hits.blocks import BLOCK, blocks, value_lines
-from swsearch.hits.cigar import GAP, row_midline
+from swsearch.hits.cigar import GAP, midline
 from swsearch.hits.formatting import blast_bits, blast_evalue, matrix_of, one_line
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
@@ -274,7 +274,7 @@ def anchored_rows(run: RunInfo, query: QueryResult) -> Iterator[str]:
         above, *others = (row[start : start + BLOCK] for row in rows)
         yield f"{escape(names[0]):<{width}}  {above}\n"
         for name, row in zip(names[1:], others, strict=True):
-            marks = row_midline(above, row, matrix)
+            marks = midline(above, row, matrix)
             yield f"{escape(name.ljust(width))}  {_marked(row, marks)}\n"
         yield "\n"
 

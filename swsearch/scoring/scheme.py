@@ -46,11 +46,6 @@ class GapPenalty:
         """Cost of a gap of one residue."""
         return self.open + self.extend
 
-    @property
-    def linear(self) -> bool:
-        """Whether every residue of a gap costs the same."""
-        return self.open == 0
-
     def cost(self, length: int) -> int:
         """Cost of a gap of ``length`` residues.
 

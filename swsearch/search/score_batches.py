@@ -19,14 +19,7 @@ from typing import Final
 import numpy as np
 
 from swsearch.database.partition import Partition
-from swsearch.engine.protocol import (
-    BackgroundEngine,
-    LengthFloorsEngine,
-    Progress,
-    ScoreEngine,
-    ScoreRequest,
-    Scoring,
-)
+from swsearch.engine.protocol import BackgroundEngine, LengthFloorsEngine, Progress, ScoreEngine, ScoreRequest, Scoring
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.composition_adjustment import EvalueAdjustment

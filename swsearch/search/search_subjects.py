@@ -182,68 +182,60 @@ class SearchSubjects:
         """Number of residues of the subjects that a query is compared with."""
         return self.order.residues_before(query) if isinstance(query, SubjectQuery) else self.n_residues
 
-    def _pairs(self, *, equal: bool) -> tuple[SubjectIndex, SubjectIndex]:
-        """Subjects, ascending, and in the same places others that are equal to them, or part of them."""
-        repeats = [(part, part.repeats) for part in self.partitions if part.repeats is not None]
-        pairs = [part.subject_index[rows[(rows[:, 1] < rows[:, 0]) == equal]] for part, rows in repeats]
-        others, scored = np.concatenate([np.empty((0, 2), np.uint32), *pairs]).T
-        order = np.argsort(scored, kind="stable")
-        return scored[order], others[order]
+    def _repeats(self, *, equal: bool) -> list[tuple[Partition, NDArray[np.intp], SubjectIndex]]:
+        """Of each partition, rows that are equal to others, or part of them, and these others, ascending."""
+        found = []
+        for partition in self.partitions:
+            if partition.repeats is not None:
+                rows, others = partition.repeats[(partition.repeats[:, 1] < partition.repeats[:, 0]) == equal].T
+                scored = partition.subject_index[others]
+                order = np.argsort(scored, kind="stable")
+                found.append((partition, rows[order].astype(np.intp), scored[order]))
+        return [each for each in found if len(each[1])]
 
     @cached_property
-    def _equal(self) -> tuple[SubjectIndex, SubjectIndex]:
-        return self._pairs(equal=True)
+    def _equal(self) -> list[tuple[Partition, NDArray[np.intp], SubjectIndex]]:
+        return self._repeats(equal=True)
 
     @cached_property
-    def _parts(self) -> tuple[SubjectIndex, SubjectIndex]:
-        return self._pairs(equal=False)
+    def _parts(self) -> list[tuple[Partition, NDArray[np.intp], SubjectIndex]]:
+        return self._repeats(equal=False)
 
     @property
     def has_repeats(self) -> bool:
         """Whether some subjects may not be scored, because others have their residues."""
-        return len(self._equal[0]) > 0 or self.maximal is not self.distinct
+        return len(self._equal) > 0 or self.maximal is not self.distinct
 
     def with_parts(self, block: ScoreBlock, profile: QueryProfile, floor: int, engine: ScoreEngine) -> ScoreBlock:
         """The scores of the distinct subjects that reach a floor, from those of the maximal ones that do."""
-        _, parts = _others(self._parts, block)
         found = [block]
-        for partition, by_index in self._partitions_of_parts if len(parts) else ():
-            places = np.searchsorted(partition.subject_index, parts, sorter=by_index)
-            rows = by_index[np.minimum(places, len(by_index) - 1)]
-            rows = np.sort(rows[partition.subject_index[rows] == parts])
-            if len(rows):
-                found += engine.score([profile], partition[rows], [floor])
+        for partition, rows, wholes in self._parts:
+            if len(places := _occurrences(block, wholes)[1]):
+                found += engine.score([profile], partition[np.sort(rows[places])], [floor])
         return ScoreBlock.concatenate(found)
-
-    @cached_property
-    def _partitions_of_parts(self) -> list[tuple[Partition, NDArray[np.intp]]]:
-        """The subjects that are part of others, and their order by ``subject_index``."""
-        is_part = [np.isin(whole.subject_index, self._parts[1]) for whole in self.partitions]
-        found = [
-            whole[np.flatnonzero(each)] for whole, each in zip(self.partitions, is_part, strict=True) if each.any()
-        ]
-        return [(partition, np.argsort(partition.subject_index)) for partition in found]
 
     @cached_property
     def shortest_part(self) -> int | None:
         """The length of the shortest subject that is part of another; None if none is left out of ``maximal``."""
         if self.maximal is self.distinct:
             return None
-        return min(int(partition.lengths[0]) for partition, _ in self._partitions_of_parts)
+        return min(int(partition.lengths[rows].min()) for partition, rows, _ in self._parts)
 
     def _with_equal(self, block: ScoreBlock) -> ScoreBlock:
         """The scores of all subjects, from those of the distinct ones."""
-        rows, added = _others(self._equal, block)
-        if not len(added):
+        if not self._equal:
             return block
+        found = [(part, rows, *_occurrences(block, scored)) for part, rows, scored in self._equal]
+        places = np.concatenate([in_block for _, _, in_block, _ in found])
+        added = np.concatenate([part.subject_index[rows[those]] for part, rows, _, those in found])
         within = block.within
-        if len(added) and within:
-            pairs = zip(added.tolist(), block.subject_index[rows].tolist(), strict=True)
+        if within:
+            pairs = zip(added.tolist(), block.subject_index[places].tolist(), strict=True)
             within = {**within, **{other: within[subject] for other, subject in pairs if subject in within}}
         return replace(
             block,
             subject_index=np.concatenate([block.subject_index, added]),
-            score=np.concatenate([block.score, block.score[rows]]),
+            score=np.concatenate([block.score, block.score[places]]),
             within=within,
         )
 
@@ -285,13 +277,12 @@ class SearchSubjects:
         return self._translated.stored_ranges(subject_index, frame)
 
 
-def _others(pairs: tuple[SubjectIndex, SubjectIndex], block: ScoreBlock) -> tuple[NDArray[np.intp], SubjectIndex]:
-    """The subjects that have residues of those of a block, and the row of the block of each."""
-    scored, others = pairs
-    begin, end = (np.searchsorted(scored, block.subject_index, side=side) for side in ("left", "right"))
+def _occurrences(block: ScoreBlock, subjects: SubjectIndex) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Each occurrence of a subject of the block among ``subjects``, ascending: its place in the block, and in these."""
+    begin, end = (np.searchsorted(subjects, block.subject_index, side=side) for side in ("left", "right"))
     counts = end - begin
-    rows = np.repeat(np.arange(len(block)), counts)
-    return rows, others[np.repeat(end - np.cumsum(counts), counts) + np.arange(len(rows))]
+    in_block = np.repeat(np.arange(len(block)), counts)
+    return in_block, np.repeat(end - np.cumsum(counts), counts) + np.arange(len(in_block))
 
 
 class PositiveSubjects:

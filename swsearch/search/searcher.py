@@ -132,8 +132,15 @@ class Searcher(PlannedSearch):
     @property
     def usual_partitions(self) -> list[Partition]:
         """The partitions that most queries are scored with."""
+        return self._partitions(is_selective=self.thresholds.is_selective(self.thresholds.usual_evalue))
+
+    def _partitions(self, *, is_selective: bool) -> list[Partition]:
+        """The partitions to score: if few subjects are found, without parts of others.
+
+        The cores score the parts of found subjects, which takes longer than a GPU takes for all parts.
+        """
         subjects = self.search_subjects
-        return subjects.maximal if self.thresholds.is_selective(self.thresholds.usual_evalue) else subjects.distinct
+        return subjects.maximal if is_selective and not isinstance(self.engine, BackgroundEngine) else subjects.distinct
 
     def explain(self, queries: Sequence[SequenceRecord]) -> list[str]:
         """The plan by which the engine will score these queries, in lines of text."""
@@ -249,9 +256,10 @@ class Searcher(PlannedSearch):
         compared_before = [prepared.query for prepared in batch if isinstance(prepared.query, SubjectQuery)]
         if len(compared_before) == len(batch):
             return ScoreBatch(self.engine, subjects.before(compared_before), batch)
-        if compared_before or not all(prepared.threshold.is_selective for prepared in batch):
-            return ScoreBatch(self.engine, subjects.distinct, batch)
-        return ScoreBatch(self.engine, subjects.maximal, batch, subjects.shortest_part)
+        is_selective = not compared_before and all(prepared.threshold.is_selective for prepared in batch)
+        partitions = self._partitions(is_selective=is_selective)
+        shortest_part = subjects.shortest_part if partitions is subjects.maximal else None
+        return ScoreBatch(self.engine, partitions, batch, shortest_part)
 
     def _results(
         self, batch: list[PreparedQuery], scores: ScoreBatch, progress: Progress | None, idle_since: float

@@ -50,12 +50,7 @@ _JSON_TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?', re.DOTALL)
 
 
 class Budget:
-    """The bytes of bodies that are in memory, by owner; threads may share it.
-
-    Parameters
-    ----------
-    limits : ServerLimits
-    """
+    """The bytes of bodies that are in memory, by owner; threads may share it."""
 
     def __init__(self, limits: ServerLimits) -> None:
         self._limits = limits

@@ -162,12 +162,7 @@ SENDER: ContextVar[Sender | None] = ContextVar("SENDER", default=None)
 
 
 class Identity:
-    """The senders of the requests to a service; it belongs to one event loop.
-
-    Parameters
-    ----------
-    service : Service
-    """
+    """The senders of the requests to a service; it belongs to one event loop."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -362,15 +357,7 @@ _HEADERS: Final = {
 
 
 class Guard:
-    """The middleware.
-
-    Parameters
-    ----------
-    app : ASGI application
-    service : Service
-    identity : Identity
-    metrics : Metrics
-    """
+    """The middleware."""
 
     def __init__(self, app: ASGIApp, service: Service, identity: Identity, metrics: Metrics) -> None:
         self._app = app

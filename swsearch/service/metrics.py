@@ -12,12 +12,7 @@ from swsearch.service.service import SEEN_WITHIN, Service
 
 
 class Metrics:
-    """Counters of the web process, and gauges of the store that are read when somebody asks.
-
-    Parameters
-    ----------
-    service : Service
-    """
+    """Counters of the web process, and gauges of the store that are read when somebody asks."""
 
     def __init__(self, service: Service) -> None:
         self._registry = counted = CollectorRegistry()

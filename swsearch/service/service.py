@@ -71,10 +71,6 @@ class SearchStatus:
 class Service(Closeable):
     """The service behind the web process.
 
-    Parameters
-    ----------
-    settings : Settings
-
     Attributes
     ----------
     settings : Settings

@@ -21,17 +21,7 @@ from swsearch.file_registry import registry
 from swsearch.hits.result import DatabaseInfo, RunInfo
 from swsearch.hits.shards import AskedQueries, Shard
 from swsearch.sequences.alphabet import ALPHABETS
-from swsearch.store.models import (
-    FAILURES,
-    FINISHED,
-    INTERRUPTED,
-    QUERIES,
-    RUNNING,
-    RUNS,
-    SEARCHES,
-    checked,
-    utc_now,
-)
+from swsearch.store.models import FAILURES, FINISHED, INTERRUPTED, QUERIES, RUNNING, RUNS, SEARCHES, checked, utc_now
 from swsearch.store.session import Session
 from swsearch.words import without_secrets
 

@@ -54,12 +54,7 @@ def has_variable() -> bool:
 
 
 class TaxidNotes:
-    """The ids that were looked up in a tree and are not current there.
-
-    Parameters
-    ----------
-    tree : Taxonomy
-    """
+    """The ids that were looked up in a tree and are not current there."""
 
     def __init__(self, tree: Taxonomy) -> None:
         self._tree = tree

@@ -52,7 +52,7 @@ def test_gpus_start_before_databases_are_opened(swsearch, some_proteins_db, tmp_
     query = tmp_path / "q.fa"
     query.write_text(">q\nMKVLLAAGWYR\n")
     cells = n_residues * query.stat().st_size
-    monkeypatch.setattr(Machine, "warm_up_gpus", lambda _, about: order.append(f"{about == cells}"))
+    monkeypatch.setattr(Machine, "warm_up_gpus", lambda _, about: not order.append(f"{about == cells}"))
     monkeypatch.setattr(databases, "open_database", lambda *args, **kw: order.append("opened") or opened(*args, **kw))
     assert swsearch("query", query, some_proteins_db).code == 0
     assert order == ["True", "opened"]

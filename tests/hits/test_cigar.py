@@ -35,8 +35,8 @@ def test_rows_and_midlines():
     """Expected by hand: BLOSUM62 gives K:R +2 and A:W -3; DNA marks only equal bases."""
     args = ("MKALV", "MRWGLV", "1=2X1D2=")
     assert cigar.gapped(*args) == ("MKA-LV", "MRWGLV")
-    assert cigar.midline(*args, named_matrix("BLOSUM62")) == "M+  LV"
-    assert cigar.midline("acgT", "ACCU", "2=1X1=", match_mismatch(2, -3)) == "|| |"
+    assert cigar.midline(*cigar.gapped(*args), named_matrix("BLOSUM62")) == "M+  LV"
+    assert cigar.midline(*cigar.gapped("acgT", "ACCU", "2=1X1="), match_mismatch(2, -3)) == "|| |"
 
 
 def test_btop():

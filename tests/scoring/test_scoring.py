@@ -189,7 +189,6 @@ def test_matrices_cannot_be_changed_and_compare_by_content():
 def test_a_gap_of_k_residues_costs_open_plus_k_extend():
     """Source: BLAST's "11/1", whose first residue costs 12."""
     assert [GapPenalty(11, 1).cost(k) for k in (0, 1, 2, 10)] == [0, 12, 13, 21]
-    assert GapPenalty(0, 2).linear
     assert GapPenalty(11, 1).first == 12
 
 

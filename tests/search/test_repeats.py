@@ -231,6 +231,21 @@ def test_gpus_give_the_report_of_the_cpu(folder, monkeypatch, use_emulated: Call
     assert found == (wanted, wanted)
 
 
+@pytest.mark.peer("emulated GPU")
+def test_a_gpu_scores_parts_too(folder):
+    from swsearch.engine.cuda.search.multi_gpu import CudaDevices
+    from tests.engine.cuda.emulation.emulated_device import opener
+
+    with open_database("subjects.db") as database, CudaDevices([0], opener()) as gpu, CpuEngine(1) as cores:
+        n_scored = {}
+        for engine in (gpu, cores):
+            searcher = Searcher(database, engine, SearchOptions())
+            (result,) = searcher.search(read_queries("queries.fasta", PROTEIN, force_alphabet=True)[:1])
+            subjects = searcher.search_subjects
+            n_scored[engine] = result.stats.n_scores
+        assert list(n_scored.values()) == [len(subjects.distinct[0]), len(subjects.maximal[0])]
+
+
 @pytest.fixture
 def use_emulated(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Make the engine named cuda run on emulated devices."""

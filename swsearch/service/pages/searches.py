@@ -98,10 +98,6 @@ class PageSearches:
     Methods that take a reference raise :class:`~swsearch.errors.SearchNotFound` or
     :class:`~swsearch.errors.RunNotFound` if the sender may not see it.
 
-    Parameters
-    ----------
-    request : Request
-
     Attributes
     ----------
     service : Service

@@ -30,13 +30,7 @@ from swsearch.service.answers import described, log_error
 from swsearch.service.bodies import sent_fields
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.json_api import held_status, owner_of, service_of, submitted
-from swsearch.service.protocols.blast_answers import (
-    MEDIA_TYPES,
-    error_page,
-    report_of,
-    state_page,
-    submitted_page,
-)
+from swsearch.service.protocols.blast_answers import MEDIA_TYPES, error_page, report_of, state_page, submitted_page
 from swsearch.service.protocols.blast_parameters import Program, checked_parameters, submission_of, whole_of
 from swsearch.service.proxies import site_of
 from swsearch.service.reports import Download

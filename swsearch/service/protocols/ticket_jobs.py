@@ -123,12 +123,7 @@ class Ticket:
 
 
 class Tickets:
-    """The tickets of a service; its methods block.
-
-    Parameters
-    ----------
-    service : Service
-    """
+    """The tickets of a service; its methods block."""
 
     def __init__(self, service: Service) -> None:
         self._service = service

@@ -282,12 +282,7 @@ router.add_api_route("/api/databases", databases, methods=["GET"])
 
 
 class TicketErrors:
-    """A middleware around all others: gives the errors of this protocol a status, whoever refused the request.
-
-    Parameters
-    ----------
-    app : ASGI application
-    """
+    """A middleware around all others: gives the errors of this protocol a status, whoever refused the request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -254,8 +254,7 @@ class Compilers:
         self._lock = threading.Lock()
         self._abandoned = False
         self.passed_over: list[str] = []
-        self.current = self._next()
-        """The compiler to use; None if there is none."""
+        self._current: Compiler | None = None
 
     @classmethod
     def of(cls, *compilers: Compiler) -> Compilers:
@@ -266,6 +265,14 @@ class Compilers:
     def installed(cls) -> Compilers:
         """Every nvcc that is installed, then NVRTC."""
         return cls([*(partial(Nvcc, path) for path in find_nvcc()), Nvrtc])
+
+    @property
+    def current(self) -> Compiler | None:
+        """The compiler to use; None if there is none."""
+        with self._lock:
+            if self._current is None:
+                self._current = self._next()
+            return self._current
 
     def _next(self) -> Compiler | None:
         while self._waiting:
@@ -298,16 +305,17 @@ class Compilers:
 
     def abandon(self) -> None:
         """End all running compilations, and refuse later ones; nothing of them is stored or left."""
-        self._abandoned = True
-        if self.current is not None:
-            self.current.abandon()
+        with self._lock:
+            self._abandoned, running = True, self._current
+        if running is not None:
+            running.abandon()
 
     def _after(self, failed: Compiler, error: KernelCompileError) -> Compiler | None:
         """The compiler to use after this one has failed; None if it was the last."""
         with self._lock:
-            if self.current is failed and (following := self._next()) is not None:
+            if self._current is failed and (following := self._next()) is not None:
                 reason = f"{failed.name} {failed.version} is passed over for {following.name}: {error.reason}"
                 self.passed_over.append(reason)
                 logging.getLogger("swsearch").warning("swsearch: %s", reason)
-                self.current = following
-            return None if self.current is failed else self.current
+                self._current = following
+            return None if self._current is failed else self._current

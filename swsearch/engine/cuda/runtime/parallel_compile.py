@@ -45,21 +45,28 @@ class ParallelCompiler:
 
         The driver compiles PTX, which takes it as long as a compiler.
         """
-        return self._shipped is not None and self._shipped.has(spec, virtual=not self._cache.compiles)
+        return self._shipped is not None and self._shipped.has(spec, virtual=self._needs_ptx(spec))
+
+    def _needs_ptx(self, spec: KernelSpec) -> bool:
+        """Whether a kernel's PTX is better than nothing. Only a kernel without machine code needs a compiler opened."""
+        assert self._shipped is not None
+        return not self._shipped.has(spec, virtual=False) and not self._cache.compiles
 
     def refuse(self, spec: KernelSpec, reason: str) -> None:
         """Stop using the kernels of the package that came with this one."""
         assert self._shipped is not None
-        self._shipped.refuse(spec, reason, virtual=not self._cache.compiles)
+        self._shipped.refuse(spec, reason, virtual=self._needs_ptx(spec))
 
     def begin(self, specs: Iterable[KernelSpec]) -> None:
         """Begin to compile kernels that are not on disk, in this order; returns at once.
 
         Only :meth:`take` raises an error of the compiler, so a kernel that is never launched cannot fail a search.
         """
-        for spec in specs if self._cache.compiles else ():
+        for spec in specs:
+            if self.is_shipped(spec) or not self._cache.compiles:
+                continue
             key = self._cache.key(spec, self._architecture)
-            if key in self._begun or self.is_shipped(spec) or self._cache.path(spec, self._architecture).exists():
+            if key in self._begun or self._cache.path(spec, self._architecture).exists():
                 continue
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(self._n_threads, "compile")
@@ -84,7 +91,7 @@ class ParallelCompiler:
         """
         while self.is_shipped(spec):
             assert self._shipped is not None
-            code = self._shipped.read(spec, virtual=not self._cache.compiles)
+            code = self._shipped.read(spec, virtual=self._needs_ptx(spec))
             if code is not None:
                 return code
         if not self._cache.compiles:

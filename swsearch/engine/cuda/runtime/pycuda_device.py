@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
+import struct
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,7 +34,7 @@ from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, UNIT_BYTES, WAR
 from swsearch.engine.cuda.runtime.parallel_compile import INSTALL_COMPILER, ParallelCompiler
 from swsearch.engine.cuda.runtime.presence import INSTALL, look_for_gpus
 from swsearch.engine.cuda.runtime.shipped_kernels import ShippedKernels
-from swsearch.engine.cuda.runtime.warm_up import load_kernels_eagerly
+from swsearch.engine.cuda.runtime.warm_up import LIBRARY, load_kernels_eagerly
 from swsearch.errors import EngineError, EngineUnavailable
 
 OLDEST_ARCHITECTURE: Final = 75
@@ -40,6 +42,11 @@ REGISTER_UNIT: Final = 256
 RESERVED_SHARED_BYTES: Final = 1024
 MAX_BLOCKS: Final = 16
 """Blocks that a multiprocessor of any supported architecture runs at a time (some run more)."""
+_RESOURCE: Final = struct.Struct("i4xQiIQ104xI4x")
+"""``CUDA_RESOURCE_DESC`` of linear memory: its kind, the address, the format and number of channels, bytes, flags."""
+_READING: Final = struct.Struct("16xI84x")
+"""``CUDA_TEXTURE_DESC``, of which linear memory needs the flags alone."""
+_LINEAR, _UINT32, _READ_AS_INTEGER = 2, 3, 1
 
 
 @dataclass(frozen=True)
@@ -76,16 +83,25 @@ class _PyCudaBuffer:
             self._device.give_back(allocation)
 
 
-class _PyCudaTexture:
-    def __init__(self, handle: int) -> None:
-        self.handle = handle
+class _DriverTexture:
+    """A texture object, which PyCUDA lacks.
+
+    The driver's library is called directly, because the import of cuda-bindings takes a tenth of a short command.
+    """
+
+    def __init__(self, buffer: Buffer) -> None:
+        self._driver, handle = ctypes.CDLL(LIBRARY), ctypes.c_uint64()
+        resource = _RESOURCE.pack(_LINEAR, buffer.address, _UINT32, 4, buffer.n_bytes, 0)
+        reading = _READING.pack(_READ_AS_INTEGER)
+        status = self._driver.cuTexObjectCreate(ctypes.byref(handle), resource, reading, None)
+        if status != 0:
+            raise EngineError(f"the driver cannot make a texture object (error {status})")
+        self.handle = handle.value
         self._open = True
 
     def close(self) -> None:
         if self._open:
-            from cuda.bindings import driver
-
-            driver.cuTexObjectDestroy(self.handle)
+            self._driver.cuTexObjectDestroy(ctypes.c_uint64(self.handle))
             self._open = False
 
 
@@ -138,7 +154,7 @@ def _opened_here() -> list[PyCudaDevice]:
 
 
 class PyCudaDevice:
-    """A GPU accessed through PyCUDA. Texture objects, which PyCUDA lacks, use cuda-bindings on the same context.
+    """A GPU accessed through PyCUDA.
 
     ``ordinal`` is the number of the device among those that the driver lists. A thread's contexts form a stack, and
     operations refer to the device that the thread opened last. Devices may be closed in any order. Raises
@@ -183,7 +199,7 @@ class PyCudaDevice:
             )
         self.compilers = Compilers.installed()
         self.shipped = ShippedKernels(self.facts.architecture)
-        if self.compilers.current is None and not self.shipped.has(COLLECT_KERNEL, virtual=True):
+        if not self.shipped.has(COLLECT_KERNEL, virtual=True) and self.compilers.current is None:
             missing = "; ".join(["there is no compiler", *self.compilers.passed_over, *self.shipped.refusals])
             raise EngineUnavailable("cuda", f"{missing}; {INSTALL_COMPILER}")
         self._builds = ParallelCompiler(KernelCache(self.compilers), self.facts.architecture, shipped=self.shipped)
@@ -297,20 +313,7 @@ class PyCudaDevice:
 
     def texture(self, buffer: Buffer) -> Texture:
         """See :class:`Device`."""
-        from cuda.bindings import driver
-
-        resource = driver.CUDA_RESOURCE_DESC()
-        resource.resType = driver.CUresourcetype.CU_RESOURCE_TYPE_LINEAR
-        resource.res.linear.devPtr = buffer.address
-        resource.res.linear.format = driver.CUarray_format.CU_AD_FORMAT_UNSIGNED_INT32
-        resource.res.linear.numChannels = 4
-        resource.res.linear.sizeInBytes = buffer.n_bytes
-        texture = driver.CUDA_TEXTURE_DESC()
-        texture.flags = driver.CU_TRSF_READ_AS_INTEGER
-        status, handle = driver.cuTexObjectCreate(resource, texture, None)
-        if status != driver.CUresult.CUDA_SUCCESS:
-            raise EngineError(f"{self.facts.name} cannot make a texture object ({status.name})")
-        return _PyCudaTexture(int(handle))
+        return _DriverTexture(buffer)
 
     def _function(self, spec: KernelSpec) -> Any:
         function = self._kernels.get(spec)

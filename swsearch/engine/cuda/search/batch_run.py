@@ -22,13 +22,7 @@ from numpy.typing import NDArray
 from swsearch.engine.cuda.runtime.device import BatchTime, Buffer, Device, Event, Scratch, Stream, Texture, Timing
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search.inter_task_launch import InterTaskLaunch, InterTaskLauncher
-from swsearch.engine.cuda.search.launches import (
-    FEW_LISTED,
-    IntraTaskLaunch,
-    IntraTaskLauncher,
-    Listed,
-    address,
-)
+from swsearch.engine.cuda.search.launches import FEW_LISTED, IntraTaskLaunch, IntraTaskLauncher, Listed, address
 from swsearch.engine.cuda.search.plan import BatchPlan, FloorRange, InterTaskPlan, ListedRoute, QueryPlan
 from swsearch.engine.cuda.search.planner import Planner
 from swsearch.engine.cuda.search.profile import profile_strips

@@ -22,15 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.runtime.compiler import maxima_options
-from swsearch.engine.cuda.runtime.device import (
-    Buffer,
-    Device,
-    DeviceFacts,
-    Event,
-    OutOfDeviceMemory,
-    Stream,
-    Texture,
-)
+from swsearch.engine.cuda.runtime.device import Buffer, Device, DeviceFacts, Event, OutOfDeviceMemory, Stream, Texture
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.errors import EngineError
 from swsearch.folders import resource_folder

@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device, Stream
-from swsearch.engine.cuda.runtime.kernels import (
-    OPEN_COUNTERS_KERNEL,
-    Arithmetic,
-    BoundaryMode,
-    Pairing,
-    Tile,
-)
+from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, Arithmetic, BoundaryMode, Pairing, Tile
 from swsearch.engine.cuda.runtime.parameters import INTER_TASK, OPEN_COUNTERS, packed
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.plan import InterTaskPlan, Strip, Thresholds

@@ -21,14 +21,7 @@ from swsearch.engine.cuda.runtime.kernels import (
 )
 from swsearch.engine.cuda.runtime.pycuda_device import MultiprocessorLimits, fitting_blocks
 from swsearch.engine.cuda.search.launches import IntraTaskTeams, choose_teams, intra_task_teams, suits_teams
-from swsearch.engine.cuda.search.planner import (
-    MIN_LONG_LENGTH,
-    ROW_UNIT,
-    bound_limit,
-    first_long,
-    layout,
-    pair_queries,
-)
+from swsearch.engine.cuda.search.planner import MIN_LONG_LENGTH, ROW_UNIT, bound_limit, first_long, layout, pair_queries
 from swsearch.engine.cuda.search.subjects import BYTES_PER_SUBJECT, device_bytes, pieces_of
 from swsearch.engine.cuda.search.tiles import choose_list_tile, tiles
 from swsearch.folders import resource_folder
