@@ -71,7 +71,7 @@ def prepare(command: Any, ctx: Any, opts: Mapping[str, Any]) -> None:
     opts : mapping of str to str, bool or sequence
         The values of the parser by the names of the parameters.
     """
-    found = configured(command, ctx, name_of(ctx), on_server=opts.get("server") is not None)
+    found = configured(command, ctx, name_of(ctx), on_server=opts.get("server") not in (None, "auto"))
     ctx.default_map = {key: value for key, (value, _) in found.items()}
     named = next((one for one in (opts.get(log.NAME), ctx.meta.get(log.KEY)) if one is not None), None)
     others = [text for key, value in opts.items() if key != log.NAME for text in command_line.texts(value)]

@@ -58,9 +58,8 @@ def query(
         str | None,
         typer.Option(
             metavar="URL",
-            help="Search on this server (`swsearch serve`); DB is then the name of one of its databases. "
-            "SWSEARCH_TOKEN "
-            "provides the token.",
+            help="Search on this server (`swsearch serve`), whose database DB names; auto: on your own, if one runs "
+            "here and has DB. SWSEARCH_TOKEN provides the token.",
             rich_help_panel=MACHINE,
         ),
     ] = None,
@@ -82,14 +81,16 @@ def query(
 
     Example: swsearch query queries.fasta proteins.db --mask tantan --composition bias --plot scores.png
 
-    Example: swsearch query queries.fasta proteins.db --server http://127.0.0.1:8765
+    Example: swsearch query queries.fasta proteins.db --server auto
     """
     arguments = options.Arguments.of(context)
     if server is not None:
-        from swsearch.cli.remote import execute_on_server
+        from swsearch.cli.remote import execute_on_server, on_running_server
 
-        execute_on_server(server, files or [], arguments)
-        return
+        found = on_running_server(files or [], arguments, context) if server == "auto" else (server, files, arguments)
+        if found is not None:
+            execute_on_server(found[0], found[1] or [], found[2])
+            return
     from swsearch.cli.output import say
 
     outcome = execute(files or [], arguments, context, skip_refused=False)

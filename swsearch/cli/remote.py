@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from contextlib import suppress
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from swsearch.cli import options
-from swsearch.errors import InputError, UsageError
+from swsearch.errors import InputError, SwSearchError, UsageError
 from swsearch.options import SEARCH_FILES, offered
 
 if TYPE_CHECKING:
@@ -97,6 +98,38 @@ def execute_on_server(url: str, files: list[str], arguments: options.Arguments) 
     say(f"stored as search {done['id']} at {client.url}", quiet=arguments.quiet)
     if failed:
         raise typer.Exit(1)
+
+
+def on_running_server(
+    files: list[str], arguments: options.Arguments, context: typer.Context
+) -> tuple[str, list[str], options.Arguments] | None:
+    """The address of a running server of this user with the database of a search, and how to search there.
+
+    None if there is none, or if a server would refuse the search; wrong arguments are left to a search here.
+    """
+    from swsearch.cli.command import is_on_command_line
+    from swsearch.cli.query import queries_and_databases
+    from swsearch.database.opening import load_catalogue
+    from swsearch.search.queries import QueryFiles
+    from swsearch.service.client import Client, running_servers
+
+    local = [row for row in offered(arguments.command) if row.is_local]
+    if any(is_on_command_line(context, row.name) for row in local):
+        return None
+    defaults = {row.name: row.default_in(arguments.command) for row in local}
+    further, arguments = arguments.db or (), arguments.changed(**defaults, db=None)
+    with suppress(SwSearchError):
+        _refuse_options_of_this_machine(arguments)
+        paths, databases = queries_and_databases(files, further, arguments.command)
+        digests = [load_catalogue(Path(database)).digest for database in databases]
+        are_files = all(map(os.path.isfile, paths))  # a pipe can be read once
+        if are_files and not QueryFiles.of(paths, arguments.query_format).hold_profiles:
+            for url in running_servers():
+                with suppress(SwSearchError):
+                    for one in Client(url, patience=0).databases():
+                        if [one["digest"]] == digests:
+                            return url, [*paths, one["name"]], arguments
+    return None
 
 
 def _refuse_options_of_this_machine(arguments: options.Arguments) -> None:

@@ -8,7 +8,7 @@ import shlex
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
@@ -52,6 +52,7 @@ def serve(paths: DatabasePaths = None, *, context: typer.Context) -> None:
     Example: swsearch tokens add ann --store hits.sqlite && swsearch serve proteins.db --host 0.0.0.0
     """
     _require_service()
+    from swsearch.service.client import announced
     from swsearch.service.protocols import check_protocols
     from swsearch.service.proxies import check_proxies, check_root_path
     from swsearch.service.server import is_loopback
@@ -88,8 +89,17 @@ def serve(paths: DatabasePaths = None, *, context: typer.Context) -> None:
         root_path=root_path,
     )
     # Workers inherit the log and the store; it may have a password, which a command line would show.
-    with _environment({stores.STORE_VARIABLE: given.store, LOG_VARIABLE: str(log_path() or "")}), unregistered():
-        run_server(settings, given.host, given.port, lambda url: print(url, flush=True))
+    with (
+        _environment({stores.STORE_VARIABLE: given.store, LOG_VARIABLE: str(log_path() or "")}),
+        unregistered(),
+        ExitStack() as stack,
+    ):
+
+        def announce(url: str) -> None:
+            stack.enter_context(announced(url))
+            print(url, flush=True)
+
+        run_server(settings, given.host, given.port, announce)
 
 
 def _options_of_workers(given: options.Arguments) -> list[list[str]]:

@@ -11,22 +11,26 @@ search goes on whoever waits for it.
 
 from __future__ import annotations
 
+import fcntl
 import http.client
 import io
 import json
 import math
 import os
 import secrets
+import socket
 import ssl
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from swsearch.arguments import function, number, optional, text
 from swsearch.errors import InputError, SwSearchError
+from swsearch.folders import locked_file, user_cache
 from swsearch.words import option
 
 if TYPE_CHECKING:
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
 
 TOKEN_VARIABLE: Final = "SWSEARCH_TOKEN"
 """Environment variable of the token, which no command line should have."""
+_SERVERS: Final = "servers"
 _BLOCK_BYTES: Final = 1 << 16
 _HOLD_SECONDS: Final = 30.0
 _MAX_ANSWER_SECONDS: Final = 60.0
@@ -397,6 +402,34 @@ class Client:
         except (ValueError, KeyError, TypeError):
             advice = "is it a server of swsearch?"
             return ServerError(answer.status, "error", f"{self.url} answers {answer.status} {answer.reason}; {advice}")
+
+
+@contextmanager
+def announced(url: str) -> Iterator[None]:
+    """Let :func:`running_servers` of the same user find a server, from a file that is locked while it runs."""
+    folder = user_cache(_SERVERS)
+    path = folder / f"{socket.gethostname()}-{os.getpid()}"
+    with ExitStack() as stack:
+        with suppress(OSError):  # without a folder for its cache, a user names servers
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            stack.callback(os.close, locked_file(path, fcntl.LOCK_EX))
+            stack.callback(path.unlink, missing_ok=True)
+            path.write_text(url, encoding="utf-8")
+        yield
+
+
+def running_servers() -> list[str]:
+    """The addresses of this user's servers on this machine; what killed ones have left is removed."""
+    found = []
+    for path in sorted(user_cache(_SERVERS).glob(f"{socket.gethostname()}-*")):
+        with suppress(OSError):
+            try:
+                os.close(locked_file(path, fcntl.LOCK_EX | fcntl.LOCK_NB))
+            except BlockingIOError:
+                found.append(path.read_text(encoding="utf-8"))
+            else:
+                path.unlink()
+    return found
 
 
 def _asked(**values: float) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from swsearch import _native
 from swsearch.engine.cpu.engine import usable_instruction_sets
-from tests.hits.full_matrix_path import full_matrix_alignment
+from tests.pairs.whole_matrix import whole_matrix
 from tests.patience import interrupt
 
 IDENTITY = np.arange(32, dtype=np.uint8)
@@ -29,7 +29,7 @@ def align(query, rows, table, gap, subject, *, memory_bytes=1 << 26, instruction
 def expected(query, rows, table, gap, subject):
     """Return the complete tuple by the definition, with CIGAR and counts from the operations, column by column."""
     pairs = table[rows][:, subject].astype(int) if len(rows) and len(subject) else np.zeros((len(rows), len(subject)))
-    score, i, i_end, j, j_end, operations = full_matrix_alignment(pairs, *gap)
+    score, i, i_end, j, j_end, operations = whole_matrix(pairs, *gap, "local")
     row, column, letters, positives = i, j, "", 0
     for operation in operations:
         if operation == "M":

@@ -18,8 +18,8 @@ from swsearch.scoring.scheme import default_scheme
 from swsearch.search.frames import Frame
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from tests.full_matrix import NEVER
-from tests.hits.full_matrix_path import full_matrix_alignment
 from tests.hits.rescore import rescore
+from tests.pairs.whole_matrix import whole_matrix
 from tests.translated_data import mutated
 
 IDENTITY = np.arange(32, dtype=np.uint8)
@@ -45,7 +45,7 @@ def waterman_eggert(scores: np.ndarray, gap: tuple[int, int], most: int, floor: 
     left = scores.astype(int)
     found = []
     while len(found) < most:
-        score, i, i_end, j, j_end, operations = full_matrix_alignment(left, *gap)
+        score, i, i_end, j, j_end, operations = whole_matrix(left, *gap, "local")
         if score < max(floor, 1):
             break
         found.append((score, i, i_end, j, j_end, operations))

@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import re
+import shutil
 import sqlite3
 import threading
 import time
@@ -12,7 +13,7 @@ import pytest
 
 from swsearch.cli.app import main
 from swsearch.report.formats import FORMATS
-from swsearch.service.client import Client, ServerError
+from swsearch.service.client import Client, ServerError, running_servers
 from swsearch.store.store import Store
 from tests.report.conftest import OF_TAXA
 from tests.service.conftest import DATA
@@ -393,6 +394,35 @@ def test_a_query_on_a_server_tells_which_lists_end_at_top(server, databases, cap
     assert len(told[0]) == 1
     assert told[0] == [line.replace("--top all", "a larger --top") for line in told[1]]
     assert told[2] == told[3] == []
+
+
+def test_a_query_finds_a_running_server_with_its_database(databases, capfd, tmp_path, monkeypatch):
+    """The search is made here if no server has the same content, or if an option concerns this machine."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("SWSEARCH_STORE", str(tmp_path / "own.sqlite"))
+    shutil.copytree(databases / "few.db", tmp_path / "other name.db")
+
+    def printed(database: str, *more: str) -> tuple[str, str]:
+        arguments = ["query", str(DATA / "queries.fasta"), str(tmp_path / database), "--top", "2", "--server", "auto"]
+        assert main([*arguments, "--format", "blast6", *more]) == 0
+        out, told = capfd.readouterr()
+        (where,) = [line.split(" in ")[-1].split(" at ")[-1] for line in told.splitlines() if "stored as" in line]
+        return out, where
+
+    here = str(tmp_path / "own.sqlite")
+    report, where = printed("other name.db")
+    assert where == here
+    first, running = (RunningServer(tmp_path, [databases / name]) for name in ("proteins.db", "few.db"))
+    assert printed("other name.db") == (report, running.url)
+    assert printed("other name.db", "--threads", "1") == (report, here)
+    removed = (databases / "few.fasta").read_text().split(None, 1)[0][1:]
+    assert main(["db", "remove", str(tmp_path / "other name.db"), removed, "--quiet"]) == 0
+    assert printed("other name.db")[1] == here
+    running.kill()
+    assert running_servers() == [first.url]
+    assert first.stop() == 0
+    assert running_servers() == []
+    assert list((tmp_path / "cache" / "swsearch" / "servers").iterdir()) == []
 
 
 def test_a_server_that_is_not_there_is_named():
