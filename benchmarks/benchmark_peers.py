@@ -72,14 +72,16 @@ def programs(fasta: Path, folder: Path) -> Iterator[Program]:
     """The programs, with their databases in ``folder``."""
     threads = str(usable_cores())
     own = folder / "own.db"
-    yield Program(
-        "swsearch", "swsearch", ("--version",), ["swsearch", "index", fasta, "-o", own, "--quiet"],
-        lambda queries, table: [
-            "swsearch", "query", queries, own, "--evalue", EVALUE, "--top", MOST_SUBJECTS,
-            "--format", "blast6", "--out", table, "--store", "none", "--quiet",
-        ],
-        of_table,
-    )  # fmt: skip
+    for mode in ("", "--sensitive"):
+        yield Program(
+            f"swsearch {mode}".strip(), "swsearch", ("--version",),
+            ["swsearch", "index", fasta, "-o", own, "--quiet", "--force"],
+            lambda queries, table, mode=mode: [  # type: ignore[misc]  # mypy infers no type of a default
+                "swsearch", "query", queries, own, *([mode] if mode else []), "--evalue", EVALUE,
+                "--top", MOST_SUBJECTS, "--format", "blast6", "--out", table, "--store", "none", "--quiet",
+            ],
+            of_table,
+        )  # fmt: skip
     blast = folder / "blast"
     yield Program(
         "blastp", "blastp", ("-version",), ["makeblastdb", "-in", fasta, "-dbtype", "prot", "-out", blast],
@@ -106,7 +108,7 @@ def programs(fasta: Path, folder: Path) -> Iterator[Program]:
     for mode in ("", "--sensitive", "--ultra-sensitive"):
         yield Program(
             f"diamond {mode}".strip(), "diamond", ("version",), ["diamond", "makedb", "--in", fasta, "-d", diamond],
-            lambda queries, table, mode=mode: [  # type: ignore[misc]  # mypy infers no type of a default
+            lambda queries, table, mode=mode: [  # type: ignore[misc]
                 "diamond", "blastp", "-q", queries, "-d", diamond, "-e", EVALUE, "-k", "0", "-p", threads,
                 *([mode] if mode else []), "-o", table,
             ],

@@ -1,7 +1,7 @@
 """What the search service costs: the time of one answer over HTTP, and the throughput of many clients.
 
     python benchmarks/benchmark_service.py QUERIES.fasta [--engine cuda] [--subjects 500000] [--clients 64]
-        [--devices 0,1] [--cases 350,200] [--seconds 10] [--out RESULT.json]
+        [--devices 0,1] [--cases 350,200] [--lengths 200] [--seconds 10] [--out RESULT.json]
 
 The database is that of ``benchmark_search.py``. ``swsearch serve`` runs on this host with a new store; each client is a
 thread of one of eight processes, and has one search at a time: it submits a query with `wait` and `hits`, so that the
@@ -9,6 +9,8 @@ answer comes when the search is done, and has its first page of hits. No query i
 identical searches from its store. For queries of about 350 residues and of at most 200:
 
 answer      median seconds of one client from the submission to the hits
+new length  seconds by which the first search of a length takes longer than the second, which needs no further kernels:
+            median and 99th percentile of ``--lengths`` lengths from 30 to 2,500, first in the life of the server
 one, many   queries per second of one client, and of ``--clients``; ``times`` is their ratio
 batch       queries per second of ``swsearch batch`` between its first and last event, with as many queries as the
             clients had; ``share`` is ``many`` divided by it
@@ -22,6 +24,7 @@ processor   milliseconds of processor time per search of the many clients, of th
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import multiprocessing
 import os
@@ -79,6 +82,22 @@ def searches(
         if times[-1] > ends:
             return found
     raise AssertionError
+
+
+def new_lengths(url: str, name: str, path: str, n_lengths: int) -> dict[str, float]:
+    """How much longer the first search of a length takes than the second."""
+    client = Client(url)
+    lengths = [350, *np.random.default_rng(5).choice(np.arange(30, 2501), n_lengths, replace=False).tolist()]
+    taken: list[list[float]] = []
+    for number, length in enumerate(lengths):
+        times = []
+        for letters in itertools.islice(sequences(path, length, length, number), 2):
+            began = time.perf_counter()
+            client.submit(f">q{number}\n{letters}\n", name, wait=50, hits=25)
+            times.append(time.perf_counter() - began)
+        taken.append(times)
+    more = np.array([first - second for first, second in taken[1:]])  # the first is the first search of the server
+    return {"median": float(np.median(more)), "p99": float(np.quantile(more, 0.99)), "most": float(more.max())}
 
 
 def several(arguments: tuple[Any, ...], first_seed: int, n_clients: int) -> list[tuple[str, list[float]]]:
@@ -206,6 +225,7 @@ def main() -> None:
     parser.add_argument("--devices")
     parser.add_argument("--cases", default=",".join(LENGTHS))
     parser.add_argument("--subjects", type=int, default=500_000)
+    parser.add_argument("--lengths", type=int, default=200)
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
@@ -224,6 +244,8 @@ def main() -> None:
         folder = Path(scratch)
         path = database(options.queries, options.subjects, Path(tempfile.gettempdir()))
         with served(path, engine_options(options), folder) as (url, server):
+            report["new length"] = new_lengths(url, path.name, options.queries, options.lengths)
+            print("new length", json.dumps(report["new length"]), flush=True)
             for case in options.cases.split(","):
                 report[case] = measure(url, server, path, options, case, folder)
                 print(case, json.dumps(report[case]), flush=True)

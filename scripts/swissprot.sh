@@ -1,6 +1,6 @@
 #!/bin/sh
 # Write the 516,371 proteins of Swiss-Prot of January 2014 (186,717,374 residues) that Debian's package metastudent-data
-# has as BLAST databases, each accession once, to the FASTA file in the first argument, and every 2,581st of them (200
+# has as BLAST databases, each accession once, to the FASTA file in the first argument, and every 2,581st of them (201
 # queries) to the file in the second.
 # Usage: swissprot.sh PROTEINS.fasta QUERIES.fasta
 # Downloads 225 MB; needs apt-get, dpkg-deb and blastdbcmd (Debian: ncbi-blast+).
