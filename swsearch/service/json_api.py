@@ -68,7 +68,7 @@ _TOKENS: Final[dict[str, dict[str, str]]] = {
 }
 
 
-def refuse_unknown_parameters(request: Request) -> None:
+async def refuse_unknown_parameters(request: Request) -> None:  # a plain function would be given a thread
     """Refuse parameters of an address that its endpoint does not have, rather than answer another question.
 
     Raises
