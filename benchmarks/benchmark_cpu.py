@@ -24,10 +24,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from cpu_peers import PEERS, Peer, peer_missing
 from plain_loop import SATURATED, PlainLoop
 from provenance import commit, processor
 
-from swsearch.bench.peers import PEERS, Peer, peer_missing
 from swsearch.bench.workloads import (
     QUERY_LENGTHS,
     Measurement,

@@ -2,7 +2,7 @@
 
 A *workload* is a set of subjects with a suitable scoring scheme; :func:`measure` scores a query against it and returns
 a :class:`Measurement`. Generated subjects have the composition and the lengths of natural ones, so that batches fill as
-in a real search, and are the same on every machine. Peers are measured by :mod:`swsearch.bench.peers`.
+in a real search, and are the same on every machine.
 
 One cell is one query residue against one subject residue; GCUPS are 10^9 cells per second. Wall time is the time that a
 user waits, CPU time is the time that the cores work; on a machine with other load, only the CPU time measures the speed

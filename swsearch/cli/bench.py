@@ -1,10 +1,11 @@
 """``swsearch engines`` and ``swsearch bench``: which engines can be used on this machine, and how fast they are.
 
-``bench`` measures the CPU engine, also beside other programs; ``bench kernels`` measures all kernels.
+``bench`` measures the CPU engine, ``bench kernels`` all kernels.
 """
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO
 
@@ -80,9 +81,6 @@ def bench(
         str, typer.Option(help="Instruction sets, separated by commas: best, all, or by name.")
     ] = "best",
     threads: Annotated[str, typer.Option(*options.THREADS, help="Thread counts, separated by commas.")] = "1",
-    peer: Annotated[
-        list[str] | None, typer.Option(help="Also measure this program: pyopal or swipe. The option may be repeated.")
-    ] = None,
     format_name: options.TableFormat = "table",
 ) -> None:
     """Measure cells a second (GCUPS) by query length, instruction set and thread count.
@@ -91,7 +89,7 @@ def bench(
 
     `swsearch bench kernels` measures every kernel of CPU and GPU instead.
 
-    Example: swsearch bench --residues 20000000 --threads 1,2 --peer pyopal
+    Example: swsearch bench --residues 20000000 --threads 1,2
     """
     from swsearch.errors import InputError
 
@@ -103,17 +101,12 @@ def bench(
         return
     if fasta is not None and "residues" in _given(context):
         raise InputError("--residues is the size of generated subjects; leave it out, or --fasta")
-    from swsearch.bench.peers import Peer, peer_missing
-    from swsearch.bench.workloads import Measurement, generated_proteins, generated_query, measure, workload_of_file
+    from swsearch.bench.workloads import generated_proteins, generated_query, measure, workload_of_file
     from swsearch.cli.documents import describe_measurement
     from swsearch.cli.output import say
     from swsearch.engine.cpu.engine import usable_instruction_sets
     from swsearch.threads import check_threads
 
-    for name in peer or []:
-        missing = peer_missing(name)
-        if missing:
-            raise InputError(f"--peer {name}: {missing}")
     query_lengths = _numbers("--lengths", lengths)
     thread_counts = _numbers("--threads", threads)
     for count in thread_counts:
@@ -130,38 +123,18 @@ def bench(
 
     measured = []
 
-    def show(found: Measurement, peers: dict[str, float]) -> None:
-        if format_name == "json":
-            measured.append(describe_measurement(found, peers))
-            return
-        ratios = "".join(f"{found.core_gcups / rate:8.1f} x {name}" for name, rate in peers.items())
-        print(
-            f"{found.query_length:>6} {found.program:<9} {found.instruction_set:<11} {found.threads:>7} "
-            f"{'reported' if found.floored else 'all':<9}{found.gcups:>8.1f} {found.core_gcups:>8.1f}{ratios}",
-            flush=True,
-        )
-
     if format_name == "table":
-        print(f"{'query':>6} {'program':<9} {'instructions':<11} threads scores       wall  CPU second")
-    opened = {name: Peer(name, workload) for name in peer or []}
-    try:
-        for length in query_lengths:
-            query = generated_query(workload.scheme.alphabet, length)
-            rates: dict[str, float] = {}
-            for name, program in opened.items():
-                found = program.measure(query)
-                show(found, {})
-                rates[name] = found.core_gcups
-            for instruction_set in chosen:
-                for n in thread_counts:
-                    for floored in (False, True):
-                        show(
-                            measure(workload, query, threads=n, instruction_set=instruction_set, floored=floored),
-                            rates,
-                        )
-    finally:
-        for program in opened.values():
-            program.close()
+        print(f"{'query':>6} {'instructions':<11} threads scores       wall  CPU second")
+    for length, name, n, floored in itertools.product(query_lengths, chosen, thread_counts, (False, True)):
+        query = generated_query(workload.scheme.alphabet, length)
+        found = measure(workload, query, threads=n, instruction_set=name, floored=floored)
+        measured.append(describe_measurement(found))
+        if format_name == "table":
+            print(
+                f"{length:>6} {found.instruction_set:<11} {n:>7} "
+                f"{'reported' if floored else 'all':<9}{found.gcups:>8.1f} {found.core_gcups:>8.1f}",
+                flush=True,
+            )
     if format_name == "json":
         _write_measured(workload, measured)
 

@@ -134,16 +134,14 @@ def describe_engines(infos: Iterable[EngineInfo], gcups: Mapping[str, float]) ->
     return {"auto": next(engine["name"] for engine in engines if engine["usable"]), "engines": engines}
 
 
-def describe_measurement(found: Measurement, peers: dict[str, float]) -> dict[str, Any]:
-    """A measured rate; ``peers`` has the rate of one core of each peer for the same query, in GCUPS."""
+def describe_measurement(found: Measurement) -> dict[str, Any]:
+    """A measured rate."""
     return {
         "query_length": found.query_length,
-        "program": found.program,
-        "instruction_set": found.instruction_set or None,
+        "instruction_set": found.instruction_set,
         "threads": found.threads,
         "scores": "reported" if found.floored else "all",
         "cells": found.cells,
         "gcups": found.gcups,
         "core_gcups": found.core_gcups,
-        "times_peer": {name: found.core_gcups / rate for name, rate in peers.items()},
     }

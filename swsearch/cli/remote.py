@@ -120,7 +120,8 @@ def on_running_server(
     further, arguments = arguments.db or (), arguments.changed(**defaults, db=None)
     with suppress(SwSearchError):
         _refuse_options_of_this_machine(arguments)
-        paths, databases = queries_and_databases(files, further, arguments.command)
+        are_defaults = not is_on_command_line(context, "db")
+        paths, databases = queries_and_databases(files, further, arguments.command, are_defaults=are_defaults)
         digests = [load_catalogue(Path(database)).digest for database in databases]
         are_files = all(map(os.path.isfile, paths))  # a pipe can be read once
         if are_files and not QueryFiles.of(paths, arguments.query_format).hold_profiles:

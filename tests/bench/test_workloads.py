@@ -1,9 +1,11 @@
 """The benchmark's cell counts, workloads and peers. Expected values: hand calculation, and the CPU engine's scores."""
 
+import importlib
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from swsearch.bench.peers import Peer, peer_missing
 from swsearch.bench.workloads import (
     generated_dna,
     generated_genome,
@@ -15,7 +17,6 @@ from swsearch.bench.workloads import (
     workload_of_file,
 )
 from swsearch.engine.cpu.engine import CpuEngine
-from swsearch.errors import InputError
 from swsearch.sequences.alphabet import DNA, PROTEIN
 
 
@@ -48,23 +49,16 @@ def test_floor_is_that_of_a_search():
     assert 1 < search_floor(small, 100) < search_floor(large, 100)
 
 
-@pytest.mark.skipif(bool(peer_missing("pyopal")), reason="pyopal is not installed")
-def test_pyopal_is_given_the_same_problem():
+def test_pyopal_is_given_the_same_problem(monkeypatch):
     """Expected values: the CPU engine; a peer with other results could not be compared."""
+    pytest.importorskip("pyopal")
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
     workload = generated_proteins(20_000)
     query = generated_query(PROTEIN, 60)
     (block,) = CpuEngine(1).score(profiles_of(workload, query), workload.partition)
-    with Peer("pyopal", workload) as peer:
+    with importlib.import_module("cpu_peers").Peer("pyopal", workload) as peer:
         assert peer.scores(query) == block.score.tolist()
         assert peer.measure(query).cells == 60 * workload.partition.n_residues
-
-
-def test_peers_refuse_what_they_cannot_do():
-    with pytest.raises(InputError, match="choose pyopal or swipe"):
-        peer_missing("bowtie")
-    if not peer_missing("pyopal"):
-        with pytest.raises(InputError, match="proteins only"):
-            Peer("pyopal", generated_dna(2000))
 
 
 def test_subjects_may_come_from_a_file(tmp_path):

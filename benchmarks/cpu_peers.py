@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from swsearch.bench.workloads import Measurement, Workload, timed
-from swsearch.errors import EngineUnavailable, InputError
+from swsearch.errors import EngineUnavailable
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.typing import Closeable, Codes
 
@@ -24,38 +24,23 @@ _OPAL_LETTERS: Final = "ARNDCQEGHILKMFPSTWYVBZX*"
 
 
 def peer_missing(name: str) -> str:
-    """The reason why a peer cannot be run on this machine; empty if it can.
-
-    Raises
-    ------
-    InputError
-        There is no peer with this name.
-    """
+    """The reason why a peer, one of :data:`PEERS`, cannot be run on this machine; empty if it can."""
     if name == "pyopal":
         return "" if importlib.util.find_spec("pyopal") else "pyopal is not installed; pip install pyopal"
-    if name == "swipe":
-        missing = [program for program in ("swipe", "makeblastdb") if shutil.which(program) is None]
-        return f"no {' and no '.join(missing)} on the path" if missing else ""
-    raise InputError(f"--peer {name!r}: choose {' or '.join(PEERS)}")
+    missing = [program for program in ("swipe", "makeblastdb") if shutil.which(program) is None]
+    return f"no {' and no '.join(missing)} on the path" if missing else ""
 
 
 class Peer(Closeable):
     """A peer with the subjects of a workload loaded; a context manager.
 
-    Raises
-    ------
-    InputError
-        There is no peer with this name, or the workload does not consist of proteins.
-    EngineUnavailable
-        The peer is not installed.
+    Raises :class:`EngineUnavailable` if the peer is not installed.
     """
 
     def __init__(self, name: str, workload: Workload) -> None:
         missing = peer_missing(name)
         if missing:
             raise EngineUnavailable(name, missing)
-        if workload.scheme.alphabet is not PROTEIN:
-            raise InputError(f"{name} is measured with proteins only, and {workload.name} holds DNA")
         self.name = name
         self.workload = workload
         partition = workload.partition
