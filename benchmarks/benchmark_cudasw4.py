@@ -3,15 +3,16 @@
     python benchmarks/benchmark_cudasw4.py QUERIES.fasta --programs FOLDER [--repeat 5] [--out RESULT.json]
 
 ``FOLDER`` contains its programs ``makedb`` and ``align``, built for this GPU (github.com/asbschmidt/CUDASW4, ``make``;
-with CUDA 13 the host files need nvcc's ``-x cu``). It runs with DPX instructions, BLOSUM62 and gap costs of 11 + k,
-which are its options ``--gop -12 --gex -1``. It measures the scan of each query with the database on the device; a
-first query, which includes the loading of kernels, is ignored. The script reports the median of several runs of what
-its program prints.
+with CUDA 13 the host files need nvcc's ``-x cu``). It runs with DPX instructions and BLOSUM62; a gap of k residues
+costs 10 + k, whatever its options ``--gop`` and ``--gex`` say. It measures the scan of each query with the database on
+the device; a first query, which includes the loading of kernels, is ignored. The script reports the median of several
+runs of what its program prints.
 
 ``commands`` has the elapsed seconds of whole commands with the first query and with all, the median of such runs in
 turns: ``align`` and ``swsearch query`` with the 100 best subjects of each query by their scores, which swsearch also
 aligns, and ``swsearch query`` as it is used, with E-values of at most 10. ``different`` counts the queries for which
-the 100 largest scores of both programs differ; those of swsearch are among its 1,000 smallest E-values.
+the 100 largest scores of both programs differ, with these gap costs; those of swsearch are among its 1,000 smallest
+E-values.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from benchmark_cuda import geometric_mean, read_fasta, synthetic
 from benchmark_search import write_fasta
 from provenance import commit
 
-SCORING = ["--dpx", "--mat", "blosum62", "--gop", "-12", "--gex", "-1"]
+SCORING = ["--dpx", "--mat", "blosum62"]
+SAME_GAPS = ["--gap-open", "10", "--gap-extend", "1"]
 LISTED = 100
 SCAN = re.compile(r"Scan time: ([0-9.e+-]+) s, ([0-9.e+-]+) GCUPS")
 
@@ -67,7 +69,7 @@ def commands(programs: Path, fasta: Path, files: dict[str, Path], folder: Path, 
                 began = time.perf_counter()
                 subprocess.run([*map(str, command)], check=True, stdout=subprocess.DEVNULL)
                 seconds[program].append(time.perf_counter() - began)
-        subprocess.run([*map(str, best), "--top", "1000"], check=True)
+        subprocess.run([*map(str, best), *SAME_GAPS, "--top", "1000"], check=True)
         scores, others = tops(of_own, "qseqid", "score"), tops(table, "Query header", "Result score")
         report[name] = {program: float(np.median(taken[1:])) for program, taken in seconds.items()}
         report[name] |= {"queries": len(scores), "different": sum(others.get(each) != scores[each] for each in scores)}
@@ -118,7 +120,7 @@ def main() -> None:
         "device": gpu,
         "subjects": len(partition),
         "residues": partition.n_residues,
-        "scheme": "BLOSUM62 11/1",
+        "scheme": "BLOSUM62, a gap of k residues costs 10 + k",
         "gcups_geometric_mean": geometric_mean([row["gcups"] for row in rows]),
         "commands": whole,
         "queries": sorted(rows, key=lambda row: float(row["length"])),
