@@ -211,7 +211,8 @@ def _list_kernels(architecture: int, gap: Gap) -> Iterator[KernelSpec]:
 def search_kernels(architecture: int) -> list[KernelSpec]:
     """All kernels that the score of a subject may need on a device of this architecture."""
     sweeps = [
-        sweep_kernel(narrow=narrow, words=words, local=True, affine=affine, compared=False)
+        sweep_kernel(narrow=narrow, words=words, local=True, affine=affine, compared=False, entry=entry)
+        for entry in ("sweep_pairs", "locate_best")
         for narrow in (True, False)
         for words in SWEEP_WORDS
         for affine in (True, False)
