@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 from swsearch.engine.cuda.runtime.compiler import Nvcc, find_nvcc  # noqa: E402
 from swsearch.engine.cuda.runtime.kernels import KernelSpec  # noqa: E402
 from swsearch.engine.cuda.runtime.shipped_kernels import write_archive  # noqa: E402
-from swsearch.engine.cuda.search.tiles import search_kernels  # noqa: E402
+from swsearch.engine.cuda.search.tiles import package_kernels  # noqa: E402
 from swsearch.errors import EngineError  # noqa: E402
 
 ARCHITECTURES = (75, 80, 86, 90, 100, 120)
@@ -36,7 +36,7 @@ VIRTUAL = (80, 90)
 
 def build(nvcc: Nvcc, architecture: int, folder: Path, pool: ThreadPoolExecutor) -> Path:
     """Compile the machine code for one architecture."""
-    specs = search_kernels(architecture)
+    specs = package_kernels(architecture)
     codes = pool.map(lambda spec: nvcc.compile(spec, architecture)[0], specs)
     return _write(nvcc, folder, architecture, specs, list(codes), virtual=False)
 
@@ -44,7 +44,7 @@ def build(nvcc: Nvcc, architecture: int, folder: Path, pool: ThreadPoolExecutor)
 def build_ptx(nvcc: Nvcc, folder: Path, pool: ThreadPoolExecutor) -> Path:
     """Compile the PTX for architectures without machine code."""
     architecture, tiles_of = VIRTUAL
-    specs = search_kernels(tiles_of)
+    specs = package_kernels(tiles_of)
     codes = pool.map(lambda spec: nvcc.compile_ptx(spec, architecture), specs)
     return _write(nvcc, folder, architecture, specs, list(codes), virtual=True)
 

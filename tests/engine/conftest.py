@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from swsearch.engine.cuda.search.tiles import package_kernels
 from tests.engine.cuda.emulation.emulated_device import SANITIZE, EmulatedDevice
 
 
 @pytest.fixture
-def emulated() -> Callable[..., EmulatedDevice]:
+def emulated() -> Iterator[Callable[..., EmulatedDevice]]:
     """Return a function that makes emulated devices: ``emulated(architecture=86)``.
 
-    Unless a seed is given, their operations run in the same random order each time.
+    Unless a seed is given, their operations run in the same random order each time. All that they launch must be in the
+    package, but for what serves for comparison.
     """
+    made: list[EmulatedDevice] = []
 
     def make(**options: Any) -> EmulatedDevice:
-        return EmulatedDevice(sanitize=SANITIZE in os.environ, **{"shuffle": 1, **options})
+        made.append(EmulatedDevice(sanitize=SANITIZE in os.environ, **{"shuffle": 1, **options}))
+        return made[-1]
 
-    return make
+    yield make
+    for device in made:
+        launched = {spec for spec in device.launched if spec.folder != "history"}
+        assert launched <= set(package_kernels(device.facts.architecture))

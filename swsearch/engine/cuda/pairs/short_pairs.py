@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Timing
-from swsearch.engine.cuda.runtime.kernels import WARP, KernelSpec
+from swsearch.engine.cuda.runtime.kernels import SHORT_ROWS, SHORT_THREADS, WARP, short_pairs_kernel
 from swsearch.engine.cuda.runtime.parameters import SHORT_PAIRS, packed
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences, checked_lengths
@@ -24,9 +24,6 @@ from swsearch.typing import Closeable
 
 LONGEST: Final = 8192
 """Letters of the longest sequence that the kernel supports; scores stay below 2**30."""
-THREADS: Final = 64
-BLOCKS: Final = 6
-"""Threads per block, and number of blocks that a multiprocessor must be able to run at a time."""
 DECISION_SHARE: Final = 0.25
 """Share of the device's free memory that decisions may take."""
 TABLE_BYTES: Final = 1024
@@ -34,22 +31,6 @@ TABLE_BYTES: Final = 1024
 _RESULT: Final = np.dtype([(name, np.int32) for name in ("score", "qe", "se", "qs", "ss")] + [
     ("n_runs", np.uint32), ("runs", np.uint32), ("unused", np.uint32)
 ])  # fmt: skip
-
-
-def pair_kernel(rows: int, problem: AlignmentProblem, *, path: bool) -> KernelSpec:
-    """The kernel for a problem; ``rows`` is the number of query rows per lane, 8 or 16."""
-    constants = {
-        "ROWS": rows,
-        "AFFINE": int(problem.gap_open > 0),
-        "LOCAL": int(problem.local),
-        "TABLE": int(problem.table is not None),
-        "PATH": int(path),
-        "THREADS": THREADS,
-        "BLOCKS": BLOCKS,
-    }
-    return KernelSpec(
-        "pairs", "short_pairs", "short_pairs", tuple((name, str(value)) for name, value in constants.items()), THREADS
-    )
 
 
 def decision_words(queries: NDArray[np.int64], subjects: NDArray[np.int64], rows: int, bits: int) -> NDArray[np.int64]:
@@ -97,7 +78,7 @@ class ShortPairs(Closeable):
         if lengths.size and not 1 <= int(lengths.min()) <= int(lengths.max()) <= LONGEST:
             raise EngineError(f"sequences of {lengths.min()} to {lengths.max()} letters; 1 to {LONGEST} can be aligned")
         longest_query = int(queries.lengths.max(initial=1))
-        rows = 8 if longest_query <= WARP * 8 else 16
+        rows = SHORT_ROWS[longest_query > WARP * SHORT_ROWS[0]]
         words = np.zeros(len(queries), dtype=np.int64)
         if path:
             words = decision_words(queries.lengths, subjects.lengths, rows, 4 if problem.gap_open > 0 else 2)
@@ -152,13 +133,15 @@ class ShortPairs(Closeable):
         decisions_start = (np.cumsum(words[chosen]) - words[chosen]).astype(np.uint64)
         runs_start = (np.cumsum(letters) - letters).astype(np.uint32)
 
-        spec = pair_kernel(rows, problem, path=path)
+        spec = short_pairs_kernel(
+            rows=rows, affine=problem.gap_open > 0, local=problem.local, table=problem.table is not None, path=path
+        )
         shared_bytes = 0 if problem.table is None else TABLE_BYTES
         resident = device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes)
-        grid = min(resident, -(-n_pairs // (THREADS // WARP)))
+        grid = min(resident, -(-n_pairs // (SHORT_THREADS // WARP)))
         stride = int(subjects.lengths[chosen].max())
         several = int(queries.lengths[chosen].max()) > WARP * rows
-        boundary = self._buffer("boundary", grid * (THREADS // WARP) * stride * 8 if several else 0)
+        boundary = self._buffer("boundary", grid * (SHORT_THREADS // WARP) * stride * 8 if several else 0)
         n_letters = int(letters.sum())
         uploads = [self._upload(str(number), side) for number, side in enumerate(sides)]
         uploads += [

@@ -6,9 +6,11 @@ A :class:`KernelSpec` names an entry and its constants; plans refer to kernels b
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache, cached_property
+from itertools import product
 from typing import Final, Literal
 
 WARP: Final = 32
@@ -35,6 +37,11 @@ SWEEP_BLOCKS: Final = 4
 """Warps per block of the diamond kernel, one for each scheduler, and minimum number of blocks per multiprocessor."""
 SWEEP_WORDS: Final = (8, 4, 2)
 """Words per lane of the diamond kernel."""
+SHORT_THREADS: Final = 64
+SHORT_BLOCKS: Final = 6
+"""Threads per block of the kernel for short pairs, and number of blocks that a multiprocessor must be able to run."""
+SHORT_ROWS: Final = (8, 16)
+"""Query rows per lane of that kernel."""
 CHECKPOINT_DIAMONDS: Final = 8
 """Diamonds between two states that a sweep saves for a path. With 4, the blocks of a path have 25 % fewer cells and
 states take twice the memory; with 16, 40 % more cells and half the memory."""
@@ -317,6 +324,28 @@ def sweep_kernel(
     if entry == "trace_pairs":
         constants += _constants(every=CHECKPOINT_DIAMONDS)
     return KernelSpec("pairs", entry, entry, constants, threads)
+
+
+def short_pairs_kernel(*, rows: int, affine: bool, local: bool, table: bool, path: bool) -> KernelSpec:
+    """The kernel for short pairs, a warp for each, with 8 or 16 query rows per lane.
+
+    ``affine`` is as for :func:`sweep_kernel`; ``table``: letters are looked up rather than compared; ``path``: the path
+    is wanted, too.
+    """
+    constants = _constants(
+        rows=rows, affine=affine, local=local, table=table, path=path, threads=SHORT_THREADS, blocks=SHORT_BLOCKS
+    )
+    return KernelSpec("pairs", "short_pairs", "short_pairs", constants, SHORT_THREADS)
+
+
+def pair_kernels() -> Iterator[KernelSpec]:
+    """All kernels of pairs, but for those that serve for comparison."""
+    either = (True, False)
+    for narrow, words, local, affine, compared in product(either, SWEEP_WORDS, either, either, either):
+        for entry in ("sweep_pairs", "trace_pairs", *["locate_best"] * local):
+            yield sweep_kernel(narrow=narrow, words=words, local=local, affine=affine, compared=compared, entry=entry)
+    for rows, affine, local, table, path in product(SHORT_ROWS, either, either, either, either):
+        yield short_pairs_kernel(rows=rows, affine=affine, local=local, table=table, path=path)
 
 
 COMPARE_CHECKPOINTS_KERNEL: Final = KernelSpec("search", "compare_checkpoints", "compare_checkpoints", (), 128)

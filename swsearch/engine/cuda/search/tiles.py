@@ -17,7 +17,7 @@ pair, the picoseconds without words and those per word.
 The kernels differ in their tiles, in the boundaries of a strip, and in gap costs, of which the defaults are constants
 and all others parameters; a profile has the columns of all letters. So their number is finite, and the package contains
 all of them compiled (:mod:`swsearch.engine.cuda.runtime.shipped_kernels`); ``scripts/build_kernels.py`` compiles
-:func:`search_kernels`. The module needs no device and no NumPy, because the script runs where the package is built.
+:func:`package_kernels`. The module needs no device and no NumPy, because the script runs where the package is built.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ from swsearch.engine.cuda.runtime.kernels import (
     COUNT_KERNEL,
     FORWARD_KERNEL,
     OPEN_COUNTERS_KERNEL,
-    SWEEP_WORDS,
     WARP,
     Arithmetic,
     BoundaryMode,
@@ -48,7 +47,7 @@ from swsearch.engine.cuda.runtime.kernels import (
     Tile,
     inter_task_kernel,
     intra_task_kernel,
-    sweep_kernel,
+    pair_kernels,
 )
 from swsearch.errors import EngineError
 from swsearch.folders import resource_folder
@@ -208,16 +207,9 @@ def _list_kernels(architecture: int, gap: Gap) -> Iterator[KernelSpec]:
                     yield intra_task_kernel(arithmetic, tile, gap, edges=edges, entry=entry)
 
 
-def search_kernels(architecture: int) -> list[KernelSpec]:
-    """All kernels that the score of a subject may need on a device of this architecture."""
-    sweeps = [
-        sweep_kernel(narrow=narrow, words=words, local=True, affine=affine, compared=False, entry=entry)
-        for entry in ("sweep_pairs", "locate_best")
-        for narrow in (True, False)
-        for words in SWEEP_WORDS
-        for affine in (True, False)
-    ]
-    found = [*SMALL_KERNELS, *sweeps]
+def package_kernels(architecture: int) -> list[KernelSpec]:
+    """All kernels that a search or the alignment of pairs may need on a device of this architecture."""
+    found = [*SMALL_KERNELS, *pair_kernels()]
     for gap in (None, *COMPILED_GAPS):
         found += [*_inter_task_kernels(architecture, gap), *_list_kernels(architecture, gap)]
     return found

@@ -24,7 +24,6 @@ import pytest
 
 from swsearch.engine.cuda.history.cudasw2 import CLASSIC_KERNELS, plan_classic
 from swsearch.engine.cuda.history.wavefront import WAVEFRONT_KERNEL
-from swsearch.engine.cuda.pairs.short_pairs import pair_kernel
 from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers, compile_options
 from swsearch.engine.cuda.runtime.kernels import (
     COMPILED_GAPS,
@@ -33,6 +32,7 @@ from swsearch.engine.cuda.runtime.kernels import (
     KernelSpec,
     Pairing,
     intra_task_kernel,
+    short_pairs_kernel,
     sweep_kernel,
 )
 from swsearch.engine.cuda.search.tiles import (
@@ -47,7 +47,6 @@ from swsearch.engine.cuda.search.tiles import (
     shape_kernel,
     tiles,
 )
-from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.folders import resource_folder
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
@@ -156,8 +155,7 @@ def classic_kernels(architecture: int) -> list[KernelSpec]:
 
 def pair_kernels(architecture: int) -> list[KernelSpec]:
     """Return kernels with 16 rows per lane, affine gaps, a table and decisions (most registers), and the wavefront."""
-    scores = AlignmentProblem(True, FreeEnds.ALL, 11, 1, table=np.zeros((32, 32), np.int8))
-    return [pair_kernel(16, scores, path=True), WAVEFRONT_KERNEL]
+    return [short_pairs_kernel(rows=16, affine=True, local=True, table=True, path=True), WAVEFRONT_KERNEL]
 
 
 def diamond_options(architecture: int) -> list[tuple[bool, str]]:

@@ -33,7 +33,7 @@ from swsearch.engine.cuda.runtime.kernels import (
 )
 from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
 from swsearch.engine.cuda.runtime.shipped_kernels import MANIFEST, ShippedKernels, archive_name, write_archive
-from swsearch.engine.cuda.search.tiles import search_kernels
+from swsearch.engine.cuda.search.tiles import package_kernels
 from swsearch.errors import EngineError, KernelCompileError
 from swsearch.folders import resource_folder
 from tests.compiled import ROOT, compiled, digest_of, unpack
@@ -271,10 +271,10 @@ def built_by_the_script(nvcc: Nvcc, out: Path) -> str:
 def test_the_script_builds_archives_that_are_found(tmp_path: Path) -> None:
     """With the real nvcc, for one architecture: every kernel is there, and is machine code."""
     nvcc = Nvcc(find_nvcc()[0])
-    assert f"sm75.zip: {len(search_kernels(75))} kernels" in built_by_the_script(nvcc, tmp_path)
+    assert f"sm75.zip: {len(package_kernels(75))} kernels" in built_by_the_script(nvcc, tmp_path)
     out = tmp_path / "cubins"
     shipped = ShippedKernels(75, out)
-    codes = [shipped.read(spec, virtual=False) for spec in search_kernels(75)]
+    codes = [shipped.read(spec, virtual=False) for spec in package_kernels(75)]
     assert all(code is not None and code[:4] == b"\x7fELF" for code in codes)
     assert sum(path.stat().st_size for path in out.iterdir()) < 3_000_000
     with zipfile.ZipFile(out / "sm75.zip") as opened:

