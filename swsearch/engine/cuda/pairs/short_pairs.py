@@ -78,7 +78,8 @@ class ShortPairs(Closeable):
         if lengths.size and not 1 <= int(lengths.min()) <= int(lengths.max()) <= LONGEST:
             raise EngineError(f"sequences of {lengths.min()} to {lengths.max()} letters; 1 to {LONGEST} can be aligned")
         longest_query = int(queries.lengths.max(initial=1))
-        rows = SHORT_ROWS[longest_query > WARP * SHORT_ROWS[0]]
+        few, many = SHORT_ROWS
+        rows = few if longest_query <= WARP * few else many
         words = np.zeros(len(queries), dtype=np.int64)
         if path:
             words = decision_words(queries.lengths, subjects.lengths, rows, 4 if problem.gap_open > 0 else 2)
