@@ -17,13 +17,14 @@ def emulated() -> Iterator[Callable[..., EmulatedDevice]]:
     """Return a function that makes emulated devices: ``emulated(architecture=86)``.
 
     Unless a seed is given, their operations run in the same random order each time. All that they launch must be in the
-    package, but for what serves for comparison.
+    package, but for what serves for comparison; with ``any_tile``, a test may launch other tiles.
     """
     made: list[EmulatedDevice] = []
 
-    def make(**options: Any) -> EmulatedDevice:
-        made.append(EmulatedDevice(sanitize=SANITIZE in os.environ, **{"shuffle": 1, **options}))
-        return made[-1]
+    def make(*, any_tile: bool = False, **options: Any) -> EmulatedDevice:
+        device = EmulatedDevice(sanitize=SANITIZE in os.environ, **{"shuffle": 1, **options})
+        made.extend([] if any_tile else [device])
+        return device
 
     yield make
     for device in made:

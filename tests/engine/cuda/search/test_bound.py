@@ -135,7 +135,7 @@ def expected_results(query: int, profile: QueryProfile, partition: Partition, pl
 @pytest.mark.parametrize(("number", "is_open"), [(4, False), (5, True), (9, True), (10, False)])
 def test_a_counted_number_opens_launches(emulated: MakeDevice, number: int, is_open: bool) -> None:
     """From 5 to 9, both included; only the two counters of the launch change."""
-    device = emulated()
+    device = emulated(any_tile=True)
     buffer, closed = device.allocate(16), Tile(Pairing.TWO_BLOCKS, 4, 3).closed_counter
     device.upload(buffer, np.array([number, closed, closed, 7], np.uint32), Stream.COMPUTE)
     parameters = packed(
@@ -155,7 +155,7 @@ def test_with_a_closed_counter_no_subject_is_scored(emulated: MakeDevice, group:
     (query,), partition = protein_case(5, (12,))
     plan = InterTaskPlan((0,), linked([tile]), 0.0)
     (found,) = kernel_results(
-        emulated(), [sequence_profile(query, default_scheme(PROTEIN))], partition, plan, closed=True
+        emulated(any_tile=True), [sequence_profile(query, default_scheme(PROTEIN))], partition, plan, closed=True
     )
     assert (found == UNTOUCHED).all()
 
@@ -211,7 +211,7 @@ def test_the_kernel_computes_the_bound(
     emulated: MakeDevice, architecture: int, band: int, gap: GapPenalty, shapes: list[Tile], lengths: tuple[int, ...]
 ) -> None:
     """Bit for bit, for related subjects, few letters and random tables; one strip or several, one query or two."""
-    device = emulated(architecture=architecture)
+    device = emulated(architecture=architecture, any_tile=True)
     for seed, letters in enumerate((20, 2)):
         rng = np.random.default_rng(seed)
         queries = [random_codes(rng, length, letters) for length in lengths]
@@ -244,7 +244,7 @@ def test_rounded_values_remain_bounds(emulated: MakeDevice, architecture: int, p
     exact = np.empty(len(partition), np.int64)
     exact[np.argsort(partition.subject_index)] = block.score[np.argsort(block.subject_index)]
     certain = np.minimum(exact, 2047 - 127)
-    for found in kernel_results(emulated(architecture=architecture), profiles, partition, plan):
+    for found in kernel_results(emulated(architecture=architecture, any_tile=True), profiles, partition, plan):
         assert (found >= certain - gap.open - 4 * gap.extend).all()
     assert (exact > 2047).sum() > 10
 
@@ -284,7 +284,7 @@ def test_hits_with_a_bound_are_those_of_the_reference(
     """Floors from few subjects to all."""
     profiles, partition = scored_proteins.profiles, scored_proteins.partition
     best = int(scored_proteins.scores[2].score.max())
-    device = emulated(architecture=architecture)
+    device = emulated(architecture=architecture, any_tile=True)
     with CudaEngine(device, pairs=pairs, band_rows=band) as engine:
         for floor in (16, 40, best, best + 1, 5000):
             assert_same(engine.score(profiles, partition, [floor] * len(profiles)), scored_proteins.at_least(floor))
