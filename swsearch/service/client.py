@@ -95,20 +95,18 @@ class Client:
         notify: Callable[[str], None] = lambda _: None,
     ) -> None:
         text("url", url)
+        shown = option("url", url, flag="--server")
         try:
             parts = urlsplit(url)
+            self._port = parts.port
         except ValueError as error:
-            raise InputError(f"{option('url', url)}: {error}") from error
+            raise InputError(f"{shown}: {error}") from error
         optional("token", token, str, "a string")
         if math.isnan(number("patience", patience)):
             raise InputError(f"{option('patience', patience)}: a number of seconds is needed")
         function("notify", notify)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
-            raise InputError(f"{option('url', url)} is no address of a server; give one such as http://127.0.0.1:8765")
-        try:
-            self._port = parts.port
-        except ValueError as error:
-            raise InputError(f"{option('url', url)}: {error}") from error
+            raise InputError(f"{shown} is no address of a server; give one such as http://127.0.0.1:8765")
         self.url = url.rstrip("/")
         self._scheme = parts.scheme
         self._host = parts.hostname

@@ -373,6 +373,7 @@ def test_a_query_on_a_server_prints_what_a_query_prints(server, databases, capfd
         ("--flank", "2"): "format table has no parts of subjects to choose",
         ("--translate", "both"): "both does not fit it",
         ("--alphabet", "dna"): "proteins.db is protein",
+        ("--server", "atuo"): "--server atuo is no address of a server",
     }
     for more, message in refused.items():
         assert main(["query", str(DATA / "queries.fasta"), "proteins.db", "--server", server.url, *more]) == 1
@@ -420,8 +421,7 @@ def test_a_query_finds_a_running_server_with_its_database(databases, capfd, tmp_
     assert printed("other name.db")[1] == here
     running.kill()
     assert running_servers() == [first.url]
-    assert first.stop() == 0
-    assert running_servers() == []
+    assert (first.stop(), running_servers()) == (0, [])
     assert list((tmp_path / "cache" / "swsearch" / "servers").iterdir()) == []
 
 
