@@ -65,7 +65,7 @@ def test_a_task_that_is_queued_again_in_the_middle_loses_nothing(
     cluster.call("scontrol", "requeue", f"{array}_2")
     state = ["squeue", "-h", "-o", "%T", "-j", f"{array}_2"]
     wait_until(lambda: cluster.call(*state).strip() == "PENDING", "the end of the first attempt of task 2")
-    cluster.call("scontrol", "update", f"jobid={array}_2", "starttime=now")  # Slurm would wait two minutes
+    cluster.call("scontrol", "update", f"jobid={array}_2", "starttime=now+2")  # in the second of its end it fails
     cluster.wait_for_jobs()
     os.close(pipe)
     assert "run 1 in hits-2-of-4.sqlite: 1 query done, 1 was there before, 0 failed" in log.read_text()
