@@ -15,7 +15,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.errors import InputError, SwSearchError, UsageError
-from swsearch.options import SEARCH_FILES, offered
+from swsearch.options import MACHINE, SEARCH_FILES, offered
 
 if TYPE_CHECKING:
     from swsearch.search.queries import QueryFiles
@@ -105,7 +105,7 @@ def on_running_server(
 ) -> tuple[str, list[str], options.Arguments] | None:
     """The address of a running server of this user with the database of a search, and how to search there.
 
-    None if there is none, or if a server would refuse the search; wrong arguments are left to a search here.
+    None if there is none, if a server would refuse the search, for queries from a pipe, and for wrong arguments.
     """
     from swsearch.cli.command import is_on_command_line
     from swsearch.cli.query import queries_and_databases
@@ -114,17 +114,17 @@ def on_running_server(
     from swsearch.service.client import Client, running_servers
 
     local = [row for row in offered(arguments.command) if row.is_local]
-    if any(is_on_command_line(context, row.name) for row in local):
+    if any(is_on_command_line(context, name) for name in ("store", *(row.name for row in local))):
         return None
-    defaults = {row.name: row.default_in(arguments.command) for row in local}
+    # Of the configured defaults, those of the machine have no effect on what is found and printed.
+    defaults = {row.name: row.default_in(arguments.command) for row in local if row.panel == MACHINE}
     further, arguments = arguments.db or (), arguments.changed(**defaults, db=None)
     with suppress(SwSearchError):
         _refuse_options_of_this_machine(arguments)
         are_defaults = not is_on_command_line(context, "db")
         paths, databases = queries_and_databases(files, further, arguments.command, are_defaults=are_defaults)
         digests = [load_catalogue(Path(database)).digest for database in databases]
-        are_files = all(map(os.path.isfile, paths))  # a pipe can be read once
-        if are_files and not QueryFiles.of(paths, arguments.query_format).hold_profiles:
+        if all(map(os.path.isfile, paths)) and not QueryFiles.of(paths, arguments.query_format).hold_profiles:
             for url in running_servers():
                 with suppress(SwSearchError):
                     for one in Client(url, patience=0).databases():

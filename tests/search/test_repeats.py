@@ -237,13 +237,11 @@ def test_a_gpu_scores_parts_too(folder):
     from tests.engine.cuda.emulation.emulated_device import opener
 
     with open_database("subjects.db") as database, CudaDevices([0], opener()) as gpu, CpuEngine(1) as cores:
-        n_scored = {}
-        for engine in (gpu, cores):
-            searcher = Searcher(database, engine, SearchOptions())
-            (result,) = searcher.search(read_queries("queries.fasta", PROTEIN, force_alphabet=True)[:1])
-            subjects = searcher.search_subjects
-            n_scored[engine] = result.stats.n_scores
-        assert list(n_scored.values()) == [len(subjects.distinct[0]), len(subjects.maximal[0])]
+        queries = read_queries("queries.fasta", PROTEIN, force_alphabet=True)[:1]
+        on_gpu, on_cores = (Searcher(database, engine, SearchOptions()) for engine in (gpu, cores))
+        n_scored = [result.stats.n_scores for each in (on_gpu, on_cores) for result in each.search(queries)]
+        subjects = on_cores.search_subjects
+        assert n_scored == [len(subjects.distinct[0]), len(subjects.maximal[0])]
 
 
 @pytest.fixture

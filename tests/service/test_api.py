@@ -416,13 +416,16 @@ def test_a_query_finds_a_running_server_with_its_database(databases, capfd, tmp_
     first, running = (RunningServer(tmp_path, [databases / name]) for name in ("proteins.db", "few.db"))
     assert printed("other name.db") == (report, running.url)
     assert printed("other name.db", "--threads", "1") == (report, here)
+    monkeypatch.setenv("SWSEARCH_CONFIG", str(tmp_path / "config.toml"))
+    for line, found_at in ((f"exclude = '{DATA / 'taxids.tsv'}'", here), ("threads = 1", running.url)):
+        (tmp_path / "config.toml").write_text(f"[query]\n{line}\n")
+        assert printed("other name.db")[1] == found_at
     removed = (databases / "few.fasta").read_text().split(None, 1)[0][1:]
     assert main(["db", "remove", str(tmp_path / "other name.db"), removed, "--quiet"]) == 0
     assert printed("other name.db")[1] == here
     running.kill()
     assert running_servers() == [first.url]
     assert (first.stop(), running_servers()) == (0, [])
-    assert list((tmp_path / "cache" / "swsearch" / "servers").iterdir()) == []
 
 
 def test_a_server_that_is_not_there_is_named():

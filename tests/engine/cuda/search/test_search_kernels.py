@@ -98,11 +98,10 @@ def test_every_route_has_its_kernels_in_the_package(emulated: MakeDevice) -> Non
         assert_same(engine.score(profiles, partition, floors), ReferenceEngine().score(profiles, partition, floors))
         assert engine.windows.n_whole > 0
         assert engine.ends(profiles[2], partition, wanted[2].score) is not None
-    launched = set(device.launched)
-    assert {spec.entry for spec in launched} >= {
+    assert {spec.entry for spec in device.launched} >= {
         "inter_task", "intra_task", "score_windows", "end_positions", "collect", "sweep_pairs", "locate_best"
     }  # fmt: skip
-    assert {dict(spec.constants).get("ARITHMETIC") for spec in launched} >= {"FastPair", "ShortPair", "Wide"}
+    assert {dict(spec.constants).get("ARITHMETIC") for spec in device.launched} >= {"FastPair", "ShortPair", "Wide"}
 
 
 @pytest.mark.parametrize("architecture", [75, 80, 86, 89, 90, 100, 110, 120, 130])
