@@ -2,13 +2,14 @@
 // (Query) and the subject's residues, one byte each. Output: the best alignments as CIGARs with their ends and counts
 // (Path).
 //
-// An alignment is found in three steps: its end, the band that contains all optimal paths, and the path through the
-// band. docs/design/traceback.md defines the alignment and proves the steps.
+// An alignment is found in two steps: its end, by a pass over all columns, and its path, through the values of that
+// pass. docs/design/traceback.md defines the alignment and describes the steps.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "align/kernel.hpp"
 #include "align/used_pairs.hpp"
 #include "common/parallel_for.hpp"
+#include "common/path.hpp"
 #include "common/profile.hpp"
 
 namespace swsearch::align {
@@ -70,12 +72,6 @@ class Query {
     mutable int striped_lanes_[2] = {0, 0};
 };
 
-// Largest H of each group of 2^shift subject columns.
-struct ColumnBest {
-    std::vector<std::int32_t> best;
-    unsigned shift = 0;
-};
-
 struct Path {
     End end;
     std::size_t query_start = 0;
@@ -88,15 +84,39 @@ struct Path {
     std::uint64_t gap_residues = 0;
 };
 
+// The path with these runs, from a node of the matrix to its end.
+Path path_of(const Query& query, const std::uint8_t* subject, const End& end, std::size_t row, std::size_t column,
+             const std::vector<Run>& runs);
+
+// What one thread uses for its alignments, one after another. `memory_bytes` limits the memory for what is saved of one
+// pair; the paths do not depend on it.
+struct Workspace {
+    std::size_t memory_bytes;
+    Observer& observer;
+
+    // Memory for columns of H, aligned to 64 bytes, with any content; it is valid until the next call.
+    void* columns(std::size_t bytes) {
+        if (bytes > size_) {
+            memory_.reset(new std::uint8_t[bytes + kAlignment]);
+            size_ = bytes;
+        }
+        const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(memory_.get());
+        return memory_.get() + (kAlignment - address % kAlignment);
+    }
+
+    static constexpr std::size_t kAlignment = 64;
+    std::unique_ptr<std::uint8_t[]> memory_ = nullptr;
+    std::size_t size_ = 0;
+};
+
 // Returns at most `most` alignments that score at least `floor` and above 0. Each is the best of those that use no pair
-// of residues of the alignments before it, nor of `used`, so their scores do not increase. In addition to memory linear
-// in the lengths the function uses about `memory_bytes`; the paths do not depend on it.
+// of residues of the alignments before it, nor of `used`, so their scores do not increase.
 std::vector<Path> find_paths(const Query& query, const std::uint8_t* subject, std::size_t length, std::size_t most,
-                             std::int32_t floor, std::size_t memory_bytes, Observer& observer, UsedPairs used = {});
+                             std::int32_t floor, Workspace& workspace, UsedPairs used = {});
 
 // The same for `most` = 1 if the end of the best alignment is known: the pass covers no more columns than the alignment
 // can span. If no alignment with that score has that end, the end of the path differs from it, or there is no path.
 std::vector<Path> find_path_to(const Query& query, const std::uint8_t* subject, const End& end, std::int32_t floor,
-                               std::size_t memory_bytes, Observer& observer);
+                               Workspace& workspace);
 
 }  // namespace swsearch::align

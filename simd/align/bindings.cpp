@@ -13,6 +13,7 @@
 
 #include "align/forward_pass.hpp"
 #include "common/python.hpp"
+#include "pair/pair.hpp"
 
 namespace swsearch {
 void bind_align(nb::module_& module);
@@ -70,15 +71,17 @@ align::UsedPairs checked_pairs(const Earlier& earlier, std::int64_t query_length
     return used;
 }
 
+// Memory for the values of one pair, in addition to memory that is linear in the lengths.
+constexpr std::uint64_t kMemoryBytes = std::uint64_t{64} << 20;
 // Cells of the matrices, in about a quarter of a millisecond, for which the start of another thread is worthwhile.
 constexpr std::uint64_t kCellsOfThread = 1'000'000;
 
-// Calls task(i, residues, observer) for each subject on several threads, if there is work for them, the longest first,
+// Calls task(i, residues, workspace) for each subject on several threads, if there is work for them, the longest first,
 // so that no thread has a long subject at the end. Little work is done by the calling thread, which then looks for
 // signals only at its end.
 template <class Task>
-void for_each_subject(const align::Query& query, const Subjects& subjects, int n_threads, const nb::object& progress,
-                      const Task& task) {
+void for_each_subject(const align::Query& query, const Subjects& subjects, int n_threads, std::uint64_t memory_bytes,
+                      const nb::object& progress, const Task& task) {
     check_threads(n_threads);
     std::vector<std::size_t> order(subjects.n);
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -89,17 +92,44 @@ void for_each_subject(const align::Query& query, const Subjects& subjects, int n
     Observer observer;
     PythonPoll poll(observer, progress);
     const nb::gil_scoped_release no_lock;
-    const auto of_subject = [&](std::size_t i, std::size_t) {
-        task(order[i], subjects.residues + subjects.starts[order[i]], observer);
+    const int threads =
+        static_cast<int>(std::clamp<std::uint64_t>(worthwhile, 1, static_cast<std::uint64_t>(n_threads)));
+    std::vector<align::Workspace> workspaces;
+    for (int thread = 0; thread < threads; ++thread) workspaces.push_back({memory_bytes, observer});
+    const auto of_subject = [&](std::size_t i, std::size_t worker) {
+        task(order[i], subjects.residues + subjects.starts[order[i]], workspaces[worker]);
     };
     if (worthwhile < 2) {
         parallel_for(order.size(), 1, observer, of_subject);
     } else {
-        const int threads =
-            static_cast<int>(std::min<std::uint64_t>(worthwhile, static_cast<std::uint64_t>(n_threads)));
         parallel_for(order.size(), threads, observer, of_subject, std::ref(poll));
     }
     poll();
+}
+
+// Length of a query, and of a subject, from which on the best path is found in less time by diamonds (simd/pair), which
+// give the same one: complete columns of a striped matrix leave the first cache.
+constexpr std::uint64_t kLengthForDiamonds = 8'000;
+
+// Whether the path of a query and so many residues of a subject is found by diamonds.
+bool takes_diamonds(const Profile& profile, std::uint64_t length, std::uint64_t memory_bytes) {
+    return std::min(static_cast<std::uint64_t>(profile.length), length) >= kLengthForDiamonds &&
+           static_cast<std::uint64_t>(profile.n_rows) * length <= memory_bytes &&  // the scores of each row
+           static_cast<std::size_t>(profile.n_rows) <= pair::kMaxLetters;
+}
+
+std::vector<align::Path> path_by_diamonds(const align::Query& query, const Profile& profile,
+                                          const std::uint8_t* residues, std::size_t length, std::int32_t floor,
+                                          const align::Workspace& workspace, const pair::Kernels& kernels) {
+    std::vector<std::uint16_t> rows(profile.rows, profile.rows + profile.length), codes(length);
+    std::transform(residues, residues + length, codes.begin(), [](std::uint8_t residue) { return residue % kCodes; });
+    const pair::Scoring scoring{
+        profile.table, static_cast<std::size_t>(profile.n_rows), kCodes, 0, 0, profile.open, profile.extend, {true, 0}};
+    const pair::Pair pair({scoring, rows.data(), rows.size(), codes.data(), length});
+    const pair::PairPath found = pair::find_path(pair, kernels, workspace.memory_bytes, 1, workspace.observer);
+    if (found.end.score < std::max(floor, 1)) return {};
+    const align::End end{found.end.score, found.end.row, found.end.column};
+    return {align::path_of(query, residues, end, found.query_start, found.subject_start, found.runs)};
 }
 
 nb::list align_local(const Array& query_codes, const Array& rows, const Array& table, std::int32_t gap_open,
@@ -130,13 +160,19 @@ nb::list align_local(const Array& query_codes, const Array& rows, const Array& t
         used[i] = checked_pairs(earlier[i], profile.length, subjects.lengths[i]);
     }
     const align::Query query(profile, codes.data, identities.data, align::kernels_of(instruction_set));
+    const pair::Kernels& diamonds = pair::kernels_of(instruction_set);
     std::vector<std::vector<align::Path>> paths(subjects.n);
-    const auto task = [&](std::size_t i, const std::uint8_t* subject, Observer& observer) {
-        paths[i] = known.empty() ? align::find_paths(query, subject, subjects.lengths[i], most, lowest[i], memory_bytes,
-                                                     observer, used[i])
-                                 : align::find_path_to(query, subject, known[i], lowest[i], memory_bytes, observer);
+    const auto task = [&](std::size_t i, const std::uint8_t* subject, align::Workspace& workspace) {
+        if (!known.empty()) {
+            paths[i] = align::find_path_to(query, subject, known[i], lowest[i], workspace);
+        } else if (most == 1 && used[i].empty() && takes_diamonds(profile, subjects.lengths[i], memory_bytes)) {
+            paths[i] = path_by_diamonds(query, profile, subject, subjects.lengths[i], lowest[i], workspace, diamonds);
+        } else {
+            paths[i] =
+                align::find_paths(query, subject, subjects.lengths[i], most, lowest[i], workspace, std::move(used[i]));
+        }
     };
-    for_each_subject(query, subjects, n_threads, progress, task);
+    for_each_subject(query, subjects, n_threads, memory_bytes, progress, task);
     nb::list result;
     for (const std::vector<align::Path>& of_subject : paths) {
         nb::list alignments;
@@ -157,10 +193,11 @@ nb::list find_ends(const Array& rows, const Array& table, std::int32_t gap_open,
     const Subjects subjects = checked_subjects(residues, starts, lengths);
     const align::Query query(profile, nullptr, nullptr, align::kernels_of(instruction_set));
     std::vector<align::End> ends(subjects.n);
-    const auto task = [&](std::size_t i, const std::uint8_t* subject, Observer& observer) {
-        ends[i] = align::ForwardPass(query, subject, subjects.lengths[i], false, {}, observer).end();
+    const align::UsedPairs none;
+    const auto task = [&](std::size_t i, const std::uint8_t* subject, align::Workspace& workspace) {
+        ends[i] = align::ForwardPass(query, subject, subjects.lengths[i], false, none, workspace).end();
     };
-    for_each_subject(query, subjects, n_threads, progress, task);
+    for_each_subject(query, subjects, n_threads, kMemoryBytes, progress, task);
     nb::list result;
     for (const align::End& end : ends) result.append(nb::make_tuple(end.score, end.query_end, end.subject_end));
     return result;
@@ -171,7 +208,7 @@ nb::list find_ends(const Array& rows, const Array& table, std::int32_t gap_open,
 void bind_align(nb::module_& module) {
     module.def(
         "align_local", &align_local, "query_codes"_a, "rows"_a, "table"_a, "gap_open"_a, "gap_extend"_a, "identity"_a,
-        "residues"_a, "starts"_a, "lengths"_a, "n_threads"_a = 1, "memory_bytes"_a = std::uint64_t{64} << 20,
+        "residues"_a, "starts"_a, "lengths"_a, "n_threads"_a = 1, "memory_bytes"_a = kMemoryBytes,
         "progress"_a = nb::none(), "instruction_set"_a = "auto", "most"_a = std::uint64_t{1}, "floor"_a = 1,
         "ends"_a = nb::none(), "floors"_a = nb::none(), "earlier"_a = std::vector<Earlier>{},
         "The best local alignments of a query with each subject, as docs/design/traceback.md defines them.\n\n"

@@ -1,4 +1,4 @@
-// The forward pass. This file determines which columns are computed, in which lanes, and which states are saved. The
+// The forward pass. This file determines which columns are computed, in which lanes, and which are kept or saved. The
 // recurrence is in kernels.cpp.
 
 #include "align/forward_pass.hpp"
@@ -6,43 +6,34 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <new>
 #include <stdexcept>
 
 namespace swsearch::align {
 namespace {
 
-constexpr std::size_t kAlignment = 64;
-constexpr std::size_t kMaxGroups = std::size_t{1} << 20;
-constexpr std::uint64_t kCellsBetweenChecks = 20'000'000;  // some milliseconds of a kernel
-constexpr std::size_t kMaxBlocks = 256;
-constexpr std::size_t kMinBlockColumns = 1024;
-constexpr std::size_t kMaxSavedBytes = std::size_t{32} << 20;
+// All columns of H are kept in at most so many bytes; they stay in the cache of a core.
+constexpr std::size_t kKeptBytes = std::size_t{2} << 20;
+// If they are not, so many bytes of columns are computed before the first ones are overwritten,
+constexpr std::size_t kPassBytes = std::size_t{1} << 15;
+// and so many columns for a path.
+constexpr std::size_t kPathColumns = 64;
+// Columns of a block, if several alignments are asked for. Fewer would be saved more often than it pays.
+constexpr std::size_t kBlockColumns = 64;
 
 }  // namespace
 
-ForwardPass::Memory ForwardPass::zeroed(std::size_t bytes) {
-    const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    Memory memory(std::aligned_alloc(kAlignment, std::max(rounded, kAlignment)));
-    if (!memory) throw std::bad_alloc();
-    std::memset(memory.get(), 0, rounded);
-    return memory;
-}
-
 ForwardPass::ForwardPass(const Query& query, const std::uint8_t* subject, std::size_t length, bool several,
-                         const UsedPairs& used, Observer& observer)
-    : query_(query), length_(length), several_(several), observer_(observer), used_(used) {
+                         const UsedPairs& used, Workspace& workspace)
+    : query_(query), length_(length), several_(several), used_(used), workspace_(workspace) {
     if (query.length == 0 || length == 0) return;
     const std::uint64_t most =
         std::uint64_t(std::min(query.length, length)) * std::uint64_t(std::max(query.max_score, 0));
     if (most > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max() / 2)) {
         throw std::length_error("query and subject are so long that their score may leave 30 bits; split the query");
     }
-    while ((length >> groups_.shift) >= kMaxGroups) ++groups_.shift;
     state_.subject = subject;
     state_.first = query.first;
     state_.extend = query.extend;
-    state_.shift = groups_.shift;
     if (!narrow_gaps(query.first, query.extend) || !run_all(true)) run_all(false);
 }
 
@@ -55,65 +46,73 @@ bool ForwardPass::run_all(bool narrow) {
     state_.profile = query_.striped(lanes);
     profile_.clear();
     state_.segments = query_.segments(lanes);
-    bytes_ = state_.segments * lanes_ * (narrow ? sizeof(std::int16_t) : sizeof(std::int32_t));
-    for (int i = 0; i < 3; ++i) {
-        h_[i] = zeroed(bytes_);
-        state_.h[i] = h_[i].get();
-    }
-    e_ = zeroed(bytes_);
-    state_.e = e_.get();
-    state_.last = 0;
     state_.overflow = false;
-    groups_.best.assign((length_ >> groups_.shift) + 1, 0);
-    state_.column_best = groups_.best.data();
+    bytes_ = state_.segments * lanes_ * (narrow ? sizeof(std::int16_t) : sizeof(std::int32_t));
+    places_.resize(state_.segments * lanes_);
+    for (std::size_t row = 0, lane = 0; lane < lanes_; ++lane) {
+        for (std::size_t segment = 0; segment < state_.segments; ++segment) {
+            places_[row++] = static_cast<std::uint32_t>(segment * lanes_ + lane);
+        }
+    }
+
+    keeps_all_ = length_ < std::min(kKeptBytes, workspace_.memory_bytes) / bytes_;
+    const std::size_t room = std::max<std::size_t>(workspace_.memory_bytes / bytes_, 2) - 1;
+    path_columns_ = keeps_all_ ? length_ : std::min({std::max(kPathColumns, kKeptBytes / 2 / bytes_), room, length_});
+    pass_columns_ = keeps_all_ ? length_ : std::clamp<std::size_t>(kPassBytes / bytes_, 1, path_columns_);
+    e_.resize(bytes_);
+    state_.h = workspace_.columns((path_columns_ + 1) * bytes_);
+    state_.e = e_.data();
 
     block_columns_ = length_;
-    if (several_) {
-        const std::size_t affordable = std::clamp<std::size_t>(kMaxSavedBytes / (2 * bytes_), 1, kMaxBlocks);
-        const std::size_t group = std::size_t{1} << groups_.shift;  // a block consists of complete groups
-        block_columns_ = std::max(kMinBlockColumns, (length_ + affordable - 1) / affordable);
-        block_columns_ = (block_columns_ + group - 1) / group * group;
+    if (several_ || !keeps_all_) {
+        const std::size_t affordable = std::max<std::size_t>(workspace_.memory_bytes / (2 * bytes_), 1);
+        block_columns_ = std::max(keeps_all_ ? kBlockColumns : path_columns_, (length_ + affordable - 1) / affordable);
     }
-    blocks_.clear();
-    blocks_.resize((length_ + block_columns_ - 1) / block_columns_);
+    blocks_.assign((length_ + block_columns_ - 1) / block_columns_, {});
+    starts_.clear();
+    starts_.push_back({0, {}});
+    load(starts_[0]);
     for (std::size_t block = 0; block < blocks_.size(); ++block) {
-        if (block > 0) save(block);
+        if (block > 0) starts_.push_back(saved(block * block_columns_));
         if (!run_block(block)) return false;
     }
     return true;
 }
 
-void ForwardPass::bar(const UsedPairs& used, std::size_t first, std::size_t last) {
-    used_ = used;
+void ForwardPass::bar(std::size_t first, std::size_t last) {
     std::size_t block = first / block_columns_;
-    load(block);
+    load(starts_[block]);
     for (;;) {
         run_block(block);
         ++block;
         if (block == blocks_.size() || (block > last / block_columns_ && begins_as_before(block))) return;
-        save(block);
+        starts_[block] = saved(block * block_columns_);
     }
 }
 
-// Computes the columns of a block; the state is that at its start.
+// Computes the columns of a block; the state is that at its start. Returns false if the lanes were too narrow.
 bool ForwardPass::run_block(std::size_t block) {
-    const std::size_t begin = block * block_columns_;
-    const std::size_t stop = std::min(length_, begin + block_columns_);
     state_.best = 0;
-    state_.best_h = state_.last;
-    std::fill(groups_.best.begin() + static_cast<std::ptrdiff_t>(begin >> groups_.shift),
-              groups_.best.begin() + static_cast<std::ptrdiff_t>(((stop - 1) >> groups_.shift) + 1), 0);
-    const std::size_t step = static_cast<std::size_t>(std::max<std::uint64_t>(1, kCellsBetweenChecks / query_.length));
-    for (std::size_t from = begin; from < stop; from += step) {
-        const std::size_t to = std::min(stop, from + step);
-        narrow_ ? run_columns<std::int16_t>(from, to) : run_columns<std::int32_t>(from, to);
-        if (state_.overflow) return false;
-        observer_.done((std::max(to, counted_) - counted_) * query_.length);
-        counted_ = std::max(to, counted_);
+    state_.best_column = 0;
+    compute(block * block_columns_, std::min(length_, (block + 1) * block_columns_), pass_columns_);
+    blocks_[block] = {state_.best, state_.best_column};
+    return !state_.overflow;
+}
+
+// Computes columns from to to - 1, and keeps at least the last one, or with `room` for all of them these; ends early at
+// an overflow.
+void ForwardPass::compute(std::size_t from, std::size_t to, std::size_t room) {
+    while (from < to && !state_.overflow) {
+        if (from - state_.begin >= room) {
+            std::memcpy(state_.h, column_of_h(from), bytes_);
+            state_.begin = from;
+        }
+        const std::size_t stop = std::min(to, state_.begin + room);
+        narrow_ ? run_columns<std::int16_t>(from, stop) : run_columns<std::int32_t>(from, stop);
+        workspace_.observer.done((std::max(stop, counted_) - counted_) * query_.length);
+        counted_ = std::max(stop, counted_);
+        from = stop;
     }
-    blocks_[block].best = state_.best;
-    current_ = block;
-    return true;
 }
 
 // Computes columns from to to - 1: those with barred pairs one by one, the others by the kernel.
@@ -138,62 +137,60 @@ void ForwardPass::barred_column(std::size_t column) {
         state_.profile = profile_.data();
     }
     std::int8_t* const scores = profile_.data() + (state_.subject[column] & 31u) * width;
-    Value* const before = static_cast<Value*>(state_.h[state_.last]);
+    Value* const before = reinterpret_cast<Value*>(column_of_h(column));
     Value* const e_column = static_cast<Value*>(state_.e);
-    struct Changed {
-        std::size_t at;
-        std::int8_t score;
-        Value diagonal;
-    };
-    std::vector<Changed> changed;
-    for (const std::uint32_t row : used_.rows(column)) {
-        const std::size_t at = striped_index(row, state_.segments, lanes_);
-        changed.push_back({at, scores[at], 0});
+    const Rows rows = used_.rows(column);
+    changed_.clear();
+    for (const std::uint32_t row : rows) {
+        const std::size_t at = places_[row];
+        changed_.push_back({at, scores[at], 0});
         scores[at] = -128;
         if (row == 0) continue;
-        const std::size_t above = striped_index(row - 1, state_.segments, lanes_);
-        changed.back().diagonal = before[above];
+        const std::size_t above = places_[row - 1];
+        changed_.back().diagonal = before[above];
         const std::int32_t opened = std::int32_t{before[above]} - state_.first + state_.extend;
         e_column[above] = static_cast<Value>(std::max(std::int32_t{e_column[above]}, opened));
         before[above] = 0;
     }
     kernel_(state_, column, column + 1);
     std::size_t number = 0;
-    for (const std::uint32_t row : used_.rows(column)) {
-        const Changed& one = changed[number++];
+    for (const std::uint32_t row : rows) {
+        const Changed& one = changed_[number++];
         scores[one.at] = one.score;
-        if (row > 0) before[striped_index(row - 1, state_.segments, lanes_)] = one.diagonal;
+        if (row > 0) before[places_[row - 1]] = static_cast<Value>(one.diagonal);
     }
 }
 
-void ForwardPass::load(std::size_t block) {
-    state_.last = 0;
-    if (block == 0) {
-        std::memset(state_.h[0], 0, bytes_);
+// What was computed last, which is column `column` - 1.
+ForwardPass::Saved ForwardPass::saved(std::size_t column) const {
+    Saved made{column, {column_of_h(column), column_of_h(column) + bytes_}};
+    made.values.insert(made.values.end(), e_.begin(), e_.end());
+    return made;
+}
+
+// Makes a saved column the last one that was computed.
+void ForwardPass::load(const Saved& saved) {
+    if (!keeps_all_) state_.begin = saved.column;
+    std::uint8_t* const h = column_of_h(saved.column);
+    if (saved.column == 0) {
+        std::memset(h, 0, bytes_);
         std::memset(state_.e, 0, bytes_);
         return;
     }
-    const std::uint8_t* start = static_cast<const std::uint8_t*>(blocks_[block].start.get());
-    std::memcpy(state_.h[0], start, bytes_);
-    std::memcpy(state_.e, start + bytes_, bytes_);
+    std::memcpy(h, saved.values.data(), bytes_);
+    std::memcpy(state_.e, saved.values.data() + bytes_, bytes_);
 }
 
 bool ForwardPass::begins_as_before(std::size_t block) const {
-    const std::uint8_t* start = static_cast<const std::uint8_t*>(blocks_[block].start.get());
-    return std::memcmp(state_.h[state_.last], start, bytes_) == 0 && std::memcmp(state_.e, start + bytes_, bytes_) == 0;
+    const std::uint8_t* const values = starts_[block].values.data();
+    return std::memcmp(column_of_h(starts_[block].column), values, bytes_) == 0 &&
+           std::memcmp(state_.e, values + bytes_, bytes_) == 0;
 }
 
-void ForwardPass::save(std::size_t block) {
-    if (!blocks_[block].start) blocks_[block].start = zeroed(2 * bytes_);
-    std::uint8_t* start = static_cast<std::uint8_t*>(blocks_[block].start.get());
-    std::memcpy(start, state_.h[state_.last], bytes_);
-    std::memcpy(start + bytes_, state_.e, bytes_);
-}
-
-std::int32_t ForwardPass::best_column_h(std::size_t row) const {
-    const std::size_t index = striped_index(row, state_.segments, lanes_);
-    const void* const h = state_.h[state_.best_h];
-    return narrow_ ? static_cast<const std::int16_t*>(h)[index] : static_cast<const std::int32_t*>(h)[index];
+std::int32_t ForwardPass::value(const std::uint8_t* values, std::size_t row) const {
+    const std::size_t place = places_[row];
+    return narrow_ ? reinterpret_cast<const std::int16_t*>(values)[place]
+                   : reinterpret_cast<const std::int32_t*>(values)[place];
 }
 
 End ForwardPass::end() {
@@ -201,20 +198,47 @@ End ForwardPass::end() {
     const auto better = [](const Block& a, const Block& b) { return a.best < b.best; };
     const auto best = std::max_element(blocks_.begin(), blocks_.end(), better);  // the first of equals
     if (best == blocks_.end() || best->best == 0) return end;
-    const std::size_t block = static_cast<std::size_t>(best - blocks_.begin());
-    if (block != current_) {
-        load(block);
-        run_block(block);
-    }
-    end.score = state_.best;
-    end.subject_end = state_.best_column + 1;
-    for (std::size_t row = 0; row < query_.length; ++row) {
-        if (best_column_h(row) == state_.best) {
-            end.query_end = row + 1;
-            return end;
-        }
+    end.score = best->best;
+    end.subject_end = best->best_column + 1;
+    within_.clear();
+    load_up_to(end.subject_end);
+    for (end.query_end = 1; end.query_end <= query_.length; ++end.query_end) {
+        if (h(end.query_end, end.subject_end) == end.score) return end;
     }
     throw std::logic_error("the forward pass lost the row of its best score");
+}
+
+std::size_t ForwardPass::load_up_to(std::size_t column) {
+    if (keeps_all_) {
+        available_ = &starts_[0];
+        return 0;
+    }
+    while (!within_.empty() && within_.back().column >= column) within_.pop_back();
+    const std::size_t affordable = std::max<std::size_t>(workspace_.memory_bytes / (2 * bytes_), 2);
+    for (;;) {
+        available_ = within_.empty() ? &starts_[(column - 1) / block_columns_] : &within_.back();
+        const std::size_t from = available_->column;
+        load(*available_);
+        const std::size_t n_parts = std::min((column - from + path_columns_ - 1) / path_columns_, affordable);
+        if (n_parts == 1) {
+            compute(from, column, path_columns_);
+            return from;
+        }
+        const std::size_t step = (column - from) / n_parts;
+        for (std::size_t part = 1; part < n_parts; ++part) {
+            compute(from + (part - 1) * step, from + part * step, pass_columns_);
+            within_.push_back(saved(from + part * step));
+        }
+    }
+}
+
+std::int32_t ForwardPass::h(std::size_t row, std::size_t column) const {
+    return row == 0 ? 0 : value(column_of_h(column), row - 1);
+}
+
+std::int32_t ForwardPass::first_e(std::size_t row) const {
+    if (row == 0 || available_->column == 0) return std::numeric_limits<std::int32_t>::min() / 2;
+    return value(available_->values.data() + bytes_, row - 1);
 }
 
 }  // namespace swsearch::align

@@ -1,6 +1,6 @@
 // The interface of the kernels of the forward pass: plain records that the pass and the translation units of the
-// instruction sets (common/vectors.hpp) exchange. Input: a striped profile and a subject. Outputs: the best score with
-// its column, and the largest H of each group of columns.
+// instruction sets (common/vectors.hpp) exchange. Input: a striped profile and a subject. Outputs: columns of H, and
+// the best score with its column.
 
 #pragma once
 
@@ -16,15 +16,12 @@ struct ForwardState {
     const uint8_t* subject;
     int32_t first;   // cost of a gap's first residue
     int32_t extend;  // cost of each further one
-    void* h[3];      // columns of H, striped: the last, the best, and a free one; aligned to 64 bytes
-    void* e;         // E of the last column; aligned to 64 bytes
-    int last;        // index in h of the previous column
-    int best_h;      // index in h of the first column that reached `best`
+    void* h;         // successive columns of H, striped, that before column `begin` first; aligned to 64 bytes
+    size_t begin;
+    void* e;  // E of the last column; aligned to 64 bytes
     int32_t best;
-    size_t best_column;    // 0-based column of best_h
-    int32_t* column_best;  // [(columns >> shift) + 1] largest H of each group of columns
-    unsigned shift;
-    bool overflow;  // the lanes were too narrow: this state is invalid
+    size_t best_column;  // the first column that reached `best`, 0-based
+    bool overflow;       // the lanes were too narrow: this state is invalid
 };
 
 // Computes columns from to to - 1.
@@ -47,33 +44,6 @@ constexpr bool narrow_gaps(int32_t first, int32_t extend) { return first + exten
 // The index of a row in the arrays of a striped state.
 constexpr size_t striped_index(size_t row, size_t segments, size_t lanes) {
     return row % segments * lanes + row / segments;
-}
-
-// Ends a column whose values are in h[column_h] and records its largest H. Returns false if 16 bits are too narrow for
-// it.
-template <class Value>
-inline __attribute__((always_inline)) bool finish_column(ForwardState& state, size_t column, int column_h,
-                                                         int32_t largest) {
-    int32_t& group = state.column_best[column >> state.shift];
-    group = group > largest ? group : largest;
-    state.last = column_h;
-    if (largest > state.best) {
-        state.best = largest;
-        state.best_column = column;
-        state.best_h = column_h;
-        if (sizeof(Value) == 2 && largest > kNarrowLimit) {
-            state.overflow = true;
-            return false;
-        }
-    }
-    return true;
-}
-
-// Index in h of the array that the next column may use.
-inline __attribute__((always_inline)) int free_column(const ForwardState& state) {
-    int free = 0;
-    while (free == state.last || free == state.best_h) ++free;
-    return free;
 }
 
 }  // namespace swsearch::align

@@ -57,9 +57,8 @@ void striped_columns(ForwardState& state, size_t from, size_t to) {
 
     for (size_t column = from; column < to; ++column) {
         const int8_t* scores = state.profile + (state.subject[column] & 31u) * segments * Lane::kLanes;
-        const V* const before = static_cast<const V*>(state.h[state.last]);
-        const int target = free_column(state);
-        V* const now = static_cast<V*>(state.h[target]);
+        const V* const before = static_cast<const V*>(state.h) + (column - state.begin) * segments;
+        V* const now = static_cast<V*>(state.h) + (column - state.begin + 1) * segments;
 
         V diagonal = Lane::shift_in(before[segments - 1], 0);
         V f = zero;
@@ -87,7 +86,12 @@ void striped_columns(ForwardState& state, size_t from, size_t to) {
             f = Lane::subtract(f, extend);
             if (!Lane::any_greater(f, Lane::max(Lane::subtract(h, first), zero))) break;
         }
-        if (!finish_column<Value>(state, column, target, Lane::largest(top))) return;
+        const int32_t largest = Lane::largest(top);
+        if (largest <= state.best) continue;
+        state.best = largest;
+        state.best_column = column;
+        state.overflow = sizeof(Value) == 2 && largest > kNarrowLimit;
+        if (state.overflow) return;
     }
 }
 

@@ -37,8 +37,10 @@ class UsedPairs {
         for (std::size_t i = 0; i < columns_.size(); ++i) {
             for (std::size_t k = begins_[i]; k < begins_[i + 1]; ++k) all.emplace_back(columns_[i], rows_[k]);
         }
+        const auto n_before = static_cast<std::ptrdiff_t>(all.size());
         for (const auto& [row, column] : pairs) all.emplace_back(column, static_cast<std::uint32_t>(row));
-        std::sort(all.begin(), all.end());
+        std::sort(all.begin() + n_before, all.end());
+        std::inplace_merge(all.begin(), all.begin() + n_before, all.end());
         all.erase(std::unique(all.begin(), all.end()), all.end());
         columns_.clear();
         rows_.clear();

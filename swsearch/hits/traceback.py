@@ -28,8 +28,7 @@ if TYPE_CHECKING:  # records know no query
     from swsearch.search.frames import Frame
 
 MEMORY_BYTES: Final = 64 << 20
-"""Memory in bytes per thread for traceback decisions, in addition to memory that is linear in the lengths. Alignments
-do not depend on this limit."""
+"""Memory in bytes per thread for what is saved of a pair to trace its path. Alignments do not depend on this limit."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,11 +18,9 @@ GAPS = [(0, 1), (0, 2), (1, 0), (3, 0), (2, 1), (5, 2), (1, 1), (11, 1), (100, 5
 EMPTY = (0, 0, 0, 0, 0, "", 0, 0, 0, 0, 0)
 
 
-def align(query, rows, table, gap, subject, *, memory_bytes=1 << 26, instruction_set="auto", ends=None):
+def align(query, rows, table, gap, subject, **others):
     starts, lengths = np.array([0], np.uint64), np.array([len(subject)], np.uint32)
-    (found,) = _native.align_local(
-        query, rows, table, *gap, IDENTITY, subject, starts, lengths, 1, memory_bytes, None, instruction_set, ends=ends
-    )
+    (found,) = _native.align_local(query, rows, table, *gap, IDENTITY, subject, starts, lengths, **others)
     return found[0] if found else EMPTY
 
 
@@ -90,19 +88,20 @@ def test_memory_changes_nothing(seed):
             assert align(*case, memory_bytes=memory_bytes) == want, (memory_bytes, case)
 
 
-def test_long_pairs_give_the_same_path_in_little_memory():
-    """Expected: the path found with memory for all decisions; the lengths need many lanes, groups and parts."""
+def test_long_pairs_give_the_same_path_in_other_ways():
+    """Expected: the path with memory for all columns; the best one alone of the longest is found by diamonds."""
     rng = np.random.default_rng(7)
     table = np.full((32, 32), -2, np.int8)
     np.fill_diagonal(table, 1)
     for gap in ((0, 1), (2, 1), (1, 0)):
-        query = rng.integers(0, 3, 1500).astype(np.uint8)
-        subject = np.ascontiguousarray(np.delete(query, rng.integers(0, 1500, 300)))
-        subject[rng.integers(0, len(subject), 100)] = 1
-        want = align(query, query.astype(np.int32), table, gap, subject)
-        assert want[0] > 0
-        for memory_bytes in (10, 5000):
-            assert align(query, query.astype(np.int32), table, gap, subject, memory_bytes=memory_bytes) == want
+        for length, ways in ((1500, [{"memory_bytes": 10}, {"memory_bytes": 5000}]), (9000, [{"most": 2}])):
+            query = rng.integers(0, 3, length).astype(np.uint8)
+            subject = np.ascontiguousarray(np.delete(query, rng.integers(0, length, length // 10)))
+            subject[rng.integers(0, len(subject), 100)] = 1
+            want = align(query, query.astype(np.int32), table, gap, subject)
+            assert want[0] > 0
+            for way in ways:
+                assert align(query, query.astype(np.int32), table, gap, subject, **way) == want
 
 
 @pytest.mark.parametrize("gap", [(0, 1), (11, 1), (40, 3), (5, 0), (0, 150), (300, 250)])

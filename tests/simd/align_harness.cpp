@@ -100,7 +100,8 @@ int main(int, char** arguments) {
             }
             for (const std::size_t memory : sizes) {
                 swsearch::Observer observer;
-                const std::vector<Path> paths = find_paths(query, exact.get(), subject.size(), 3, 1, memory, observer);
+                Workspace workspace{memory, observer};
+                const std::vector<Path> paths = find_paths(query, exact.get(), subject.size(), 3, 1, workspace);
                 const Path path = paths.empty() ? Path{} : paths.front();
                 for (std::size_t k = 1; k < paths.size(); ++k) {
                     REQUIRE(paths[k].end.score <= paths[k - 1].end.score, "%s: alignment %zu scores more", name, k);
@@ -115,7 +116,7 @@ int main(int, char** arguments) {
                 if (paths.empty()) {
                     continue;
                 }
-                const std::vector<Path> known = find_path_to(query, exact.get(), path.end, 1, memory, observer);
+                const std::vector<Path> known = find_path_to(query, exact.get(), path.end, 1, workspace);
                 REQUIRE(known.size() == 1 && known[0].cigar == path.cigar, "%s: another path to a given end", name);
                 REQUIRE(known[0].subject_start == path.subject_start && known[0].end.subject_end == path.end.subject_end,
                         "%s: the path to a given end lies elsewhere", name);

@@ -83,7 +83,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const char* const name = set.name.c_str();
         const Query query(profile, codes.data(), identity.data(), kernels_of(set.name));
         swsearch::Observer observer;
-        const std::vector<Path> paths = find_paths(query, subject.data(), n_subject, most, floor, memory, observer);
+        Workspace workspace{memory, observer};
+        const std::vector<Path> paths = find_paths(query, subject.data(), n_subject, most, floor, workspace);
         REQUIRE((paths.empty() ? 0 : paths[0].end.score) == expected, "%s: %d, not %lld", name,
                 paths.empty() ? 0 : paths[0].end.score, static_cast<long long>(expected));
         std::string all;
@@ -95,17 +96,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         first = first.empty() ? all : first;
         REQUIRE(all == first, "%s: other paths", name);
         if (!paths.empty()) {
-            const std::vector<Path> known = find_path_to(query, subject.data(), paths[0].end, floor, memory, observer);
+            const std::vector<Path> known = find_path_to(query, subject.data(), paths[0].end, floor, workspace);
             REQUIRE(known.size() == 1 && known[0].cigar == paths[0].cigar, "%s: another path to the end", name);
         }
         // An end that does not belong to a path: any result must stay inside the pair.
-        for (const Path& path : find_path_to(query, subject.data(), claimed, floor, memory, observer)) {
+        for (const Path& path : find_path_to(query, subject.data(), claimed, floor, workspace)) {
             REQUIRE(path_score(pair, subject, path) == path.end.score, "%s: a path to a wrong end scores otherwise", name);
         }
         swsearch::Observer stopped;
+        Workspace interrupted{memory, stopped};
         stopped.request_stop();
         try {
-            find_paths(query, subject.data(), n_subject, most, floor, memory, stopped);
+            find_paths(query, subject.data(), n_subject, most, floor, interrupted);
         } catch (const swsearch::Stopped&) {
         }
     }
