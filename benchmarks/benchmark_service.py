@@ -10,7 +10,8 @@ identical searches from its store. For queries of about 350 residues and of at m
 
 answer      median seconds of one client from the submission to the hits
 new length  seconds by which the first search of a length takes longer than the second, which needs no further kernels:
-            median and 99th percentile of ``--lengths`` lengths from 30 to 2,500, first in the life of the server
+            median and 99th percentile of ``--lengths`` lengths from 30 to 2,500, first in the life of the server, and
+            the five slowest, each with its length
 one, many   queries per second of one client, and of ``--clients``; ``times`` is their ratio
 batch       queries per second of ``swsearch batch`` between its first and last event, with as many queries as the
             clients had; ``share`` is ``many`` divided by it
@@ -84,7 +85,7 @@ def searches(
     raise AssertionError
 
 
-def new_lengths(url: str, name: str, path: str, n_lengths: int) -> dict[str, float]:
+def new_lengths(url: str, name: str, path: str, n_lengths: int) -> dict[str, Any]:
     """How much longer the first search of a length takes than the second."""
     client = Client(url)
     lengths = [350, *np.random.default_rng(5).choice(np.arange(30, 2501), n_lengths, replace=False).tolist()]
@@ -97,7 +98,8 @@ def new_lengths(url: str, name: str, path: str, n_lengths: int) -> dict[str, flo
             times.append(time.perf_counter() - began)
         taken.append(times)
     more = np.array([first - second for first, second in taken[1:]])  # the first is the first search of the server
-    return {"median": float(np.median(more)), "p99": float(np.quantile(more, 0.99)), "most": float(more.max())}
+    slowest = [[float(more[number]), lengths[number + 1]] for number in np.argsort(-more)[:5]]
+    return {"median": float(np.median(more)), "p99": float(np.quantile(more, 0.99)), "slowest": slowest}
 
 
 def several(arguments: tuple[Any, ...], first_seed: int, n_clients: int) -> list[tuple[str, list[float]]]:
