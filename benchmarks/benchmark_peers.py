@@ -157,11 +157,10 @@ def run(command: Command) -> tuple[float, float]:
 
 
 def version_of(program: Program) -> str:
-    """The first line with a version of what the program says of itself."""
+    """The first line with a version of what the program says of itself, or else its first line."""
     said = subprocess.run([program.executable, *program.version], check=False, capture_output=True, text=True)
-    return next(
-        (line.strip() for line in (said.stdout + said.stderr).splitlines() if re.search(r"\d+\.\d|^\d", line)), ""
-    )
+    lines = [line.strip() for line in (said.stdout + said.stderr).splitlines()]
+    return next((line for line in lines if re.search(r"\d+\.\d|^\d", line)), lines[0] if lines else "")
 
 
 def pairs_found(program: Program, table: Path) -> set[tuple[str, str]]:
