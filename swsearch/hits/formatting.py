@@ -35,7 +35,7 @@ def one_line(text: str) -> str:
     >>> one_line("a\tb\r\n")
     'a b  '
     """
-    return _CONTROL.sub(" ", text)
+    return text if text.isprintable() else _CONTROL.sub(" ", text)  # the test takes a tenth of the time
 
 
 def cut(text: str, width: int) -> str:

@@ -79,7 +79,9 @@ def blast_cell(field: Field, context: ReportContext, query: QueryResult, hit: Hi
         return blast_bits(hit.bits)
     if value is None:
         return UNKNOWN
-    return f"{value:.{field.decimals}f}" if field.decimals is not None else one_line(str(value))
+    if field.decimals is not None:
+        return f"{value:.{field.decimals}f}"
+    return one_line(value) if isinstance(value, str) else str(value)
 
 
 class Blast6Report(ColumnsReport):
