@@ -25,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 from cpu_peers import PEERS, Peer, peer_missing
+from numpy.typing import NDArray
 from plain_loop import SATURATED, PlainLoop
 from provenance import commit, processor
 
@@ -32,15 +33,16 @@ from swsearch.bench.workloads import (
     QUERY_LENGTHS,
     Measurement,
     Workload,
-    generated_dna,
-    generated_genome,
     generated_proteins,
     generated_query,
     measure,
     profiles_of,
     workload_of_file,
 )
+from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
+from swsearch.scoring.scheme import default_scheme
+from swsearch.sequences.alphabet import DNA
 from swsearch.threads import usable_cores
 from swsearch.typing import Codes
 
@@ -70,6 +72,12 @@ def show(found: Measurement, note: str = "") -> None:
         f"{found.threads:>3} {asked:<9} {found.gcups:8.2f} {found.core_gcups:8.2f}  {note}",
         flush=True,
     )
+
+
+def generated_dna(name: str, lengths: NDArray[np.int64]) -> Workload:
+    """Random DNA sequences of these lengths."""
+    letters = np.random.default_rng(1).integers(0, 4, int(lengths.sum())).astype(np.uint8)
+    return Workload(name, Partition.pack(np.split(letters, np.cumsum(lengths)[:-1])), default_scheme(DNA))
 
 
 def main() -> None:
@@ -124,8 +132,8 @@ def main() -> None:
 
     for workload in (
         generated_proteins(options.residues, titins=True),
-        generated_dna(options.residues),
-        generated_genome(options.genome),
+        generated_dna("dna", np.random.default_rng(1).integers(500, 2000, max(1, options.residues // 1250))),
+        generated_dna("genome", np.array([options.genome])),
     ):
         for length in (144, 567, 2005):
             query = generated_query(workload.scheme.alphabet, length)

@@ -46,7 +46,7 @@ from swsearch.engine.cuda.runtime.kernels import (
 )
 from swsearch.engine.cuda.runtime.parameters import INTER_TASK, packed
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
-from swsearch.engine.cuda.search.profile import pack_profile
+from swsearch.engine.cuda.search.slots import pack_strips, profile_strips
 from swsearch.engine.cuda.search.subjects import SubjectStore
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
@@ -109,7 +109,8 @@ class Tuner:
         n_queries = 2 if tile.pairing is Pairing.TWO_QUERIES else 1
         codes = rng.integers(0, 20, tile.rows * case.strips).astype(np.uint8)
         constants = dict(case.spec.constants)
-        words = pack_profile([sequence_profile(codes, default_scheme(PROTEIN))] * n_queries, tile, Arithmetic.FAST)
+        profiles = [sequence_profile(codes, default_scheme(PROTEIN))] * n_queries
+        words = pack_strips([profile_strips(profiles, tile, Arithmetic.FAST)])
         buffer = device.allocate(words.nbytes)
         device.upload(buffer, words, Stream.COMPUTE)
         gap = default_scheme(PROTEIN).gap

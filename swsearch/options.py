@@ -734,6 +734,10 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "if it is a file]",
     ),
     Option(
+        "families", list, "", ("serve",), metavar="FILE", file="input",
+        help="Models of HMMER, such as Pfam-A.hmm; pages show the domains of a protein. The option may be repeated.",
+    ),
+    Option(
         "root_path", str, "", ("serve",), "", metavar="PATH",
         help="Path under which a proxy offers the server, such as /swsearch.",
     ),

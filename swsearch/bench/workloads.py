@@ -140,20 +140,6 @@ def generated_proteins(n_residues: int, *, titins: bool = False) -> Workload:
     return Workload("protein and titins" if titins else "protein", Partition.pack(subjects), default_scheme(PROTEIN))
 
 
-def generated_dna(n_residues: int) -> Workload:
-    """Random DNA sequences of 500 to 2,000 bases, about ``n_residues`` bases in all."""
-    rng = np.random.default_rng(n_residues)
-    lengths = rng.integers(500, 2000, max(1, n_residues // 1250))
-    letters = _letters(rng, DNA, int(lengths.sum()))
-    return Workload("dna", Partition.pack(np.split(letters, np.cumsum(lengths)[:-1])), default_scheme(DNA))
-
-
-def generated_genome(n_residues: int) -> Workload:
-    """One random DNA subject of ``n_residues`` bases, such as the length of a bacterial chromosome."""
-    genome = _letters(np.random.default_rng(1), DNA, n_residues)
-    return Workload("genome", Partition.pack([genome]), default_scheme(DNA))
-
-
 def workload_of_file(path: str | os.PathLike[str]) -> Workload:
     """The sequences of a FASTA file as subjects, with the default scoring of their alphabet.
 

@@ -380,6 +380,7 @@ class Arguments:
     protocol: list[str] | None
     trusted_proxy: list[str] | None
     sso_header: str
+    families: list[str] | None
     subject_sets: str | None
     root_path: str
     hints: bool

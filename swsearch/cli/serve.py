@@ -53,6 +53,7 @@ def serve(paths: DatabasePaths = None, *, context: typer.Context) -> None:
     """
     _require_service()
     from swsearch.service.client import announced
+    from swsearch.service.domain_finder import check_families
     from swsearch.service.protocols import check_protocols
     from swsearch.service.proxies import check_proxies, check_root_path
     from swsearch.service.server import is_loopback
@@ -86,6 +87,7 @@ def serve(paths: DatabasePaths = None, *, context: typer.Context) -> None:
         protocols=protocols,
         trusted_proxies=proxies,
         sso_header=given.sso_header,
+        families=check_families(given.families or []),
         root_path=root_path,
     )
     # Workers inherit the log and the store; it may have a password, which a command line would show.

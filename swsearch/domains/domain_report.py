@@ -8,15 +8,17 @@ known.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, TextIO
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from swsearch.domains.annotation import AnnotatedProtein, FoundDomain, FoundFamily
 from swsearch.errors import InputError
 from swsearch.hits.formatting import blast_bits, blast_evalue, one_line
 from swsearch.report.html import bar_of, bits_class, closing, colour_key, graphic, graphic_row, no_script, opening, text
 from swsearch.sequences.record import identifier, split_header
 from swsearch.words import counted
+
+if TYPE_CHECKING:  # the pages of the service, which draw too, import no engine
+    from swsearch.domains.annotation import AnnotatedProtein, FoundDomain, FoundFamily
 
 FIELDS: Final = (
     "protein", "protein_length", "family", "accession", "family_length", "evalue", "bits", "bias", "domain", "domains",
@@ -34,7 +36,7 @@ _DOMTBLOUT: Final = (
     "--------- --------- ------ ----- ----- ----- ----- ----- ----- ----- ---- ---------------------\n"
 )
 
-Writer = Callable[[Iterable[AnnotatedProtein], Mapping[str, str], TextIO], None]
+Writer = Callable[[Iterable["AnnotatedProtein"], Mapping[str, str], TextIO], None]
 """Writes proteins, with what is said about the search by its names."""
 
 
@@ -51,7 +53,11 @@ def writer_of(format_name: str) -> Writer:
     return FORMATS[format_name]
 
 
-def values(protein: AnnotatedProtein, found: FoundFamily, one: FoundDomain) -> dict[str, Any]:
+Values = dict[str, Any]
+"""The values of a domain by the names of :data:`FIELDS`."""
+
+
+def values(protein: AnnotatedProtein, found: FoundFamily, one: FoundDomain) -> Values:
     """The values of a domain by the names of :data:`FIELDS`."""
     family, domain = found.family, one.domain
     model_start, model_end = domain.of_model
@@ -70,10 +76,10 @@ def values(protein: AnnotatedProtein, found: FoundFamily, one: FoundDomain) -> d
     )  # fmt: skip
 
 
-def _by_residues(protein: AnnotatedProtein) -> list[tuple[FoundFamily, FoundDomain]]:
+def _by_residues(protein: AnnotatedProtein) -> list[Values]:
     """The domains of all families in the order of the protein's residues."""
-    domains = [(found, one) for found in protein.families for one in found.domains]
-    return sorted(domains, key=lambda each: (each[1].domain.of_protein, each[0].evalue))
+    domains = [values(protein, found, one) for found in protein.families for one in found.domains]
+    return sorted(domains, key=lambda each: (each["start"], each["end"], each["evalue"]))
 
 
 def _title(protein: AnnotatedProtein) -> str:
@@ -89,7 +95,7 @@ def _write_table(proteins: Iterable[AnnotatedProtein], facts: Mapping[str, str],
         if not protein.families:
             continue
         stream.write(f"\nProtein:  {_title(protein)}\n\n")
-        rows = [_TABLE, *(_table_row(found, one) for found, one in _by_residues(protein))]
+        rows = [_TABLE, *map(_table_row, _by_residues(protein))]
         widths = [max(len(row[column]) for row in rows) for column in range(len(_TABLE))]
         for row in rows:
             cells = [
@@ -99,19 +105,17 @@ def _write_table(proteins: Iterable[AnnotatedProtein], facts: Mapping[str, str],
             stream.write(" ".join(cells).rstrip() + "\n")
 
 
-def _table_row(found: FoundFamily, one: FoundDomain) -> tuple[str, ...]:
-    family, domain = found.family, one.domain
-    (model_start, model_end), (start, end) = domain.of_model, domain.of_protein
+def _table_row(domain: Values) -> tuple[str, ...]:
     return (
-        family.name,
-        family.accession or "-",
-        f"{start + 1}-{end}",
-        f"{model_start + 1}-{model_end}",
-        str(family.length),
-        blast_bits(domain.bits).strip(),
-        blast_evalue(one.evalue),
-        f"{domain.accuracy:.2f}",
-        one_line(family.description),
+        domain["family"],
+        domain["accession"] or "-",
+        f"{domain['start']}-{domain['end']}",
+        f"{domain['model_start']}-{domain['model_end']}",
+        str(domain["family_length"]),
+        blast_bits(domain["domain_bits"]).strip(),
+        blast_evalue(domain["domain_evalue"]),
+        f"{domain['accuracy']:.2f}",
+        one_line(domain["description"]),
     )
 
 
@@ -136,8 +140,8 @@ def _write_domtblout(proteins: Iterable[AnnotatedProtein], facts: Mapping[str, s
 def _write_tsv(proteins: Iterable[AnnotatedProtein], facts: Mapping[str, str], stream: TextIO) -> None:
     stream.write("\t".join(FIELDS) + "\n")
     for protein in proteins:
-        for found, one in _by_residues(protein):
-            stream.write("\t".join(map(_cell, values(protein, found, one).values())) + "\n")
+        for domain in _by_residues(protein):
+            stream.write("\t".join(map(_cell, domain.values())) + "\n")
 
 
 def _cell(value: str | float) -> str:
@@ -151,8 +155,7 @@ def _write_jsonl(proteins: Iterable[AnnotatedProtein], facts: Mapping[str, str],
         name, description = split_header(protein.header)
         own = {"protein": name, "protein_description": description, "protein_length": protein.length}
         domains = [
-            {field: value for field, value in values(protein, found, one).items() if field not in own}
-            for found, one in _by_residues(protein)
+            {field: value for field, value in domain.items() if field not in own} for domain in _by_residues(protein)
         ]
         stream.write(json.dumps({**own, "domains": domains}, ensure_ascii=False) + "\n")
 
@@ -177,40 +180,56 @@ def _write_html(proteins: Iterable[AnnotatedProtein], facts: Mapping[str, str], 
 
 def _section(protein: AnnotatedProtein, name: str) -> Iterator[str]:
     yield f'<section aria-labelledby="{name}">\n<h2 id="{name}">{text(_title(protein))}</h2>\n<div class="results">\n'
+    yield from drawing(_by_residues(protein), protein.length, identifier(protein.header), name, sorts=True)
+    yield "</div>\n</section>\n"
+
+
+def drawing(domains: Sequence[Values], length: int, protein: str, name: str, *, sorts: bool = False) -> Iterator[str]:
+    """Parts of the HTML of a figure and a table of domains, at least one, as ``jsonl`` has them of a protein.
+
+    All ids begin with ``name``. ``sorts`` says that the page has the script that sorts tables.
+    """
+    families: dict[tuple[float, float, str], list[Values]] = {}
+    for domain in domains:
+        families.setdefault((domain["evalue"], -domain["bits"], domain["family"]), []).append(domain)
+    ranks = {family: rank for rank, family in enumerate(sorted(families), 1)}
     title = "Where in the protein the domains are"
-    rows = (_graphic_row(protein, found, rank, name) for rank, found in enumerate(protein.families, 1))
+    rows = (_graphic_row(families[family], length, f"#{name}h{rank}", rank) for family, rank in ranks.items())
     yield "<figure>\n"
-    yield from graphic(rows, protein.length, f"{name}-overview", title, f"{name}-hits")
+    yield from graphic(rows, length, f"{name}-overview", title, f"{name}-hits")
     yield f"<figcaption>{_PALE} {''.join(colour_key())}</figcaption>\n</figure>\n"
     yield f'<div class="scroll" id="{name}-hits" role="region" aria-labelledby="{name}-caption" tabindex="0">\n'
-    yield f'<table>\n<caption id="{name}-caption">Domains of {text(identifier(protein.header))}</caption>\n'
+    yield f'<table>\n<caption id="{name}-caption">Domains of {text(protein)}</caption>\n'
     yield "<thead>\n<tr>"
     for column, cell in enumerate(_TABLE):
         first = "descending" if cell in ("bits", "accuracy") else "ascending"
         sorted_now = ' aria-sort="ascending"' if column == 2 else ""
-        yield f'<th scope="col" data-first="{first}"{sorted_now}><button type="button">{cell}</button></th>'
+        button = f'<button type="button">{cell}</button>' if sorts else cell
+        yield f'<th scope="col" data-first="{first}"{sorted_now}>{button}</th>'
     yield "</tr>\n</thead>\n<tbody>\n"
-    ranks = {found.family.number: rank for rank, found in enumerate(protein.families, 1)}
-    for found, one in _by_residues(protein):
-        family, *cells, description = map(text, _table_row(found, one))
-        anchor = f' id="{name}h{ranks[found.family.number]}"' if one.number == 1 else ""
+    for domain in domains:
+        family, *cells, description = map(text, _table_row(domain))
+        rank = ranks[domain["evalue"], -domain["bits"], domain["family"]]
+        anchor = f' id="{name}h{rank}"' if domain["domain"] == 1 else ""
         yield f'<tr{anchor}><th scope="row">{family}</th><td>{cells[0]}</td>'
         yield from (f'<td class="number">{cell}</td>' for cell in cells[1:])
         yield f'<td class="text">{description}</td></tr>\n'
-    yield "</tbody>\n</table>\n</div>\n</div>\n</section>\n"
+    yield "</tbody>\n</table>\n</div>\n"
 
 
-def _graphic_row(protein: AnnotatedProtein, found: FoundFamily, rank: int, name: str) -> str:
-    domains = [one.domain for one in found.domains]
+def _graphic_row(domains: Sequence[Values], length: int, address: str, rank: int) -> str:
+    """The row of the domains of one family."""
     bars = "".join(
-        bar_of(one.first, one.last, protein.length, ' opacity="0.35"') + bar_of(*one.of_protein, protein.length)
+        bar_of(one["envelope_start"] - 1, one["envelope_end"], length, ' opacity="0.35"')
+        + bar_of(one["start"] - 1, one["end"], length)
         for one in domains
     )
-    places = ", ".join(f"{one.of_protein[0] + 1}-{one.of_protein[1]}" for one in domains)
-    words = f"{places}, {blast_bits(found.bits).strip()} bits, E-value {blast_evalue(found.evalue)}"
-    label = f"<bdi>{text(found.family.name)}</bdi>"
-    style = bits_class(max(one.bits for one in domains))
-    return graphic_row(f"#{name}h{rank}", rank, label, style, bars, words, f"{one_line(found.family.name)}: {words}")
+    first = domains[0]
+    places = ", ".join(f"{one['start']}-{one['end']}" for one in domains)
+    words = f"{places}, {blast_bits(first['bits']).strip()} bits, E-value {blast_evalue(first['evalue'])}"
+    label = f"<bdi>{text(first['family'])}</bdi>"
+    style = bits_class(max(one["domain_bits"] for one in domains))
+    return graphic_row(address, rank, label, style, bars, words, f"{one_line(first['family'])}: {words}")
 
 
 FORMATS: Final[dict[str, Writer]] = {

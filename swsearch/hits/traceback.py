@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,9 +27,6 @@ if TYPE_CHECKING:  # records know no query
     from swsearch.database.partition import Partition
     from swsearch.search.frames import Frame
 
-MEMORY_BYTES: Final = 64 << 20
-"""Memory in bytes per thread for what is saved of a pair to trace its path. Alignments do not depend on this limit."""
-
 
 @dataclass(frozen=True, eq=False)
 class LocalAligner:
@@ -43,8 +40,6 @@ class LocalAligner:
         Determines which columns are positive; by default, the query's profile does, whose scores may be corrected.
     n_threads : int
         Number of threads, at least 1; each thread aligns one subject at a time.
-    memory_bytes : int
-        See :data:`MEMORY_BYTES`.
     progress : callable, optional
         Called from the thread of the caller with the number of cells completed since the last call.
     """
@@ -52,7 +47,6 @@ class LocalAligner:
     alphabet: Alphabet
     matrix: SubstitutionMatrix | None = None
     n_threads: int = 1
-    memory_bytes: int = MEMORY_BYTES
     progress: Callable[[int], None] | None = None
 
     def align(
@@ -134,8 +128,7 @@ class LocalAligner:
             np.ascontiguousarray(subjects.starts, dtype=np.uint64),
             np.ascontiguousarray(subjects.lengths, dtype=np.uint32),
             self.n_threads,
-            self.memory_bytes,
-            self.progress,
+            progress=self.progress,
             most=most,
             floors=np.broadcast_to(np.asarray(floor, dtype=np.int32), len(subjects)).copy(),
             ends=known,

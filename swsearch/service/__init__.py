@@ -13,6 +13,7 @@ what they tell each other besides only saves time. ``docs/design/service.md`` ha
 ``pages``            pages for browsers
 ``protocols``        interfaces of other services
 ``guard``            who sent a request, and limits; ``proxies`` and ``bodies`` serve it
+``domain_finder``    the domains of queries, for their pages
 ``hub``              who waits for a change of a search
 ``worker``           takes, searches and commits queries; ``searcher_cache`` has its engine and databases
 ``worker_processes`` the workers that a server starts

@@ -24,6 +24,7 @@ from swsearch.errors import SwSearchError
 from swsearch.report.links import link_table
 from swsearch.service.answers import add_error_answers, error_answer
 from swsearch.service.bodies import Readers
+from swsearch.service.domain_finder import DomainFinder
 from swsearch.service.guard import Guard, Identity
 from swsearch.service.hub import Hub
 from swsearch.service.json_api import describe_tokens, router
@@ -96,6 +97,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.service = service
     app.state.hub = hub
     app.state.readers = readers
+    app.state.domain_finder = DomainFinder(settings.families) if settings.families else None
 
     app.state.identity = Identity(service)
     app.add_middleware(Guard, service=service, identity=app.state.identity, metrics=metrics)

@@ -98,6 +98,8 @@ class Settings:
         A folder whose databases are offered too, as long as they are in it.
     subject_sets : Path or None
         The folder of the databases that are made of subjects sent with searches; None if such searches are refused.
+    families : tuple of str
+        Files of models; pages show the domains of queries that are proteins. Empty if they do not.
     root_path : str
         The path below which a proxy offers the server, such as ``/swsearch``; empty for all paths of a host.
     """
@@ -113,4 +115,5 @@ class Settings:
     sso_header: str = ""
     folder: Path | None = None
     subject_sets: Path | None = None
+    families: tuple[str, ...] = ()
     root_path: str = ""

@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 
 from swsearch.bench.workloads import (
-    generated_dna,
-    generated_genome,
     generated_proteins,
     generated_query,
     measure,
@@ -27,7 +25,6 @@ def test_generated_subjects_have_the_size_asked_for_and_do_not_change():
     assert 300 < proteins.partition.lengths.mean() < 420
     np.testing.assert_array_equal(proteins.partition.residues, generated_proteins(100_000).partition.residues)
     assert generated_proteins(200_000, titins=True).partition.lengths[-1] == 34350
-    assert generated_genome(3000).partition.lengths.tolist() == [3000]
 
 
 def test_cells_count_both_strands_of_dna():
@@ -39,8 +36,8 @@ def test_cells_count_both_strands_of_dna():
     assert (found.program, found.threads, found.query_length) == ("swsearch", 1, 20)
     assert found.gcups > 0
     assert found.core_gcups > 0
-    workload = generated_dna(5000)
-    assert measure(workload, generated_query(DNA, 30), floored=True).cells == 60 * workload.partition.n_residues
+    phage = workload_of_file(str(Path(__file__).parents[2] / "data" / "lambda_phage.fasta"))
+    assert measure(phage, generated_query(DNA, 30), floored=True).cells == 60 * phage.partition.n_residues
 
 
 def test_floor_is_that_of_a_search():

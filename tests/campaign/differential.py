@@ -241,7 +241,7 @@ def _check_alignments(trial, where, query, profile, scheme, stored, wanted, ends
         "starts": np.ascontiguousarray(partition.starts),
         "lengths": np.ascontiguousarray(partition.lengths),
     }
-    aligner = LocalAligner(scheme.alphabet, memory_bytes=int(rng.choice((0, 1000, 64 << 20))))
+    aligner = LocalAligner(scheme.alphabet)
     found = aligner.align(Frame("plus", 0, query, profile), partition)
     position_scores = profile.table[profile.rows] if kind == "pssm" else None
     for index, of_subject in enumerate(found):

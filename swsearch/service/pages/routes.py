@@ -5,7 +5,7 @@
 ``/results/REF``                             progress, then the result
 ``/results/REF/queries/N``                   hits of one query; ``N`` counts from 1
 ``/results/REF/queries/N/hits/RANK``         alignments of one subject
-``/results/REF/queries/N/{scores,coverage,organisms}``
+``/results/REF/queries/N/{scores,coverage,organisms,domains}``
 ``/results/REF/queries/N/alignment``         multiple alignment of the hits with ``rank``
 ``/results/REF/queries/N/sequences.fasta``   hit sequences
 ``/results/REF/report/FORMAT``               a report; with ``?query=N`` of one query, with a filter of its hits
@@ -33,12 +33,14 @@ from fastapi.routing import APIRoute
 from sse_starlette import EventSourceResponse
 from starlette.datastructures import FormData, UploadFile
 
+from swsearch.domains.domain_report import drawing
 from swsearch.errors import InputError, RunNotFound, SearchNotFound, StoreError, SwSearchError
 from swsearch.hits.result import QueryResult
 from swsearch.report.formats import ALIGNMENTS, FORMATS, new_report
 from swsearch.report.html import MAX_BARS, alignment_key, anchored_rows
 from swsearch.report.page.icicle import organism_tree
 from swsearch.sequences.fasta_text import MAX_FLANK, without_layout
+from swsearch.sequences.record import identifier
 from swsearch.service.answers import EarlyAnswer, described, log_error
 from swsearch.service.api_models import shown
 from swsearch.service.bodies import CLAIM, readers_of, sent_form
@@ -75,6 +77,10 @@ _LISTED: Final = 50
 """Number of queries, searches or organisms on a page."""
 MAX_ALIGNED: Final = 500
 """Largest number of rows below the query in a multiple alignment on a page."""
+_SUMMARIES: Final = [
+    ("scores", "Scores of the listed subjects"), ("coverage", "Coverage of the query"), ("organisms", "Organisms"),
+]  # fmt: skip
+"""The summaries of hits, each with words for it."""
 _FASTA: Final = "text/x-fasta; charset=utf-8"
 Number = Annotated[int, Path(ge=1, le=10**12)]
 """A query or a hit in an address, counted from 1."""
@@ -158,11 +164,13 @@ def _query_page(request: Request, reference: str, number: int) -> HTMLResponse:
     if view.view != whole:
         first = service.store.views.view(view.run.id, number - 1, replace(whole, limit=ROWS))
     search = PageSearches(request).view(reference)
+    summaries = [("domains", "Domains of the query")] if _has_domains(service, view.run) else []
+    summaries += _SUMMARIES if view.page.n_hits else []
     before, after = service.store.views.neighbours(view.run.id, number - 1)
     return page(
         "query.html", status, view=view, errors=errors, reference=reference, search=search, number=number,
         facts=_facts(service, view.run), figure=overview_figure(first.query, first.n_hits, view.base), is_part=False,
-        formats=offered_formats(view.run.info), before=before, after=after, can_align=can_align,
+        formats=offered_formats(view.run.info), before=before, after=after, can_align=can_align, summaries=summaries,
     )  # fmt: skip
 
 
@@ -488,6 +496,28 @@ def coverage(request: Request, reference: str, number: Number) -> HTMLResponse:
     found = service.store.views.subject(run.id, number - 1, 0)
     figure = coverage_figure(starts, ends, found.length) if len(starts) else None
     return _figure_page(request, reference, found, figure, "There are no alignments.")
+
+
+@router.get(f"{_QUERY}/domains")
+async def domains(request: Request, reference: str, number: Number) -> HTMLResponse:
+    """The domains of a query that is a protein."""
+
+    def found() -> QueryResult:
+        service, run = service_of(request), PageSearches(request).run(reference)
+        if not _has_domains(service, run):
+            raise SearchNotFound(reference)
+        return service.store.views.subject(run.id, number - 1, 0)
+
+    query = await run_in_threadpool(found)
+    name, of_query = identifier(query.header), await request.app.state.domain_finder.of(query.letters)
+    drawn = "".join(drawing(of_query, query.length, name, "domains")) if of_query else None
+    base = _query_address(reference, number)
+    return page("domains.html", drawn=drawn, base=base, is_part=is_part(request), query_name=name)
+
+
+def _has_domains(service: Service, run: StoredRun) -> bool:
+    """Whether the pages of a run show the domains of its queries."""
+    return bool(service.settings.families) and run.info.query_alphabet == "protein"
 
 
 @router.get(f"{_QUERY}/organisms")

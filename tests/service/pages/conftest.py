@@ -167,7 +167,9 @@ def working(settings: Settings) -> Iterator[None]:
 def settings(databases: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """Settings with a fresh store."""
     folder = tmp_path_factory.mktemp("store")
-    return Settings(databases=databases, store=str(folder / "hits.sqlite"), subject_sets=folder / "subjects")
+    families = (str(DATA / "families.hmm.gz"),)
+    store = str(folder / "hits.sqlite")
+    return Settings(databases=databases, store=store, subject_sets=folder / "subjects", families=families)
 
 
 @contextmanager

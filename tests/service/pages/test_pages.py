@@ -3,6 +3,7 @@
 Expected values come from the store, from reports of the same run, or from hand calculation.
 """
 
+import asyncio
 import io
 import re
 import time
@@ -14,12 +15,14 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 import pytest
 from Bio.Seq import Seq
 
+import swsearch
 from swsearch.database.opening import open_database
-from swsearch.errors import DatabaseError
+from swsearch.errors import DatabaseError, EngineError
 from swsearch.report.base import ReportContext
 from swsearch.report.formats import new_report
 from swsearch.scoring.matrix import matrix_text, named_matrix
 from swsearch.sequences.fasta_text import reverse_complement_letters
+from swsearch.service.domain_finder import DomainFinder
 from swsearch.service.pages.form import EXAMPLES
 from swsearch.store.store import Store
 from tests.patience import LIMIT_SECONDS
@@ -327,10 +330,8 @@ def test_headers_are_text_whatever_they_hold(served, hostile):
     paths = [hostile, f"/?again={reference}", "/history", f"{hostile}/commands"]
     for number in (1, 2):
         base = f"{hostile}/queries/{number}"
-        paths += [
-            base,
-            *(f"{base}/{part}" for part in ("scores", "coverage", "organisms", "hits/1", "hits/2", "hits/5")),
-        ]
+        parts = ("scores", "coverage", "organisms", "domains", "hits/1", "hits/2", "hits/5")
+        paths += [base, *(f"{base}/{part}" for part in parts)]
         paths += [f"{base}?text=%3Cscript%3E", f"{base}?text=%22%27%3E%3Cb%3E&taxid=%3Cb%3E&max_evalue=%22"]
     for path in paths:
         answer = served.get(path)
@@ -608,6 +609,26 @@ def test_without_a_worker_nothing_is_lost(idle):
     with working(idle.settings):
         idle.ended(answer.headers["location"])
     assert "Hits 1 to" in HtmlPage(idle.get(answer.headers["location"]).text).text
+
+
+def test_a_protein_has_its_domains(served, protein, read, tmp_path):
+    """Expected: `swsearch.find_domains`; what is known needs no process, and what fails says no more than that."""
+    _, (query,) = stored(served, protein)
+    (tmp_path / "query.fasta").write_text(f">{query.header}\n{query.letters}\n")
+    ((found,),) = (one.families for one in swsearch.find_domains(tmp_path / "query.fasta", served.settings.families))
+    address = f"{protein}/queries/1/domains"
+    (row,) = (row for row in HtmlPage(served.get(address).text).rows if row[0] == found.family.name)
+    first, last = found.domains[0].domain.of_protein
+    assert (row[2], row[5]) == (f"{first + 1}-{last}", f"{found.domains[0].domain.bits:.0f}")
+    assert address in HtmlPage(served.get(f"{protein}/queries/1").text).links
+    assert served.get(f"{read}/queries/1/domains").status == 404
+    other = served.search(">other\nMKWVTFISLLFLFSSAYSRGVFRRDAHKSEVAHRFKDLGE\n")
+    assert "has no domain" in served.get(f"{other}/queries/1/domains").text
+    finder = DomainFinder([str(tmp_path / "gone.hmm")])
+    finder._found = served.app.state.domain_finder._found
+    assert asyncio.run(finder.of(query.letters))[0]["family"] == found.family.name
+    with pytest.raises(EngineError, match=r"gone\.hmm: No such file"):
+        asyncio.run(finder.of(query.letters[1:]))
 
 
 def test_places_in_a_genome_are_listed_by_their_evalues(served):

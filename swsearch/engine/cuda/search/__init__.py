@@ -14,10 +14,9 @@ module                 holds
 ``tiles``              tiles by architecture with their measured times, from ``cuda/tuning/``; the kernels that a
                        search may launch
 *queries and subjects*
-``profile``            query profiles as the kernels read them
 ``subjects``           the database on the device, either cached or streamed
 *the launches*
-``slots``              the memory of a batch in flight
+``slots``              the memory of a batch in flight, and query profiles as the kernels read them
 ``launches``           the parts that all launches share; the launch of the kernel for listed subjects
 ``inter_task_launch``  the launches of the inter-task kernel, and of the bound that may take its place
 ``batch_run``          the launches of one batch, and its results

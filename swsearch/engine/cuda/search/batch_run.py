@@ -25,9 +25,8 @@ from swsearch.engine.cuda.search.inter_task_launch import InterTaskLaunch, Inter
 from swsearch.engine.cuda.search.launches import FEW_LISTED, IntraTaskLaunch, IntraTaskLauncher, Listed, address
 from swsearch.engine.cuda.search.plan import BatchPlan, FloorRange, InterTaskPlan, ListedRoute, QueryPlan
 from swsearch.engine.cuda.search.planner import Planner
-from swsearch.engine.cuda.search.profile import profile_strips
 from swsearch.engine.cuda.search.selection import ScoreFilter, Selection, Selector, best_of
-from swsearch.engine.cuda.search.slots import Slot
+from swsearch.engine.cuda.search.slots import Slot, profile_strips
 from swsearch.engine.cuda.search.subjects import DeviceSubjects
 from swsearch.engine.cuda.search.verified_windows import VerifiedWindows, VerifiedWindowsRun
 from swsearch.hits.score_block import ScoreBlock

@@ -20,8 +20,7 @@ from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory, Stream
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
 from swsearch.engine.cuda.search.planner import Planner
-from swsearch.engine.cuda.search.profile import profile_strips
-from swsearch.engine.cuda.search.slots import Slot
+from swsearch.engine.cuda.search.slots import Slot, profile_strips
 from swsearch.engine.cuda.search.stretches import stretches_of
 from swsearch.errors import EngineError, InputError
 from swsearch.hits.score_block import Ends

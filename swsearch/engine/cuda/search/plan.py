@@ -52,7 +52,7 @@ from swsearch.engine.cuda.runtime.kernels import (
     Pairing,
     Tile,
 )
-from swsearch.engine.cuda.search.profile import ProfileStrips
+from swsearch.engine.cuda.search.slots import ProfileStrips
 from swsearch.engine.cuda.search.tiles import TunedTile
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import QueryProfile

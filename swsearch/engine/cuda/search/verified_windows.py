@@ -42,8 +42,7 @@ from swsearch.engine.cuda.runtime.parameters import COMPARE_CHECKPOINTS, packed
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
 from swsearch.engine.cuda.search.plan import ListedRoute
 from swsearch.engine.cuda.search.planner import Planner, suits_diamonds
-from swsearch.engine.cuda.search.profile import profile_strips
-from swsearch.engine.cuda.search.slots import Slot
+from swsearch.engine.cuda.search.slots import Slot, profile_strips
 from swsearch.engine.cuda.search.subjects import DeviceSubjects
 from swsearch.engine.cuda.search.windows import EXTENSION, BestWindows, Size, Windows, cut_in_windows, n_windows
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds

@@ -20,7 +20,7 @@ from swsearch.engine.cuda.runtime.parameters import INTER_TASK, OPEN_COUNTERS, p
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.plan import InterTaskPlan, Strip, Thresholds
 from swsearch.engine.cuda.search.planner import plan_inter_task, plan_inter_task_bound
-from swsearch.engine.cuda.search.profile import pack_strips
+from swsearch.engine.cuda.search.slots import pack_strips
 from swsearch.engine.cuda.search.subjects import SubjectStore, device_bytes
 from swsearch.engine.cuda.search.tiles import TunedTile, available_bands, shape_kernel, tiles
 from swsearch.engine.protocol import ScoreRequest

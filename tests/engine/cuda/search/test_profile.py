@@ -7,7 +7,8 @@ import pytest
 
 from swsearch._native import pack_strips
 from swsearch.engine.cuda.runtime.kernels import PROFILE_COLUMNS, Arithmetic, Pairing, Tile
-from swsearch.engine.cuda.search.profile import pack_profile
+from swsearch.engine.cuda.search.slots import pack_strips as pack_all
+from swsearch.engine.cuda.search.slots import profile_strips
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN
@@ -34,7 +35,7 @@ def test_each_word_holds_its_rows_scores(arithmetic: Arithmetic, pairing: Pairin
     count = 2 if pairing is Pairing.TWO_QUERIES else 1
     profiles = [sequence_profile(random_codes(rng, 90 - 7 * i, 24), scheme) for i in range(count)]
     tile = Tile(pairing, group, words)
-    packed = pack_profile(profiles, tile, arithmetic)
+    packed = pack_all([profile_strips(profiles, tile, arithmetic)])
     words_read = packed.reshape(tile.strips(90), tile.planes, PROFILE_COLUMNS, 16, 4)
     assert words_read.size == tile.strips(90) * tile.strip_units * 4
     codes = [*range(PROFILE_COLUMNS - 1), PAD_CODE]
@@ -58,7 +59,7 @@ def test_each_word_holds_its_rows_scores(arithmetic: Arithmetic, pairing: Pairin
 def test_wide_words_are_the_scores() -> None:
     profile = sequence_profile(random_codes(np.random.default_rng(2), 40, 4), default_scheme(DNA))
     tile = Tile(Pairing.ONE_SCORE, 32, 4)
-    words = pack_profile([profile], tile, Arithmetic.WIDE).view(np.int32)
+    words = pack_all([profile_strips([profile], tile, Arithmetic.WIDE)]).view(np.int32)
     words = words.reshape(2, PROFILE_COLUMNS, 16, 4).transpose(1, 0, 2, 3).reshape(PROFILE_COLUMNS, 32, 4)
     for lane in range(10):
         for k in range(4):
