@@ -111,11 +111,13 @@ void for_each_subject(const align::Query& query, const Subjects& subjects, int n
 // give the same one: complete columns of a striped matrix leave the first cache.
 constexpr std::uint64_t kLengthForDiamonds = 8'000;
 
-// Whether the path of a query and so many residues of a subject is found by diamonds.
-bool takes_diamonds(const Profile& profile, std::uint64_t length, std::uint64_t memory_bytes) {
-    return std::min(static_cast<std::uint64_t>(profile.length), length) >= kLengthForDiamonds &&
-           static_cast<std::uint64_t>(profile.n_rows) * length <= memory_bytes &&  // the scores of each row
-           static_cast<std::size_t>(profile.n_rows) <= pair::kMaxLetters;
+// Whether the path of a query and so many residues of a subject is found by diamonds: if these take the pair, whose
+// scores stay within 30 bits, and what they save of it, its rows and the scores of its letters, is no more than may be.
+bool takes_diamonds(const align::Query& query, std::int32_t n_rows, std::uint64_t length, std::uint64_t memory_bytes) {
+    const std::uint64_t both = query.length + length, letters = static_cast<std::uint64_t>(n_rows);
+    const auto step = static_cast<std::uint64_t>(std::max(query.max_score, 0) + query.first + 1);
+    return std::min<std::uint64_t>(query.length, length) >= kLengthForDiamonds && both * step <= 1u << 29 &&
+           32 * both <= memory_bytes && letters * length <= memory_bytes && letters <= pair::kMaxLetters;
 }
 
 std::vector<align::Path> path_by_diamonds(const align::Query& query, const Profile& profile,
@@ -160,13 +162,14 @@ nb::list align_local(const Array& query_codes, const Array& rows, const Array& t
         used[i] = checked_pairs(earlier[i], profile.length, subjects.lengths[i]);
     }
     const align::Query query(profile, codes.data, identities.data, align::kernels_of(instruction_set));
-    const pair::Kernels& diamonds = pair::kernels_of(instruction_set);
     std::vector<std::vector<align::Path>> paths(subjects.n);
     const auto task = [&](std::size_t i, const std::uint8_t* subject, align::Workspace& workspace) {
         if (!known.empty()) {
             paths[i] = align::find_path_to(query, subject, known[i], lowest[i], workspace);
-        } else if (most == 1 && used[i].empty() && takes_diamonds(profile, subjects.lengths[i], memory_bytes)) {
-            paths[i] = path_by_diamonds(query, profile, subject, subjects.lengths[i], lowest[i], workspace, diamonds);
+        } else if (most == 1 && used[i].empty() &&
+                   takes_diamonds(query, profile.n_rows, subjects.lengths[i], memory_bytes)) {
+            paths[i] = path_by_diamonds(query, profile, subject, subjects.lengths[i], lowest[i], workspace,
+                                        pair::kernels_of(instruction_set));
         } else {
             paths[i] =
                 align::find_paths(query, subject, subjects.lengths[i], most, lowest[i], workspace, std::move(used[i]));

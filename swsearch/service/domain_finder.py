@@ -80,8 +80,8 @@ class DomainFinder:
     async def _find(self, letters: str) -> None:
         if letters not in self._found:  # the one before waited for the same
             found = await self._searched(letters)
-            for oldest in list(self._found)[: len(self._found) + 1 - _KEPT]:
-                del self._found[oldest]
+            if len(self._found) == _KEPT:
+                del self._found[next(iter(self._found))]
             self._found[letters] = found
 
     async def _searched(self, letters: str) -> list[Values]:

@@ -93,8 +93,9 @@ def test_long_pairs_give_the_same_path_in_other_ways():
     rng = np.random.default_rng(7)
     table = np.full((32, 32), -2, np.int8)
     np.fill_diagonal(table, 1)
-    for gap in ((0, 1), (2, 1), (1, 0)):
-        for length, ways in ((1500, [{"memory_bytes": 10}, {"memory_bytes": 5000}]), (9000, [{"most": 2}])):
+    for gap in ((0, 1), (2, 1), (1, 0), (16383, 16383)):
+        longest = 18_000 if gap[0] > 2 else 9000  # with such costs, scores of diamonds would leave 30 bits
+        for length, ways in ((1500, [{"memory_bytes": 10}, {"memory_bytes": 5000}]), (longest, [{"most": 2}])):
             query = rng.integers(0, 3, length).astype(np.uint8)
             subject = np.ascontiguousarray(np.delete(query, rng.integers(0, length, length // 10)))
             subject[rng.integers(0, len(subject), 100)] = 1

@@ -6,6 +6,7 @@ Expected values come from the store, from reports of the same run, or from hand 
 import asyncio
 import io
 import re
+import sys
 import time
 from collections import deque
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from swsearch.report.base import ReportContext
 from swsearch.report.formats import new_report
 from swsearch.scoring.matrix import matrix_text, named_matrix
 from swsearch.sequences.fasta_text import reverse_complement_letters
+from swsearch.service import domain_finder
 from swsearch.service.domain_finder import DomainFinder
 from swsearch.service.pages.form import EXAMPLES
 from swsearch.store.store import Store
@@ -611,7 +613,7 @@ def test_without_a_worker_nothing_is_lost(idle):
     assert "Hits 1 to" in HtmlPage(idle.get(answer.headers["location"]).text).text
 
 
-def test_a_protein_has_its_domains(served, protein, read, tmp_path):
+def test_a_protein_has_its_domains(served, protein, read, tmp_path, monkeypatch):
     """Expected: `swsearch.find_domains`; what is known needs no process, and what fails says no more than that."""
     _, (query,) = stored(served, protein)
     (tmp_path / "query.fasta").write_text(f">{query.header}\n{query.letters}\n")
@@ -629,6 +631,11 @@ def test_a_protein_has_its_domains(served, protein, read, tmp_path):
     assert asyncio.run(finder.of(query.letters))[0]["family"] == found.family.name
     with pytest.raises(EngineError, match=r"gone\.hmm: No such file"):
         asyncio.run(finder.of(query.letters[1:]))
+    monkeypatch.setattr(domain_finder, "_KEPT", 3)
+    finder._found, finder._command = {}, (sys.executable, "-c", "print('{\"domains\": []}')")
+    for letters in ("A", "C", "A", "D", "E"):
+        assert asyncio.run(finder.of(letters)) == []
+    assert list(finder._found) == ["C", "D", "E"]
 
 
 def test_places_in_a_genome_are_listed_by_their_evalues(served):
