@@ -42,7 +42,7 @@ from swsearch.bench.workloads import (
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
 from swsearch.scoring.scheme import default_scheme
-from swsearch.sequences.alphabet import DNA
+from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.threads import usable_cores
 from swsearch.typing import Codes
 
@@ -72,6 +72,13 @@ def show(found: Measurement, note: str = "") -> None:
         f"{found.threads:>3} {asked:<9} {found.gcups:8.2f} {found.core_gcups:8.2f}  {note}",
         flush=True,
     )
+
+
+def with_titins(proteins: Workload) -> Workload:
+    """Proteins with some of the largest known lengths, which do not fit in a batch of similar lengths."""
+    subjects = [proteins.partition.codes(index) for index in range(len(proteins.partition))]
+    subjects += [generated_query(PROTEIN, length) for length in (34350, 22152, 18141, 13100, 8797)]
+    return Workload("protein and titins", Partition.pack(subjects), proteins.scheme)
 
 
 def generated_dna(name: str, lengths: NDArray[np.int64]) -> Workload:
@@ -131,7 +138,7 @@ def main() -> None:
         add(many, f"{many.gcups / one.gcups:.2f} x one thread")
 
     for workload in (
-        generated_proteins(options.residues, titins=True),
+        with_titins(proteins),
         generated_dna("dna", np.random.default_rng(1).integers(500, 2000, max(1, options.residues // 1250))),
         generated_dna("genome", np.array([options.genome])),
     ):

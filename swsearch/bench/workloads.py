@@ -40,7 +40,6 @@ QUERY_LENGTHS: Final = (40, 144, 375, 567, 1000, 2005, 5478)
 # Mean and standard deviation of the logarithm of the lengths of Swiss-Prot proteins; the mean length is 360 residues.
 _LENGTH_MEAN, _LENGTH_DEVIATION = 5.68, 0.64
 _SHORTEST, _LONGEST = 16, 5000
-_TITIN_LENGTHS: Final = (34350, 22152, 18141, 13100, 8797)
 _FLOOR_EVALUE: Final = 10.0
 
 
@@ -122,14 +121,11 @@ def generated_query(alphabet: Alphabet, length: int) -> Codes:
     return _letters(np.random.default_rng(length), alphabet, length)
 
 
-def generated_proteins(n_residues: int, *, titins: bool = False) -> Workload:
-    """Random proteins of natural composition and lengths, about ``n_residues`` residues in all.
-
-    ``titins`` adds some proteins of the largest known lengths, which do not fit in a batch of similar lengths.
-    """
+def generated_proteins(n_residues: int) -> Workload:
+    """Random proteins of natural composition and lengths, about ``n_residues`` residues in all."""
     rng = np.random.default_rng(n_residues)
-    lengths: list[int] = list(_TITIN_LENGTHS) if titins else []
-    total = sum(lengths)
+    lengths: list[int] = []
+    total = 0
     while total < n_residues:
         drawn = np.exp(rng.normal(_LENGTH_MEAN, _LENGTH_DEVIATION, 1000)).clip(_SHORTEST, _LONGEST).astype(int)
         kept = drawn[: int(np.searchsorted(np.cumsum(drawn), n_residues - total)) + 1]
@@ -137,7 +133,7 @@ def generated_proteins(n_residues: int, *, titins: bool = False) -> Workload:
         total += int(kept.sum())
     letters = _letters(rng, PROTEIN, total)
     subjects = np.split(letters, np.cumsum(lengths)[:-1])
-    return Workload("protein and titins" if titins else "protein", Partition.pack(subjects), default_scheme(PROTEIN))
+    return Workload("protein", Partition.pack(subjects), default_scheme(PROTEIN))
 
 
 def workload_of_file(path: str | os.PathLike[str]) -> Workload:

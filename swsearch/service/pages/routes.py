@@ -77,10 +77,6 @@ _LISTED: Final = 50
 """Number of queries, searches or organisms on a page."""
 MAX_ALIGNED: Final = 500
 """Largest number of rows below the query in a multiple alignment on a page."""
-_SUMMARIES: Final = [
-    ("scores", "Scores of the listed subjects"), ("coverage", "Coverage of the query"), ("organisms", "Organisms"),
-]  # fmt: skip
-"""The summaries of hits, each with words for it."""
 _FASTA: Final = "text/x-fasta; charset=utf-8"
 Number = Annotated[int, Path(ge=1, le=10**12)]
 """A query or a hit in an address, counted from 1."""
@@ -164,13 +160,12 @@ def _query_page(request: Request, reference: str, number: int) -> HTMLResponse:
     if view.view != whole:
         first = service.store.views.view(view.run.id, number - 1, replace(whole, limit=ROWS))
     search = PageSearches(request).view(reference)
-    summaries = [("domains", "Domains of the query")] if _has_domains(service, view.run) else []
-    summaries += _SUMMARIES if view.page.n_hits else []
     before, after = service.store.views.neighbours(view.run.id, number - 1)
     return page(
         "query.html", status, view=view, errors=errors, reference=reference, search=search, number=number,
         facts=_facts(service, view.run), figure=overview_figure(first.query, first.n_hits, view.base), is_part=False,
-        formats=offered_formats(view.run.info), before=before, after=after, can_align=can_align, summaries=summaries,
+        formats=offered_formats(view.run.info), before=before, after=after, can_align=can_align,
+        has_domains=_has_domains(service, view.run),
     )  # fmt: skip
 
 
@@ -512,7 +507,8 @@ async def domains(request: Request, reference: str, number: Number) -> HTMLRespo
     name, of_query = identifier(query.header), await request.app.state.domain_finder.of(query.letters)
     drawn = "".join(drawing(of_query, query.length, name, "domains")) if of_query else None
     base = _query_address(reference, number)
-    return page("domains.html", drawn=drawn, base=base, is_part=is_part(request), query_name=name)
+    kept = {"Cache-Control": "private, max-age=86400"}  # a large library takes a minute
+    return page("domains.html", 200, kept, drawn=drawn, base=base, is_part=is_part(request), query_name=name)
 
 
 def _has_domains(service: Service, run: StoredRun) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swsearch.bench.workloads import generated_proteins
+from swsearch.bench.workloads import generated_proteins, generated_query
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cpu.pairs import CpuPairs
@@ -50,8 +50,8 @@ def test_classic_kernels_give_the_cpus_scores(kernel: str, gap: GapPenalty) -> N
     rng = np.random.default_rng(1)
     scheme = ScoringScheme(named_matrix("BLOSUM62"), gap)
     queries = [rng.integers(0, 20, length).astype(np.uint8) for length in (1, 31, 375, 513, 2000)]
-    workload = generated_proteins(600_000, titins=True)
-    subjects = [workload.partition.codes(index) for index in range(len(workload.partition))]
+    proteins = generated_proteins(600_000).partition
+    subjects = [*(proteins.codes(index) for index in range(len(proteins))), generated_query(PROTEIN, 34_350)]
     subjects += [queries[-1][start:stop] for start, stop in rng.integers(0, 2000, (40, 2)) if start < stop]
     partition = Partition.pack(subjects)
     profiles = [sequence_profile(query, scheme) for query in queries]
