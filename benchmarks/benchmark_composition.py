@@ -119,11 +119,16 @@ def adjusted(
     """The E-values of subjects, by their rows in the partition, adjusted for the composition of what is aligned."""
     adjustment = PairAdjustment.of(SCHEME.matrix, statistics)
     assert adjustment is not None
-    aligned = LocalAligner(PROTEIN).align(Frame("plus", 0, record.codes, profile), subjects[rows], scores=score)
-    found = [of_subject[0][1] for of_subject in aligned]
-    letters = record.letters
-    parts = [letters[one.query_start : one.query_end] for one in found]
-    return adjustment.adjusted(evalue, score, parts, [one.subject_letters for one in found])
+    some = subjects[rows]
+    found = LocalAligner(PROTEIN).paths(Frame("plus", 0, record.codes, profile), some, scores=score)
+    best = [path for (path,) in found]
+    on_query = [record.codes[one.query_start : one.query_end] for one in best]
+    starts = some.starts.tolist()
+    on_subjects = [
+        some.residues[start + one.subject_start : start + one.subject_end]
+        for start, one in zip(starts, best, strict=True)
+    ]
+    return adjustment.adjusted(evalue, score, on_query, on_subjects)
 
 
 def judge(

@@ -59,7 +59,7 @@ def timed(searcher: Searcher, query: Codes, hits: list[Hit], strand: str, repeat
         _, rows, columns = (np.array(column, dtype=np.int64) for column in zip(*native, strict=True))
 
         align = partial(
-            LocalAligner(searcher.database.alphabet).align, Frame(strand, 0, along, profile),
+            LocalAligner(searcher.database.alphabet).paths, Frame(strand, 0, along, profile),
             Partition(residues, starts, lengths, index[places]), scores=scores,
         )  # fmt: skip
         plain, wanted = least_seconds(align, repeats)

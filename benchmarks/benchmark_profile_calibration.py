@@ -92,16 +92,16 @@ def random_databases(proteins: list[SequenceRecord]) -> dict[str, list[Codes]]:
     }
 
 
-def aligned_parts(profile: PositionSpecificQuery, subjects: list[Codes], scores: Scores) -> list[str]:
+def aligned_parts(profile: PositionSpecificQuery, subjects: list[Codes], scores: Scores) -> list[Codes]:
     """The aligned parts of subjects, whose alignments have these scores."""
     partition = Partition.pack(subjects)
     order = partition.subject_index.astype(np.intp)
     frame = Frame("plus", 0, profile.codes, profile.profile(SCHEME.gap))
-    found = LocalAligner(PROTEIN).align(frame, partition, scores=scores[order])
-    letters = [""] * len(subjects)
-    for index, ((_, alignment),) in zip(order.tolist(), found, strict=True):
-        letters[index] = alignment.subject_letters
-    return letters
+    found = LocalAligner(PROTEIN).paths(frame, partition, scores=scores[order])
+    parts = list(subjects)
+    for index, (path,) in zip(order.tolist(), found, strict=True):
+        parts[index] = subjects[index][path.subject_start : path.subject_end]
+    return parts
 
 
 def count(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from swsearch.query.profile import QueryProfile
@@ -42,3 +44,8 @@ def random_profile(
 def by_position(profile: QueryProfile) -> QueryProfile:
     """Return the profile with a table row for each position: beyond 32, CPU kernels look up scores in their loop."""
     return QueryProfile(np.arange(profile.length, dtype=np.int32), profile.table[profile.rows], profile.gap)
+
+
+def coded(parts: Iterable[str]) -> list[Codes]:
+    """The residue codes of each of several parts of proteins."""
+    return [PROTEIN.encode(part) for part in parts]

@@ -101,7 +101,7 @@ def test_an_exception_ends_work_at_its_next_beat(work: str) -> None:
         codes = random_codes(np.random.default_rng(3), 3_000_000)
         query = Frame("plus", 0, codes, sequence_profile(codes, default_scheme(PROTEIN)))
         began.set()
-        LocalAligner(PROTEIN, progress=beat).align(query, Partition.pack([codes]))
+        LocalAligner(PROTEIN, progress=beat).paths(query, Partition.pack([codes]))
 
     def interrupted(threads: Threads) -> None:
         futures.append(threads.submit({"beats": beats, "alignment": alignment}[work]))

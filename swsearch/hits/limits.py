@@ -232,13 +232,15 @@ class Limits:
         """Largest E-value of a further alignment of a long subject."""
         return min(self.evalue, SIGNIFICANT_EVALUE)
 
-    def admits_number(self, number: int, subject_length: int, evalue: float | None) -> bool:
-        """Whether an alignment with this number and E-value is among the listed ones of a subject of this length."""
+    def admits_number(self, number: Any, subject_length: Any, evalue: Any) -> Any:
+        """Whether an alignment with this number and E-value is among the listed ones of a subject of this length.
+
+        The arguments are numbers or arrays; without statistics, the E-value is None.
+        """
         if self.max_hsps is not None:
             return number <= self.max_hsps
-        if number == 1:
-            return True
-        return evalue is not None and evalue <= self.significant_evalue and bool(self.is_long(subject_length))
+        is_further = False if evalue is None else (evalue <= self.significant_evalue) & self.is_long(subject_length)
+        return (number == 1) | is_further
 
     # --- what a round includes ---
 

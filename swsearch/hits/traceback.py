@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from swsearch import _native
 from swsearch.errors import EngineError, InputError
@@ -26,6 +27,26 @@ from swsearch.typing import Codes, Scores
 if TYPE_CHECKING:  # records know no query
     from swsearch.database.partition import Partition
     from swsearch.search.frames import Frame
+
+
+class Path(NamedTuple):
+    """The path of an alignment of a frame of the query with one of a subject, in the coordinates of both frames.
+
+    ``query_start`` to ``subject_end`` are 0-based and half-open. ``positives`` are counted by the scores of the query's
+    profile. The other attributes are those of :class:`swsearch.hits.hit.Alignment`.
+    """
+
+    score: int
+    query_start: int
+    query_end: int
+    subject_start: int
+    subject_end: int
+    cigar: str
+    identities: int
+    positives: int
+    columns: int
+    gap_openings: int
+    gap_residues: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +70,17 @@ class LocalAligner:
     n_threads: int = 1
     progress: Callable[[int], None] | None = None
 
-    def align(
+    def paths(
         self,
         query: Frame,
         subjects: Partition,
         *,
         most: int = 1,
         floor: int | Scores = 1,
-        earlier: Sequence[Sequence[Alignment]] = (),
+        earlier: Sequence[Sequence[Path]] = (),
         scores: Scores | None = None,
         ends: Ends | None = None,
-    ) -> list[list[tuple[int, Alignment]]]:
+    ) -> list[list[Path]]:
         """The best local alignments of one query with each of several subjects, in the order of the subjects.
 
         The first alignment of a subject is its optimal one. Each further alignment is the best of those that share no
@@ -69,17 +90,16 @@ class LocalAligner:
         Parameters
         ----------
         query : Frame
-            Codes and profile of one strand: for the minus strand, of the reverse complement, while the coordinates of
-            alignments are those of the forward query. Coordinates of a translated frame are those of the frame itself.
+            Codes and profile of one strand: for the minus strand, of the reverse complement.
         subjects : Partition
             The subjects, in any order.
         most : int
             Largest number of alignments of a subject, at least 1.
         floor : int, or int32 array of shape (n_subjects,)
             Lowest score of an alignment, at least 1; one for all subjects, or one of each.
-        earlier : sequence of sequence of Alignment, optional
-            For each subject, alignments that this method returned for the same query and subject. Those that follow
-            them are returned.
+        earlier : sequence of sequence of Path, optional
+            For each subject, paths that this method returned for the same query and subject. Those that follow them are
+            returned.
         scores : int32 array, shape (n_subjects,), optional
             The engine's scores. The best alignment of each subject must have this score; a difference raises an error.
         ends : Ends, optional
@@ -89,9 +109,8 @@ class LocalAligner:
 
         Returns
         -------
-        list of list of (int, Alignment)
-            For each subject, its alignments with their scores, by descending score; empty if no score reaches
-            ``floor``.
+        list of list of Path
+            For each subject, its alignments by descending score; empty if no score reaches ``floor``.
 
         Raises
         ------
@@ -102,10 +121,7 @@ class LocalAligner:
         KeyboardInterrupt
             The program was interrupted; raised after all threads have ended.
         """
-        if query.strand not in ("plus", "minus"):
-            raise InputError(f"strand {query.strand!r} is unknown; choose plus or minus")
-        codes, profile, is_minus = query.codes, query.profile, query.strand == "minus" and not query.number
-        n_codes, residues = len(codes), subjects.residues
+        profile, n_codes = query.profile, len(query.codes)
         if n_codes != profile.length:
             raise InputError(f"the query has {n_codes} residues, its profile {profile.length}; give them of one strand")
         known = None
@@ -113,18 +129,14 @@ class LocalAligner:
             if scores is None or most != 1:
                 raise InputError("ends are of one best alignment a subject: give scores with them, and leave most at 1")
             known = np.column_stack([scores, ends.query_end, ends.subject_end]).astype(np.int64)
-        begins = [
-            [(n_codes - one.query_end if is_minus else one.query_start, one.subject_start, one.cigar) for one in each]
-            for each in earlier
-        ]
         found = _native.align_local(
-            np.ascontiguousarray(codes),
+            np.ascontiguousarray(query.codes),
             np.ascontiguousarray(profile.rows, dtype=np.int32),
             np.ascontiguousarray(profile.table),
             profile.gap.open,
             profile.gap.extend,
             self.alphabet.identity_table,
-            residues,
+            subjects.residues,
             np.ascontiguousarray(subjects.starts, dtype=np.uint64),
             np.ascontiguousarray(subjects.lengths, dtype=np.uint32),
             self.n_threads,
@@ -132,31 +144,49 @@ class LocalAligner:
             most=most,
             floors=np.broadcast_to(np.asarray(floor, dtype=np.int32), len(subjects)).copy(),
             ends=known,
-            earlier=begins,
+            earlier=[[(one.query_start, one.subject_start, one.cigar) for one in each] for each in earlier],
         )
-        alignments = []
-        for subject, (start, of_subject) in enumerate(zip(subjects.starts.tolist(), found, strict=True)):
-            best = of_subject[0][0] if of_subject else 0
-            if scores is not None and best != scores[subject]:
-                raise EngineError(f"subject {subject}: the engine's score is {scores[subject]}, its alignment's {best}")
-            several = []
-            for row in of_subject:
-                score, first, last, subject_start, subject_end, cigar = row[:6]
-                if known is not None and [last, subject_end] != (given := known[subject, 1:].tolist()):
-                    mine = [last, subject_end]
-                    raise EngineError(
-                        f"subject {subject}: the engine's end is {given}, its alignment's {mine} (query, subject)"
-                    )
-                query_part = (n_codes - last, n_codes - first) if is_minus else (first, last)
-                subject_part = residues[start + subject_start : start + subject_end]
-                letters = self.alphabet.decode(subject_part)
-                alignment = Alignment(*query_part, subject_start, subject_end, cigar, *row[6:], letters)
-                if self.matrix is not None:
-                    positives = count_positives(codes[first:last], subject_part, cigar, self.matrix)
-                    alignment = replace(alignment, positives=positives)
-                several.append((score, alignment))
-            alignments.append(several)
-        return alignments
+        paths = [[Path(*row) for row in of_subject] for of_subject in found]
+        if scores is not None:
+            _check_ends(paths, scores, known)
+        return paths
+
+    def alignment(self, query: Frame, path: Path, subject_codes: Codes) -> Alignment:
+        """The alignment of a path, in the coordinates of the forward query; those of a frame stay those of the frame.
+
+        ``subject_codes`` are the aligned residues of the subject.
+        """
+        first, last = path.query_start, path.query_end
+        positives = path.positives
+        if self.matrix is not None:
+            positives = count_positives(query.codes[first:last], subject_codes, path.cigar, self.matrix)
+        if query.strand == "minus" and not query.number:
+            first, last = len(query.codes) - last, len(query.codes) - first
+        return Alignment(
+            first,
+            last,
+            path.subject_start,
+            path.subject_end,
+            path.cigar,
+            path.identities,
+            positives,
+            path.columns,
+            path.gap_openings,
+            path.gap_residues,
+            self.alphabet.decode(subject_codes),
+        )
+
+
+def _check_ends(paths: Sequence[Sequence[Path]], scores: Scores, ends: NDArray[np.int64] | None) -> None:
+    """Check that the best alignments have the scores of the engine and, if these are known, its ends."""
+    for subject, (several, score) in enumerate(zip(paths, scores.tolist(), strict=True)):
+        best = several[0].score if several else 0
+        if best != score:
+            raise EngineError(f"subject {subject}: the engine's score is {score}, its alignment's {best}")
+        mine = [several[0].query_end, several[0].subject_end] if several else []
+        if several and ends is not None and (given := ends[subject, 1:].tolist()) != mine:
+            problem = f"the engine's end is {given}, its alignment's {mine} (query, subject)"
+            raise EngineError(f"subject {subject}: {problem}")
 
 
 def count_positives(query: Codes, subject: Codes, cigar: str, matrix: SubstitutionMatrix) -> int:

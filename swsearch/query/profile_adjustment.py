@@ -27,14 +27,14 @@ import numpy as np
 from swsearch.deterministic import exp, sum_in_order
 from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.query.profile import PositionSpecificQuery
-from swsearch.scoring.composition_adjustment import PSEUDOCOUNTS, SMALLEST_RATIO, EvalueAdjustment, encoded
+from swsearch.scoring.composition_adjustment import PSEUDOCOUNTS, SMALLEST_RATIO, EvalueAdjustment, joined
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.scoring.published_parameters import NoStatistics
 from swsearch.scoring.ungapped import background, matrix_lambda
 from swsearch.sequences.alphabet import N_CODES, PROTEIN
 from swsearch.sequences.record import SequenceRecord
-from swsearch.typing import Floats, ScoreTable
+from swsearch.typing import Codes, Floats, ScoreTable
 
 _STEPS: Final = 10
 """Steps of Newton's method, which converges quadratically from above, since the sum is a convex function of λ'."""
@@ -74,7 +74,7 @@ class ProfileAdjustment(EvalueAdjustment):
         lam = matrix_lambda(matrix)
         return None if lam is None else cls(query.scores, lam, statistics.lam)
 
-    def ratios(self, query_parts: Sequence[str], subject_parts: Sequence[str]) -> Floats:
+    def ratios(self, query_parts: Sequence[Codes], subject_parts: Sequence[Codes]) -> Floats:
         """See :meth:`EvalueAdjustment.ratios`; the query's parts have no effect, since positions have no letters."""
         composition = self._composition(subject_parts)
         probabilities = np.zeros((len(subject_parts), len(self._values)))
@@ -96,9 +96,9 @@ class ProfileAdjustment(EvalueAdjustment):
         return ratios
 
     @staticmethod
-    def _composition(aligned: Sequence[str]) -> Floats:
+    def _composition(aligned: Sequence[Codes]) -> Floats:
         """Proportions r of the amino acids, shape (n, 20)."""
-        codes, ends = encoded(aligned)
+        codes, ends = joined(aligned)
         rows = np.repeat(np.arange(len(aligned)), np.diff(ends, prepend=0))
         counts = np.bincount(rows * N_CODES + codes, minlength=len(aligned) * N_CODES)
         amino_acids = counts.reshape(len(aligned), N_CODES)[:, :N_AMINO_ACIDS]

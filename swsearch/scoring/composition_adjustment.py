@@ -34,27 +34,26 @@ from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.scoring.published_parameters import NoStatistics
 from swsearch.scoring.ungapped import background, matrix_lambda
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
-from swsearch.typing import Floats
+from swsearch.typing import Codes, Floats
 
 N_AMINO_ACIDS: Final = 20
 PSEUDOCOUNTS: Final = 40.0
 """Number of residues of natural composition that are added to those of an aligned part."""
 SMALLEST_RATIO: Final = 0.5
-_KINDS: Final = PROTEIN.encode_table & np.uint8(CODE_MASK)
+_NO_CODES: Final = np.empty(0, dtype=np.uint8)
 _LARGEST_EXPONENT: Final = 700.0
 """exp of it is finite, so an E-value of 0 stays 0."""
 
 
-def encoded(parts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The codes of all letters of proteins, without soft mask, one part after another, and the end of each part.
+def joined(parts: Sequence[Codes]) -> tuple[Codes, NDArray[np.int64]]:
+    """The codes of all residues of proteins, without soft mask, one part after another, and the end of each part.
 
-    >>> codes, ends = encoded(["ARx", "", "r"])
+    >>> codes, ends = joined([PROTEIN.encode("ARx"), PROTEIN.encode(""), PROTEIN.encode("r")])
     >>> codes.tolist(), ends.tolist()
     ([0, 1, 22, 1], [3, 3, 4])
     """
-    letters = np.frombuffer("".join(parts).encode("latin-1", "replace"), dtype=np.uint8)
     ends = np.cumsum(np.fromiter(map(len, parts), dtype=np.int64, count=len(parts)))
-    return _KINDS[letters], ends
+    return np.concatenate([_NO_CODES, *parts]) & np.uint8(CODE_MASK), ends
 
 
 class EvalueAdjustment(ABC):
@@ -70,15 +69,15 @@ class EvalueAdjustment(ABC):
         self._gapped_lambda = gapped_lambda
 
     @abstractmethod
-    def ratios(self, query_parts: Sequence[str], subject_parts: Sequence[str]) -> Floats:
-        """λ' / λ of each hit, from 0.5 to 1, from the letters of its aligned parts without gaps."""
+    def ratios(self, query_parts: Sequence[Codes], subject_parts: Sequence[Codes]) -> Floats:
+        """λ' / λ of each hit, from 0.5 to 1, from the residue codes of its aligned parts without gaps."""
 
     def adjusted(
         self,
         evalues: Floats,
         raw_scores: NDArray[np.int32],
-        query_parts: Sequence[str],
-        subject_parts: Sequence[str],
+        query_parts: Sequence[Codes],
+        subject_parts: Sequence[Codes],
     ) -> Floats:
         """The adjusted E-values of hits; none becomes smaller.
 
@@ -86,8 +85,8 @@ class EvalueAdjustment(ABC):
         ----------
         evalues : float64 array, shape (n_hits,)
         raw_scores : int32 array, shape (n_hits,)
-        query_parts, subject_parts : sequence of str
-            The letters of the aligned parts, without gaps.
+        query_parts, subject_parts : sequence of uint8 array
+            The residue codes of the aligned parts, without gaps.
         """
         lost = self._gapped_lambda * raw_scores.astype(np.float64) * (1.0 - self.ratios(query_parts, subject_parts))
         found: Floats = evalues * exp(np.minimum(lost, _LARGEST_EXPONENT))
@@ -123,11 +122,11 @@ class PairAdjustment(EvalueAdjustment):
         lam = matrix_lambda(matrix)
         return None if lam is None else cls(matrix, lam, statistics.lam)
 
-    def ratios(self, query_parts: Sequence[str], subject_parts: Sequence[str]) -> Floats:
+    def ratios(self, query_parts: Sequence[Codes], subject_parts: Sequence[Codes]) -> Floats:
         """See :meth:`EvalueAdjustment.ratios`."""
         scales = np.empty(len(query_parts), dtype=np.float64)
         _native.composition_scales(
-            *encoded(query_parts), *encoded(subject_parts), self._scores, self._background, PSEUDOCOUNTS,
+            *joined(query_parts), *joined(subject_parts), self._scores, self._background, PSEUDOCOUNTS,
             self._usual, self._lowest, scales,
         )  # fmt: skip
         ratios: Floats = np.where(scales == self._usual, 1.0, np.maximum(log(scales) / self._lam, SMALLEST_RATIO))

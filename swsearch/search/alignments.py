@@ -1,9 +1,10 @@
-"""The alignments of ranked subjects, with coordinates on the input sequences.
+"""The alignments of ranked subjects.
 
 This step follows the ranking. :class:`SubjectAligner` takes query frames and the subjects to align, and returns a list
 of :class:`SubjectAlignment` for each subject. A *comparison* is one query frame (or strand) with one frame of the
 subjects. Each comparison has its own alignment matrix, so alignments of two comparisons never share a pair of residues.
-:mod:`swsearch.search.ranking` decides which comparisons are aligned, and how often.
+:mod:`swsearch.search.ranking` decides which comparisons are aligned, and how often. Many more alignments are computed
+than are listed; coordinates on the input sequences and letters are those of :meth:`SubjectAligner.alignment` alone.
 
 If a subject is much longer than the query, such as a genome, and the engine can report alignment ends, the engine
 computes the end first; the traceback then computes only the columns before it.
@@ -13,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +25,7 @@ from swsearch.engine.protocol import EndsEngine
 from swsearch.errors import EngineError
 from swsearch.hits.hit import Alignment
 from swsearch.hits.score_block import Ends, ScoreBlock
-from swsearch.hits.traceback import LocalAligner, on_bases
+from swsearch.hits.traceback import LocalAligner, Path, on_bases
 from swsearch.query.profile import QueryProfile
 from swsearch.search.frames import Frame
 from swsearch.search.search_subjects import SearchSubjects
@@ -40,19 +42,26 @@ Comparison = tuple[Frame, int]
 """A query frame, and the frame of the subjects, which is 0 if they are not translated."""
 
 
-@dataclass(frozen=True)
-class SubjectAlignment:
-    """One alignment of a subject: coordinates on the input sequences, raw score, strand and frames.
+class SubjectAlignment(NamedTuple):
+    """One alignment of a subject in one comparison, whose frames have the coordinates of its path.
 
-    ``as_aligned`` has the coordinates on the strands or frames themselves; the alignments that follow it need them.
+    ``subject_codes`` are the aligned residues of the subject's frame.
     """
 
-    score: int
-    alignment: Alignment
-    strand: str
-    query_frame: int
-    subject_frame: int
-    as_aligned: Alignment
+    subject: int
+    comparison: Comparison
+    path: Path
+    subject_codes: Codes
+
+    @property
+    def score(self) -> int:
+        """The raw score."""
+        return self.path.score
+
+    @property
+    def query_codes(self) -> Codes:
+        """The aligned residues of the query's frame."""
+        return self.comparison[0].codes[self.path.query_start : self.path.query_end]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +78,6 @@ class SubjectAligner:
 
     def align(
         self,
-        n_letters: int,
         comparison: Comparison,
         block: ScoreBlock,
         *,
@@ -96,9 +104,9 @@ class SubjectAligner:
             if most == 1 and not earlier:
                 groups = self._with_ends(query_frame.profile, residues, starts, lengths, scores, parts)
             for rows, ends in groups:
-                known = [[one.as_aligned for one in earlier[row]] for row in in_block[rows].tolist()] if earlier else []
+                known = [[one.path for one in earlier[row]] for row in in_block[rows].tolist()] if earlier else []
                 try:
-                    aligned = self.aligner.align(
+                    paths = self.aligner.paths(
                         query_frame,
                         Partition(residues, starts[rows], lengths[rows], block.subject_index[in_block[rows]]),
                         scores=None if earlier else scores[rows],
@@ -110,21 +118,17 @@ class SubjectAligner:
                 except EngineError as error:  # the arrays contradict each other, or the engine is at fault
                     name = self.search_subjects.database.name
                     raise EngineError(f"{name} may be damaged ({error}); run `swsearch db verify {name}`") from error
-                for subject, several in zip(block.subject_index[in_block[rows]].tolist(), aligned, strict=True):
-                    yield subject, [self._as_given(*one, comparison, n_letters, subject) for one in several]
+                subjects = block.subject_index[in_block[rows]].tolist()
+                for subject, start, several in zip(subjects, starts[rows].tolist(), paths, strict=True):
+                    codes = [residues[start + one.subject_start : start + one.subject_end] for one in several]
+                    yield subject, list(map(partial(SubjectAlignment, subject, comparison), several, codes))
 
-    def _as_given(
-        self, score: int, alignment: Alignment, comparison: Comparison, n_letters: int, subject: int
-    ) -> SubjectAlignment:
-        """An alignment with its coordinates on the input sequences."""
-        query_frame, subject_frame = comparison
-        if not query_frame.number and not subject_frame:
-            return SubjectAlignment(score, alignment, query_frame.strand, 0, 0, alignment)
-        n_subject_letters = self.search_subjects.database.length(subject) if subject_frame else 0
-        as_given = on_bases(
-            alignment, query_frame.codes, query_frame.number, n_letters, subject_frame, n_subject_letters
-        )
-        return SubjectAlignment(score, as_given, query_frame.strand, query_frame.number, subject_frame, alignment)
+    def alignment(self, found: SubjectAlignment, n_letters: int) -> Alignment:
+        """The alignment in coordinates of the input sequences; the query has ``n_letters``."""
+        frame, subject_frame = found.comparison
+        aligned = self.aligner.alignment(frame, found.path, found.subject_codes)
+        n_subject_letters = self.search_subjects.database.length(found.subject) if subject_frame else 0
+        return on_bases(aligned, frame.codes, frame.number, n_letters, subject_frame, n_subject_letters)
 
     def _with_ends(
         self,

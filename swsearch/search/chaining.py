@@ -19,6 +19,7 @@ import numpy as np
 
 from swsearch.deterministic import log
 from swsearch.hits.chains import Piece, best_chains, windows
+from swsearch.hits.hit import Alignment
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.sum_statistics import GAP_DECAY, divisor, log_factorial, sum_evalue
 from swsearch.search.alignments import SubjectAlignment
@@ -62,14 +63,20 @@ class Chaining:
         return normalized
 
     def evalues(
-        self, subject: int, n_letters: int, alignments: Sequence[SubjectAlignment], adjusted: Sequence[float]
+        self,
+        subject: int,
+        n_letters: int,
+        found: Sequence[SubjectAlignment],
+        alignments: Sequence[Alignment],
+        adjusted: Sequence[float],
     ) -> list[float]:
         """The E-value of each alignment of a subject, which is that of its chain.
 
-        ``n_letters`` is the length of the query, ``adjusted`` has the adjusted E-value of each alignment.
+        ``n_letters`` is the length of the query. ``alignments`` are those that were ``found``, in coordinates of the
+        input sequences; ``adjusted`` has the adjusted E-value of each.
         """
         significance = self.significance
-        scores = np.array([one.score for one in alignments], dtype=np.int32)
+        scores = np.array([one.score for one in found], dtype=np.int32)
         index = np.full(len(scores), subject, dtype=np.uint32)
         unadjusted = significance.evalues(index, scores, n_letters)
         assert unadjusted is not None
@@ -81,10 +88,10 @@ class Chaining:
         for forward in (True, False):
             rows = [
                 row
-                for row, one in enumerate(alignments)
-                if (one.subject_frame > 0) is forward and one.score >= self.min_score
+                for row, one in enumerate(found)
+                if (one.comparison[1] > 0) is forward and one.score >= self.min_score
             ]
-            pieces = [Piece.of(alignments[row].alignment, alignments[row].subject_frame, values[row]) for row in rows]
+            pieces = [Piece.of(alignments[row], found[row].comparison[1], values[row]) for row in rows]
             for chain, value in best_chains(pieces, self.max_intron, self.cost):
                 r = len(chain)
                 normalized = value - float(log(area)) - (r - 1) * self._log_window - log_factorial(r)

@@ -24,17 +24,15 @@ are requested.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from itertools import product
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.database.reader import PackedDatabase
-from swsearch.hits.hit import Alignment, Hit
+from swsearch.hits.hit import Hit
 from swsearch.hits.limits import Rank, RankedCandidates
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import PositionSpecificQuery
@@ -48,7 +46,7 @@ from swsearch.search.score_batches import PreparedQuery
 from swsearch.search.significance import Significance
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
-from swsearch.typing import Floats, Lengths, SubjectIndex
+from swsearch.typing import Bools, Floats, Lengths
 
 
 def merge_frames(blocks: list[ScoreBlock]) -> RankedCandidates:
@@ -84,27 +82,13 @@ def adjustment_of(
     return PairAdjustment.of(scheme.matrix, statistics) if options.composition == "adjust" else None
 
 
-def adjusted_evalues(
-    adjustment: EvalueAdjustment,
-    evalues: Floats,
-    raw_scores: NDArray[np.int32],
-    query: SequenceRecord,
-    alignments: Sequence[Alignment],
-) -> Floats:
-    """The adjusted E-values of the alignments of a query."""
-    letters = query.letters
-    query_parts = [one.query_letters or letters[one.query_start : one.query_end] for one in alignments]
-    return adjustment.adjusted(evalues, raw_scores, query_parts, [one.subject_letters for one in alignments])
-
-
 _MIN_BLOCK: Final = 16
 """Smallest number of candidates that are aligned and judged together, so that all threads have work."""
 _MOST_FURTHER: Final = 64
 """Largest number of further alignments of a subject that are computed at once."""
 
 
-@dataclass(frozen=True)
-class ListedAlignment:
+class ListedAlignment(NamedTuple):
     """An alignment that is listed: its number among all of its subject, its E-value, the alignment, and the number of
     alignments of its subject that meet all limits but ``max_hsps``, if they are counted.
     """
@@ -195,91 +179,41 @@ class HitSelection:
 
         ``ranks`` are those of the subjects of a list of ``wanted`` subjects so far.
         """
+        options, limits = self._options, self._limits
         lengths = self._database.lengths(candidates.subject_index)
-        aligned = _Alignments(self, prepared, compared, candidates, lengths)
-        most = MOST_ALIGNMENTS if self._options.count_hsps else self._limits.max_hsps or 1
+        comparisons = list(product(prepared.frames, options.subject_frames))  # in order of preference
+        aligned = _Alignments(self._aligner, self._significance, prepared, comparisons, compared, candidates, lengths)
+        most = MOST_ALIGNMENTS if options.count_hsps else limits.max_hsps or 1
         aligned.compute(most, [evalue for evalue, *_ in ranks[:wanted]], wanted)
-        alignment_filter = self._options.alignment_filter
-        listed = {}
-        in_order = aligned.in_order()
-        if prepared.threshold.chaining is not None:
-            in_order = [
-                _chained(prepared, subject, several)
-                for subject, several in zip(candidates.subject_index.tolist(), in_order, strict=True)
-            ]
-        subjects = zip(candidates.subject_index.tolist(), lengths.tolist(), in_order, strict=True)
-        for subject, length, several in subjects:
-            numbered = [ListedAlignment(n, one.evalue, one.alignment) for n, one in enumerate(several, 1)]
-            if not self._options.count_hsps:
-                numbered = self._admitted(numbered, length)
-            numbered = [one for one in numbered if self._passes(one)]
-            if alignment_filter:
-                n_letters = len(prepared.query)
-                numbered = [
-                    one for one in numbered if alignment_filter.passes(one.of_subject.alignment, n_letters, length)
-                ]
-            if self._options.count_hsps:
-                n_hsps = len(numbered)
-                numbered = [replace(one, n_hsps=n_hsps) for one in self._admitted(numbered, length)]
-            if numbered:
-                listed[subject] = numbered
+        order = aligned.in_order()
+        table = aligned.table[order]
+        in_order = [aligned.alignments[index] for index in order.tolist()]
+        rows, scores = table["row"], table["score"]
+        evalues = None if candidates.evalue is None else table["evalue"]
+        numbers = 1 + np.arange(len(rows)) - np.searchsorted(rows, rows)
+        bits = None if limits.min_bits is None else self._significance.bits(scores)
+        passed = limits.passes(scores, None if bits is None else np.array(bits), evalues, None)
+        admitted = limits.admits_number(numbers, lengths[rows], evalues)
+        if not options.count_hsps:
+            passed &= admitted
+        if options.alignment_filter:
+            n_letters = len(prepared.query)
+            for place in np.flatnonzero(passed).tolist():
+                alignment = self._aligner.alignment(in_order[place], n_letters)
+                passed[place] = options.alignment_filter.passes(alignment, n_letters, int(lengths[rows[place]]))
+        n_hsps: list[int] | None = None
+        if options.count_hsps:
+            n_hsps = np.bincount(rows[passed], minlength=len(candidates)).tolist()
+            passed &= admitted
+        listed: dict[int, list[ListedAlignment]] = {}
+        places = np.flatnonzero(passed)
+        values = [None] * len(places) if evalues is None else evalues[places].tolist()
+        each = zip(places.tolist(), rows[places].tolist(), numbers[places].tolist(), values, strict=True)
+        for place, row, number, evalue in each:
+            one = in_order[place]
+            n_of_subject = None if n_hsps is None else n_hsps[row]
+            listed.setdefault(one.subject, []).append(ListedAlignment(number, evalue, one, n_of_subject))
         return listed
-
-    def _admitted(self, numbered: list[ListedAlignment], length: int) -> list[ListedAlignment]:
-        """The alignments of a subject of this length whose numbers are listed."""
-        return [one for one in numbered if self._limits.admits_number(one.number, length, one.evalue)]
-
-    def _passes(self, one: ListedAlignment) -> bool:
-        score = one.of_subject.score
-        bits = None if self._limits.min_bits is None else self._significance.bits(np.array([score]))
-        return self._limits.passes(score, None if bits is None else bits[0], one.evalue, None)
-
-    # --- what the alignments of candidates need ---
-
-    def residues(self, subjects: SubjectIndex) -> Lengths:
-        """The lengths of subjects in residues, as the statistics count them."""
-        return self._significance.lengths(subjects)
-
-    def comparisons(self, prepared: PreparedQuery) -> list[Comparison]:
-        """The comparisons of a query, in order of preference among equal scores."""
-        return list(product(prepared.frames, self._options.subject_frames))
-
-    def align(
-        self,
-        prepared: PreparedQuery,
-        comparison: Comparison,
-        block: ScoreBlock,
-        most: int,
-        floor: int | NDArray[np.int32],
-        earlier: Sequence[Sequence[SubjectAlignment]],
-    ) -> dict[int, list[SubjectAlignment]]:
-        """See :meth:`SubjectAligner.align`."""
-        n_letters = len(prepared.query)
-        return dict(self._aligner.align(n_letters, comparison, block, most=most, floor=floor, earlier=earlier))
-
-    def evalues(
-        self,
-        prepared: PreparedQuery,
-        lengths: Lengths,
-        alignments: Sequence[SubjectAlignment],
-        rescored: Floats | None = None,
-    ) -> list[float] | list[None]:
-        """The E-values of alignments, adjusted for composition if those of the query are.
-
-        ``lengths`` are those of their subjects in residues, and ``rescored`` the E-values of these in a sensitive
-        search.
-        """
-        scores = np.array([one.score for one in alignments], dtype=np.int32)
-        evalues = rescored
-        if evalues is None:
-            evalues = self._significance.evalues_with(lengths, scores, len(prepared.query))
-        if evalues is None:
-            return [None] * len(scores)
-        if prepared.adjustment is not None:
-            aligned = [one.alignment for one in alignments]
-            evalues = adjusted_evalues(prepared.adjustment, evalues, scores, prepared.query, aligned)
-        known: list[float] = evalues.tolist()
-        return known
 
     def hits(self, prepared: PreparedQuery, best: ReportedSubjects) -> tuple[Hit, ...]:
         """The hits of these subjects, one for each listed alignment."""
@@ -300,11 +234,11 @@ class HitSelection:
                 score=one.of_subject.score,
                 bits=None if bits is None else bits[row],
                 evalue=one.evalue,
-                strand=one.of_subject.strand,
-                alignment=one.of_subject.alignment,
+                strand=one.of_subject.comparison[0].strand,
+                alignment=self._aligner.alignment(one.of_subject, len(prepared.query)),
                 hsp=hsp,
-                query_frame=one.of_subject.query_frame,
-                subject_frame=one.of_subject.subject_frame,
+                query_frame=one.of_subject.comparison[0].number,
+                subject_frame=one.of_subject.comparison[1],
                 query_header=prepared.query.header,
                 number=one.number,
                 masked_evalue=best.masked_evalues.get(subject),
@@ -318,60 +252,42 @@ def _rank(subject: int, first: ListedAlignment) -> Rank:
     return 0.0 if first.evalue is None else first.evalue, -first.of_subject.score, subject
 
 
-@dataclass(frozen=True)
-class _Aligned:
-    """An alignment with its E-value and its place in the order: comparison, then its number in the comparison."""
-
-    evalue: float | None
-    comparison: int
-    place: int
-    alignment: SubjectAlignment
-
-    @cached_property
-    def key(self) -> tuple[float, int, int, int]:
-        return 0.0 if self.evalue is None else self.evalue, -self.alignment.score, self.comparison, self.place
-
-
-def _chained(prepared: PreparedQuery, subject: int, several: list[_Aligned]) -> list[_Aligned]:
-    """The alignments of a subject with the E-values of their chains, best first."""
-    chaining = prepared.threshold.chaining
-    assert chaining is not None
-    adjusted = [0.0 if one.evalue is None else one.evalue for one in several]
-    evalues = chaining.evalues(subject, len(prepared.query), [one.alignment for one in several], adjusted)
-    chained = [replace(one, evalue=evalue) for one, evalue in zip(several, evalues, strict=True)]
-    return sorted(chained, key=lambda one: one.key)
-
-
-def _judged(several: list[_Aligned], n_judged: int) -> list[_Aligned]:
-    """The first ``n_judged`` alignments of each comparison, best first."""
-    chosen = [one for one in several if one.place < n_judged]
-    return sorted(chosen, key=lambda one: one.key) if len(chosen) > 1 else chosen
+_COLUMNS: Final = np.dtype(
+    [("row", np.intp), ("comparison", np.intp), ("place", np.int64), ("score", np.int32), ("evalue", np.float64)]
+)
+"""Of an alignment: the row of its candidate, its comparison, its number in this, from 0, its score and its E-value."""
 
 
 class _Alignments:
     """The alignments of some candidates of a query, which are computed as far as they are needed.
 
-    ``found`` has the alignments of each candidate, and ``next_scores``, shape (n_comparisons, n_candidates), an upper
-    bound of the score of its next alignment in each comparison, which is 0 if there is none that matters;
-    ``n_aligned``, of the same shape, has the number of those that are known. ``lengths`` are those of the candidates in
-    the database.
+    ``found`` has the alignments of each candidate in each comparison, and ``next_scores``, shape (n_comparisons,
+    n_candidates), an upper bound of the score of the next one, which is 0 if there is none that matters; ``n_aligned``,
+    of the same shape, has the number of those that are known. ``table`` and ``alignments`` have all in the order in
+    which they were found. E-values in the table are 0 unless the search has them. ``lengths`` are those of the
+    candidates in the database.
     """
 
     def __init__(
         self,
-        selection: HitSelection,
+        aligner: SubjectAligner,
+        significance: Significance,
         prepared: PreparedQuery,
+        comparisons: list[Comparison],
         compared: list[ScoreBlock],
         candidates: RankedCandidates,
         lengths: Lengths,
     ) -> None:
-        self._selection = selection
+        self._aligner = aligner
+        self._significance = significance
         self._prepared = prepared
         self._compared = compared
         self._candidates = candidates
-        self._comparisons = selection.comparisons(prepared)
-        self._found: list[list[_Aligned]] = [[] for _ in range(len(candidates))]
-        self._residues = selection.residues(candidates.subject_index)
+        self._comparisons = comparisons
+        self._found: list[list[list[SubjectAlignment]]] = [[[] for _ in range(len(candidates))] for _ in compared]
+        self.table = np.empty(0, dtype=_COLUMNS)
+        self.alignments: list[SubjectAlignment] = []
+        self._residues = significance.lengths(candidates.subject_index)
         self._n_judged = prepared.threshold.most_alignments(self._residues)
         self._is_significant = prepared.threshold.is_significant(lengths, candidates.score)
         self._next_scores = np.zeros((len(compared), len(candidates)), dtype=np.int32)
@@ -393,41 +309,31 @@ class _Alignments:
         """
         candidates, threshold = self._candidates, self._prepared.threshold
         self._compute_significant()
-        floor = 1 if max_hsps == 1 else threshold.min_alignment_score
-        for number in range(len(self._comparisons)):
-            is_aligned = (self._next_scores[number] >= floor) & (~self._is_significant | (max_hsps > 1))
+        least, at_once = threshold.min_alignment_score, max_hsps
+        if threshold.judges_further and threshold.of_search.limits.long_subject is None:
+            at_once += 1  # one call finds the next one, too, in less time than two
+        for number, scores in enumerate(self._next_scores):
+            floors = np.minimum(scores, least) if max_hsps == 1 else np.full_like(scores, least)
+            is_aligned = (scores > 0) & (scores >= floors) & (~self._is_significant | (max_hsps > 1))
             if max_hsps == 1:
                 is_aligned &= candidates.comparison == number
-            self._extend(number, np.flatnonzero(is_aligned), max_hsps, floor)
-        size = 1
-        most = self._n_judged
+            rows = np.flatnonzero(is_aligned)
+            self._extend(number, rows, at_once, floors[rows])
+        size, most = 1, self._n_judged
+        numbers = np.arange(len(self._comparisons))[:, None]
         while threshold.judges_further:
-            judged = [_judged(several, n_judged) for several, n_judged in zip(self._found, most.tolist(), strict=True)]
-            firsts = [several[0].key[0] if several else np.inf for several in judged]
-            lasts = [several[max_hsps - 1] if len(several) >= max_hsps else None for several in judged]
-            farthest = threshold.farthest(listed, firsts, wanted)
-            lowest = threshold.min_next_scores(
-                self._residues,
-                self._next_scores.max(axis=0),
-                np.array(firsts),
-                np.array([np.inf if last is None else last.key[0] for last in lasts]),
-                farthest,
-            )
+            firsts, last_evalues, last_scores, last_comparisons = self._judged(max_hsps)
+            farthest = threshold.farthest(listed, firsts.tolist(), wanted)
+            next_scores = self._next_scores.max(axis=0)
+            lowest = threshold.min_next_scores(self._residues, next_scores, firsts, last_evalues, farthest)
             self._next_scores[self._n_aligned >= most] = 0
             # An alignment with the E-value and the score of the last one precedes it if its comparison does.
-            equal = np.array([0 if last is None else last.alignment.score for last in lasts], dtype=np.int32)
-            of_last = np.array([0 if last is None else last.comparison for last in lasts])
-            floors = [
-                np.where(number < of_last, np.minimum(lowest, equal), lowest)
-                for number in range(len(self._next_scores))
-            ]
-            further = [
-                np.flatnonzero((scores > 0) & (scores >= floor))
-                for scores, floor in zip(self._next_scores, floors, strict=True)
-            ]
-            if not any(rows.size for rows in further):
+            floors = np.where(numbers < last_comparisons, np.minimum(lowest, last_scores), lowest)
+            is_further = (self._next_scores > 0) & (self._next_scores >= floors)
+            if not is_further.any():
                 return
-            for number, rows in enumerate(further):
+            for number, is_extended in enumerate(is_further):
+                rows = np.flatnonzero(is_extended)
                 self._extend(number, rows, size, floors[number][rows], most)
             size = min(2 * size, _MOST_FURTHER)
 
@@ -452,38 +358,91 @@ class _Alignments:
         """Compute up to ``most`` further alignments of the candidates at ``rows`` in a comparison."""
         if not rows.size:
             return
-        subjects = self._candidates.subject_index[rows]
-        known = [[one.alignment for one in self._found[row] if one.comparison == number] for row in rows.tolist()]
-        earlier = known if any(known) else []
+        subjects, comparison = self._candidates.subject_index[rows], self._comparisons[number]
+        n_before = self._n_aligned[number, rows]
+        known = [self._found[number][row] for row in rows.tolist()] if n_before.any() else []
         block = ScoreBlock(subjects, self._next_scores[number, rows], within=self._compared[number].within)
-        comparison = self._comparisons[number]
-        found = self._selection.align(self._prepared, comparison, block, most, floor, earlier)
-        for row, subject, before in zip(rows.tolist(), subjects.tolist(), known, strict=True):
-            several = found[subject]
-            self._next_scores[number, row] = several[-1].score if len(several) == most else 0
-            if most_in_all is not None:
-                del several[max(0, int(most_in_all[row]) - len(before)) :]
-            self._n_aligned[number, row] += len(several)
-        n_found = [len(found[subject]) for subject in subjects.tolist()]
-        rescored = None
-        if self._prepared.threshold.of_search.is_rescored and self._candidates.evalue is not None:
-            rescored = np.repeat(self._candidates.evalue[rows], n_found)
-        aligned = [one for subject in subjects.tolist() for one in found[subject]]
-        lengths = np.repeat(self._residues[rows], n_found)
-        evalues: Iterator[float | None] = iter(self._selection.evalues(self._prepared, lengths, aligned, rescored))
-        for row, subject, before in zip(rows.tolist(), subjects.tolist(), known, strict=True):
-            for place, one in enumerate(found[subject], len(before)):
-                self._found[row].append(_Aligned(next(evalues), number, place, one))
+        of_subject = dict(self._aligner.align(comparison, block, most=most, floor=floor, earlier=known))
+        found = [of_subject[subject] for subject in subjects.tolist()]
+        self._next_scores[number, rows] = [several[-1].score if len(several) == most else 0 for several in found]
+        if most_in_all is not None:
+            for several, n_left in zip(found, (most_in_all[rows] - n_before).tolist(), strict=True):
+                del several[max(0, n_left) :]
+        self._add(number, rows, found)
 
-    def in_order(self) -> list[list[_Aligned]]:
-        """The alignments of each candidate, best first; those of a comparison that are not judged follow the others, in
-        the order of their scores.
+    def _add(self, number: int, rows: NDArray[np.intp], found: list[list[SubjectAlignment]]) -> None:
+        """Append alignments of the candidates at ``rows`` in a comparison, with their E-values."""
+        counts = np.array([len(several) for several in found])
+        alignments = [one for several in found for one in several]
+        new = np.zeros(len(alignments), dtype=_COLUMNS)
+        new["row"], new["comparison"] = np.repeat(rows, counts), number
+        in_call = np.arange(len(new)) - np.repeat(np.cumsum(counts) - counts, counts)
+        new["place"] = np.repeat(self._n_aligned[number, rows], counts) + in_call
+        scores = np.array([one.score for one in alignments], dtype=np.int32)
+        evalues, adjustment = self._candidates.evalue, self._prepared.adjustment
+        if evalues is not None and self._prepared.threshold.of_search.is_rescored:
+            evalues = evalues[new["row"]]
+        elif evalues is not None:
+            lengths = self._residues[new["row"]]
+            evalues = self._significance.evalues_with(lengths, scores, len(self._prepared.query))
+        if evalues is not None and adjustment is not None:
+            parts = [one.query_codes for one in alignments], [one.subject_codes for one in alignments]
+            evalues = adjustment.adjusted(evalues, scores, *parts)
+        new["score"], new["evalue"] = scores, 0.0 if evalues is None else evalues
+        self.table = np.concatenate([self.table, new])
+        self.alignments += alignments
+        self._n_aligned[number, rows] += counts
+        for row, several in zip(rows.tolist(), found, strict=True):
+            self._found[number][row] += several
+
+    def _order(self) -> tuple[NDArray[np.intp], Bools]:
+        """The order of all alignments, and whether each is judged: those of a candidate side by side, the best first.
+
+        Those of a comparison that are not judged follow the others, in the order of their scores.
         """
-        in_order = []
-        for several, n_judged in zip(self._found, self._n_judged.tolist(), strict=True):
-            judged = _judged(several, n_judged)
-            if len(judged) < len(several):
-                others = [one for one in several if one.place >= n_judged]
-                judged += sorted(others, key=lambda one: one.key[1:])
-            in_order.append(judged)
-        return in_order
+        table = self.table
+        is_judged = table["place"] < self._n_judged[table["row"]]
+        evalues = np.where(is_judged, table["evalue"], 0.0)
+        keys = table["place"], table["comparison"], -table["score"], evalues, ~is_judged, table["row"]
+        return np.lexsort(keys), is_judged
+
+    def _judged(self, max_hsps: int) -> tuple[Floats, Floats, NDArray[np.int32], NDArray[np.intp]]:
+        """The E-value of each candidate's best alignment, which is infinite if it has none; then the E-value, the score
+        and the comparison of its alignment number ``max_hsps``, which are infinite, 0 and 0 if it has fewer.
+        """
+        order, is_judged = self._order()
+        table, n = self.table[order], len(self._candidates)
+        begins = np.searchsorted(table["row"], np.arange(n))
+        counts = np.bincount(self.table["row"][is_judged], minlength=n)
+        firsts, last_evalues = np.full(n, np.inf), np.full(n, np.inf)
+        last_scores, last_comparisons = np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.intp)
+        firsts[counts > 0] = table["evalue"][begins[counts > 0]]
+        is_full = counts >= max_hsps
+        lasts = table[begins[is_full] + max_hsps - 1]
+        last_evalues[is_full], last_scores[is_full] = lasts["evalue"], lasts["score"]
+        last_comparisons[is_full] = lasts["comparison"]
+        return firsts, last_evalues, last_scores, last_comparisons
+
+    def in_order(self) -> NDArray[np.intp]:
+        """The order of all alignments: those of a candidate side by side, the best first; those of a comparison that
+        are not judged follow the others, in the order of their scores. Where chains are searched, alignments get the
+        E-values of their chains, by which all are ordered.
+        """
+        order, _ = self._order()
+        if self._prepared.threshold.chaining is not None and order.size:
+            self._chain(order)
+            table = self.table
+            order = np.lexsort((table["place"], table["comparison"], -table["score"], table["evalue"], table["row"]))
+        return order
+
+    def _chain(self, order: NDArray[np.intp]) -> None:
+        """Give the alignments of each candidate, which are side by side in ``order``, the E-values of their chains."""
+        chaining = self._prepared.threshold.chaining
+        assert chaining is not None
+        borders = np.flatnonzero(np.diff(self.table["row"][order])) + 1
+        n_letters = len(self._prepared.query)
+        for indices in np.split(order, borders):
+            found = [self.alignments[index] for index in indices.tolist()]
+            placed = [self._aligner.alignment(one, n_letters) for one in found]
+            adjusted = self.table["evalue"][indices].tolist()
+            self.table["evalue"][indices] = chaining.evalues(found[0].subject, n_letters, found, placed, adjusted)

@@ -203,8 +203,7 @@ def _length_per_score(
     for row in range(_N_ALIGNED_QUERIES):
         high = np.flatnonzero(scores[row] > median)
         query = Frame("plus", 0, queries[row], profiles[row])
-        aligned = LocalAligner(scheme.alphabet).align(query, subjects[high])
-        best = [of_subject[0][1] for of_subject in aligned]
+        best = [several[0] for several in LocalAligner(scheme.alphabet).paths(query, subjects[high])]
         twice_lengths += [one.query_end - one.query_start + one.subject_end - one.subject_start for one in best]
         aligned_scores += scores[row, high].tolist()
     length, score = sum(twice_lengths) / (2 * len(twice_lengths)), sum(aligned_scores) / len(aligned_scores)

@@ -35,8 +35,10 @@ def hits(query, subjects, scheme, strand="plus", **more):
     profile = sequence_profile(along, scheme)
     partition = Partition(np.concatenate(subjects), starts, lengths, np.arange(len(subjects), dtype=np.uint32))
     aligner = LocalAligner(scheme.alphabet, more.pop("matrix", None), more.pop("n_threads", 1))
-    found = aligner.align(Frame(strand, 0, along, profile), partition, **more)
-    return [of_subject[0][1] for of_subject in found if of_subject]
+    frame = Frame(strand, 0, along, profile)
+    paths = aligner.paths(frame, partition, **more)
+    best = [(subject, several[0]) for subject, several in zip(subjects, paths, strict=True) if several]
+    return [aligner.alignment(frame, one, subject[one.subject_start : one.subject_end]) for subject, one in best]
 
 
 gaps = st.sampled_from([(0, 1), (1, 0), (3, 0), (2, 1), (5, 2), (11, 1)])
@@ -136,11 +138,13 @@ def test_ends_of_the_engine_change_nothing_and_wrong_ones_are_errors():
 
     def aligned(row, column, **changes):
         ends = Ends(np.array([row]), np.array([column]))
-        return LocalAligner(DNA).align(frame, subjects, **({"scores": scores} | changes), ends=ends)
+        return LocalAligner(DNA).paths(frame, subjects, **({"scores": scores} | changes), ends=ends)
 
-    (((score, found),),) = aligned(10, 8)
-    assert (score, found.query_start, found.query_end, found.subject_start, found.subject_end) == (12, 0, 6, 2, 8)
-    assert aligned(10, 8) == LocalAligner(DNA).align(frame, subjects, scores=scores)
+    ((path,),) = aligned(10, 8)
+    found = LocalAligner(DNA).alignment(frame, path, subject[2:8])
+    assert (path.score, path.query_start, path.query_end, path.subject_start, path.subject_end) == (12, 4, 10, 2, 8)
+    assert (found.query_start, found.query_end, found.subject_start, found.subject_end) == (0, 6, 2, 8)
+    assert aligned(10, 8) == LocalAligner(DNA).paths(frame, subjects, scores=scores)
     with pytest.raises(EngineError, match=r"subject 0: the engine's end is \[10, 9\], its alignment's \[10, 8\]"):
         aligned(10, 9)
     with pytest.raises(EngineError, match="subject 0: the engine's score is 12, its alignment's 10"):
@@ -152,13 +156,11 @@ def test_ends_of_the_engine_change_nothing_and_wrong_ones_are_errors():
 
 
 def test_arguments_of_two_strands_are_refused():
-    """Expected by hand: the profile is of a different query, or the strand is invalid."""
+    """Expected by hand: the profile is of a different query."""
     query = DNA.encode("ACGT")
-    with pytest.raises(InputError, match="choose plus or minus"):
-        hits(query, [query], default_scheme(DNA), "both")
     frame = Frame("plus", 0, query[:3], sequence_profile(query, default_scheme(DNA)))
     with pytest.raises(InputError, match="3 residues, its profile 4"):
-        LocalAligner(DNA).align(frame, Partition.pack([query]))
+        LocalAligner(DNA).paths(frame, Partition.pack([query]))
 
 
 @pytest.mark.parametrize(

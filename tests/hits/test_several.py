@@ -16,7 +16,7 @@ from swsearch.hits.traceback import LocalAligner
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search.frames import Frame
-from swsearch.sequences.alphabet import DNA, PROTEIN
+from swsearch.sequences.alphabet import PROTEIN
 from tests.full_matrix import NEVER
 from tests.hits.rescore import rescore
 from tests.pairs.whole_matrix import whole_matrix
@@ -101,11 +101,10 @@ def test_scores_beyond_16_bits_are_exact(instruction_set):
     ]  # fmt: skip
 
 
-def several(query: str, subject: str, most: int, floor: int = 1, strand: str = "plus", alphabet=PROTEIN):
-    codes, other = alphabet.encode(query), alphabet.encode(subject)
-    profile = sequence_profile(codes, default_scheme(alphabet))
-    frame = Frame(strand, 0, codes, profile)
-    (found,) = LocalAligner(alphabet).align(frame, Partition.pack([other]), most=most, floor=floor)
+def several(query: str, subject: str, most: int, floor: int = 1):
+    codes, other = PROTEIN.encode(query), PROTEIN.encode(subject)
+    frame = Frame("plus", 0, codes, sequence_profile(codes, default_scheme(PROTEIN)))
+    (found,) = LocalAligner(PROTEIN).paths(frame, Partition.pack([other]), most=most, floor=floor)
     return found
 
 
@@ -117,9 +116,9 @@ def test_copies_of_a_repeat_are_found_one_after_another():
     copies = [DOMAIN, DOMAIN.replace("W", "A", 1), DOMAIN.replace("W", "A").replace("C", "A", 1)]
     subject = "GGGGG".join([copies[2], copies[0], copies[1]])
     found = several(DOMAIN, subject, most=3)
-    assert [alignment.subject_start for _, alignment in found] == [43, 86, 0]
-    assert all(alignment.query_end - alignment.query_start == len(DOMAIN) for _, alignment in found)
-    assert [alignment.identities for _, alignment in found] == [38, 37, 35]
+    assert [path.subject_start for path in found] == [43, 86, 0]
+    assert all(path.query_end - path.query_start == len(DOMAIN) for path in found)
+    assert [path.identities for path in found] == [38, 37, 35]
 
 
 def test_no_pair_is_used_twice_and_each_rescores():
@@ -129,30 +128,23 @@ def test_no_pair_is_used_twice_and_each_rescores():
     subject = mutated(rng, DOMAIN) + mutated(rng, DOMAIN, 0.4) + mutated(rng, DOMAIN, 0.1)
     found = several(query, subject, most=12)
     assert len(found) == 12
-    assert [score for score, _ in found] == sorted((score for score, _ in found), reverse=True)
-    pairs = [
-        pair
-        for _, alignment in found
-        for pair in pairs_of(alignment.query_start, alignment.subject_start, written_out(alignment.cigar))
-    ]
+    assert [path.score for path in found] == sorted((path.score for path in found), reverse=True)
+    pairs = [pair for path in found for pair in pairs_of(path.query_start, path.subject_start, written_out(path.cigar))]
     assert len(pairs) == len(set(pairs))
-    for score, alignment in found:
-        assert rescore(PROTEIN.encode(query), PROTEIN.encode(subject), alignment, default_scheme(PROTEIN)) == score
+    codes, other = PROTEIN.encode(query), PROTEIN.encode(subject)
+    for path in found:
+        part = other[path.subject_start : path.subject_end]
+        alignment = LocalAligner(PROTEIN).alignment(Frame("plus", 0, codes, None), path, part)
+        assert rescore(codes, other, alignment, default_scheme(PROTEIN)) == path.score
 
 
 def test_the_floor_and_the_number_end_the_list():
     """Expected: the beginning of the longer list."""
     whole = several(DOMAIN * 3, DOMAIN * 3, most=100)
     assert several(DOMAIN * 3, DOMAIN * 3, most=4) == whole[:4]
-    floor = whole[5][0]
-    assert several(DOMAIN * 3, DOMAIN * 3, most=100, floor=floor) == [one for one in whole if one[0] >= floor]
+    floor = whole[5].score
+    assert several(DOMAIN * 3, DOMAIN * 3, most=100, floor=floor) == [path for path in whole if path.score >= floor]
     assert several("W", "A", most=3) == []
-
-
-def test_minus_strands_keep_their_places():
-    """Expected by hand: two copies of the query's reverse complement, at the same coordinates of the given query."""
-    found = several("GGATCCGTAA", "GGATCCGTAACCCGGATCCGTAA", most=2, strand="minus", alphabet=DNA)
-    assert [(one.query_start, one.query_end, one.subject_start) for _, one in found] == [(0, 10, 0), (0, 10, 13)]
 
 
 @pytest.mark.peer("lalign36")
@@ -177,7 +169,7 @@ def test_repeats_are_laligns(tmp_path, seed):
     found = re.findall(r"Waterman-Eggert score: (\d+);.*\n.*overlap \(\d+-(\d+):\d+-(\d+)\)", printed)
     theirs = [tuple(map(int, row)) for row in found if int(row[0]) >= 40]
     assert len(theirs) >= 2
-    ours = [(score, one.query_end, one.subject_end) for score, one in several(query, subject, most=20, floor=40)]
+    ours = [(one.score, one.query_end, one.subject_end) for one in several(query, subject, most=20, floor=40)]
     assert sorted(ours) == sorted(theirs)
 
 

@@ -12,7 +12,7 @@ from swsearch.scoring.composition_adjustment import SMALLEST_RATIO
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.ungapped import background, matrix_lambda
 from swsearch.sequences.alphabet import PROTEIN
-from tests.support import random_protein
+from tests.support import coded, random_protein
 
 BLOSUM62 = named_matrix("BLOSUM62")
 LAMBDA = matrix_lambda(BLOSUM62) or 0.0
@@ -61,20 +61,20 @@ def test_ratios_are_those_of_the_formula():
         "E" * 90,
     ]
     expected = [plain_ratio(scores, one) for one in aligned]
-    assert adjustment.ratios(aligned, aligned) == pytest.approx(expected, rel=1e-9)
+    assert adjustment.ratios(coded(aligned), coded(aligned)) == pytest.approx(expected, rel=1e-9)
     assert min(expected) < 0.9 < max(expected) == 1.0
 
 
 def test_a_profile_that_scores_a_bias_above_zero_has_the_smallest_ratio():
     adjustment = ProfileAdjustment(scores_of("L" * 30), LAMBDA, 0.267)
-    assert adjustment.ratios([""], ["L" * 400]).tolist() == [SMALLEST_RATIO]
+    assert adjustment.ratios(coded([""]), coded(["L" * 400])).tolist() == [SMALLEST_RATIO]
 
 
 def test_evalues_grow_by_the_lost_score_and_never_shrink():
     """By hand: E exp(λ_g S (1 - ratio))."""
     rng = np.random.default_rng(4)
     adjustment = ProfileAdjustment(scores_of("LLVVFILMLLVVAGSTLIVF"), LAMBDA, 0.267)
-    aligned = [PROTEIN.decode(random_protein(rng, 80)), "LVLVLIVLLFFLLVVI" * 3]
+    aligned = [random_protein(rng, 80), PROTEIN.encode("LVLVLIVLLFFLLVVI" * 3)]
     evalues, raw = np.array([1e-3, 1e-9]), np.array([80, 150], dtype=np.int32)
     adjusted = adjustment.adjusted(evalues, raw, aligned, aligned)
     ratios = adjustment.ratios(aligned, aligned)
@@ -89,14 +89,13 @@ def test_evalues_grow_by_the_lost_score_and_never_shrink():
 def test_an_evalue_of_zero_stays_zero():
     """E-values of scores above 3,000 are 0, and half of such a score is lost to the bias."""
     adjustment = ProfileAdjustment(scores_of("L" * 30), LAMBDA, 0.267)
-    assert adjustment.adjusted(np.array([0.0]), np.array([30_000], dtype=np.int32), [""], ["L" * 4000]).tolist() == [
-        0.0
-    ]
+    parts = coded([""]), coded(["L" * 4000])
+    assert adjustment.adjusted(np.array([0.0]), np.array([30_000], dtype=np.int32), *parts).tolist() == [0.0]
 
 
 def test_hits_do_not_depend_on_the_others():
     rng = np.random.default_rng(5)
     adjustment = ProfileAdjustment(scores_of(PROTEIN.decode(random_protein(rng, 50))), LAMBDA, 0.267)
-    aligned = [PROTEIN.decode(random_protein(rng, int(length))) for length in rng.integers(1, 90, 20)]
+    aligned = [random_protein(rng, int(length)) for length in rng.integers(1, 90, 20)]
     together = adjustment.ratios(aligned, aligned)
     assert together.tolist() == [float(adjustment.ratios([one], [one])[0]) for one in aligned]

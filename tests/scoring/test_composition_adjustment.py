@@ -15,6 +15,7 @@ from swsearch.scoring.published_parameters import NoStatistics, find_statistics
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.scoring.ungapped import background, matrix_lambda
 from swsearch.sequences.alphabet import DNA, PROTEIN
+from tests.support import coded
 
 BLOSUM62 = named_matrix("BLOSUM62")
 
@@ -65,7 +66,7 @@ def test_ratios_are_those_of_the_formula() -> None:
     rng = np.random.default_rng(1)
     parts = [*PARTS, *(random_part(rng, 120, favoured) for favoured in ("", "AL", "ILVFM", "KE", "GP", "S"))]
     pairs = [(one, other) for one in parts for other in parts]
-    found = adjustment().ratios([one for one, _ in pairs], [other for _, other in pairs])
+    found = adjustment().ratios(coded([one for one, _ in pairs]), coded([other for _, other in pairs]))
     wanted = [expected_ratio(one, other) for one, other in pairs]
     assert found == pytest.approx(wanted, rel=1e-9)
     assert min(wanted) == SMALLEST_RATIO
@@ -75,7 +76,7 @@ def test_ratios_are_those_of_the_formula() -> None:
 
 def test_the_evalue_grows_with_the_score_and_the_share_that_is_lost() -> None:
     """By hand: E' = E exp(λ_g S (1 - ratio))."""
-    parts = ["L" * 300, "ILVFMILVFMLLVVIILLFFMMAILVLLVVILA", "MKTAYIAKQRQISFVKSHFSRQ"]
+    parts = coded(["L" * 300, "ILVFMILVFMLLVVIILLFFMMAILVLLVVILA", "MKTAYIAKQRQISFVKSHFSRQ"])
     evalues, scores = np.array([1e-20, 0.5, 3.0]), np.array([120, 60, 40], dtype=np.int32)
     ratios = adjustment().ratios(parts, parts)
     lam = statistics_of(default_scheme(PROTEIN)).lam
@@ -87,16 +88,17 @@ def test_the_evalue_grows_with_the_score_and_the_share_that_is_lost() -> None:
 
 def test_no_evalue_becomes_smaller_and_zero_stays_zero() -> None:
     rng = np.random.default_rng(2)
-    parts = [random_part(rng, int(length)) for length in rng.integers(5, 400, 100)]
+    parts = coded([random_part(rng, int(length)) for length in rng.integers(5, 400, 100)])
     evalues = np.full(100, 0.25)
     assert (adjustment().adjusted(evalues, np.full(100, 50, dtype=np.int32), parts, parts[::-1]) >= evalues).all()
-    huge = adjustment().adjusted(np.array([0.0]), np.array([30_000], dtype=np.int32), ["L" * 4000], ["L" * 4000])
+    long = coded(["L" * 4000])
+    huge = adjustment().adjusted(np.array([0.0]), np.array([30_000], dtype=np.int32), long, long)
     assert huge.tolist() == [0.0]
 
 
 def test_a_hit_does_not_depend_on_the_others() -> None:
     rng = np.random.default_rng(3)
-    parts = [random_part(rng, 80, favoured) for favoured in ("", "AL", "KE", "GP")]
+    parts = coded([random_part(rng, 80, favoured) for favoured in ("", "AL", "KE", "GP")])
     together = adjustment().ratios(parts, parts).tolist()
     assert together == [adjustment().ratios([one], [one]).tolist()[0] for one in parts]
     assert adjustment().adjusted(np.empty(0), np.empty(0, dtype=np.int32), [], []).shape == (0,)

@@ -119,10 +119,16 @@ class OneAlignment:
             self._alignment = self._as_given()
         return self._alignment
 
+    @property
+    def parts(self) -> tuple[Codes, Codes]:
+        """The aligned residues of both frames."""
+        compared, row = self.of.comparisons[self.comparison], self.row
+        return compared.query.codes[row[1] : row[2]], compared.subjects[self.subject][row[3] : row[4]]
+
     def _as_given(self) -> Alignment:
         compared = self.of.comparisons[self.comparison]
         _, start, end, subject_start, subject_end, cigar, *counts = self.row
-        letters = self.of.alphabet.decode(compared.subjects[self.subject][subject_start:subject_end])
+        letters = self.of.alphabet.decode(self.parts[1])
         frame = compared.query
         if frame.strand == "minus" and not frame.number:
             start, end = len(frame.codes) - end, len(frame.codes) - start
@@ -326,17 +332,8 @@ class CompleteLists:
         scores, subjects = [one.score for one in flat], [one.subject for one in flat]
         evalues = self.evalues(scores, subjects, found.n_letters, options)
         if adjustment is not None and flat:
-            query_letters = [PROTEIN.decode(one.query.codes) for one in found.comparisons]
-            decoded = {
-                frame: [PROTEIN.decode(one) for one in self.frames[frame]]
-                for frame in {one.subject_frame for one in found.comparisons}
-            }
-            query_parts = [query_letters[one.comparison][one.row[1] : one.row[2]] for one in flat]
-            subject_parts = [
-                decoded[found.comparisons[one.comparison].subject_frame][one.subject][one.row[3] : one.row[4]]
-                for one in flat
-            ]
-            evalues = adjustment.adjusted(evalues, np.array(scores, np.int32), query_parts, subject_parts)
+            parts = list(zip(*(one.parts for one in flat), strict=True))
+            evalues = adjustment.adjusted(evalues, np.array(scores, np.int32), parts[0], parts[1])
         alignments: list[list[Placed]] = [[] for _ in self.records]
         for one, evalue in zip(flat, evalues.tolist(), strict=True):
             alignments[one.subject].append((evalue, -one.score, one.comparison, one.order, one))
@@ -373,9 +370,8 @@ class CompleteLists:
         alignments: list[list[Placed]] = [[] for _ in self.records]
         for subject in np.flatnonzero(is_candidate).tolist():
             best = found.by_subject[subject][0]
-            part = PROTEIN.decode(compared.subjects[subject])[best.row[3] : best.row[4]]
             given = evalues[[subject]], np.array([best.score], np.int32)
-            (evalue,) = adjustment.adjusted(*given, [""], [part]).tolist()
+            (evalue,) = adjustment.adjusted(*given, *([part] for part in best.parts)).tolist()
             alignments[subject] = [(evalue, -best.score, 0, 0, best)]
         of_candidates = np.where(is_candidate, 0.0, np.inf)
         return CompleteList(alignments, scores[None], scores[None], evalues[None], of_candidates[None], False)

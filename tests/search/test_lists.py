@@ -22,11 +22,11 @@ from swsearch.engine.reference import ReferenceEngine
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
 from swsearch.search.options import SearchOptions
-from swsearch.search.ranking import adjusted_evalues, adjustment_of
+from swsearch.search.ranking import adjustment_of
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.record import SequenceRecord
-from tests.support import random_protein
+from tests.support import coded, random_protein
 from tests.translated_data import gene, mutated, write_fasta
 
 EVERYTHING = 10**6
@@ -75,7 +75,9 @@ class Complete:
         assert adjustment is not None
         before = np.array([hit.evalue for hit in hits])
         scores = np.array([hit.score for hit in hits], dtype=np.int32)
-        after = adjusted_evalues(adjustment, before, scores, query, [hit.alignment for hit in hits])
+        found = [hit.alignment for hit in hits]
+        on_query = coded(one.query_letters or query.letters[one.query_start : one.query_end] for one in found)
+        after = adjustment.adjusted(before, scores, on_query, coded(one.subject_letters for one in found))
         self.n_raised = int((after > before).sum())
         self.of_subject: dict[int, list[Hit]] = defaultdict(list)
         for hit, evalue in zip(hits, after.tolist(), strict=True):

@@ -32,13 +32,13 @@ from swsearch.run import Run
 from swsearch.scoring.matrix import named_matrix
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import QueriesInMemory, QueryFiles
-from swsearch.search.ranking import adjusted_evalues, adjustment_of
+from swsearch.search.ranking import adjustment_of
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.record import SequenceRecord
 from swsearch.store.store import Store
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
-from tests.support import random_codes, random_protein
+from tests.support import coded, random_codes, random_protein
 
 LENGTH = 90
 N_OTHERS = 400
@@ -141,7 +141,9 @@ def adjusted(result: QueryResult, query: SequenceRecord, searcher: Searcher) -> 
     hits = []
     for hit in result.hits:
         evalue, score = np.array([hit.evalue]), np.array([hit.score], dtype=np.int32)
-        (changed,) = adjusted_evalues(adjustment, evalue, score, query, [hit.alignment]).tolist()
+        found = hit.alignment
+        parts = coded([query.letters[found.query_start : found.query_end]]), coded([found.subject_letters])
+        (changed,) = adjustment.adjusted(evalue, score, *parts).tolist()
         hits.append(replace(hit, evalue=changed))
     hits = [hit for hit in hits if hit.evalue is not None and hit.evalue <= searcher.options.evalue]
     hits.sort(key=lambda hit: (hit.evalue, -hit.score, hit.subject_index))

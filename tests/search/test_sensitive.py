@@ -30,12 +30,11 @@ from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.published_parameters import find_statistics
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search.options import SearchOptions
-from swsearch.search.ranking import adjusted_evalues
 from swsearch.search.searcher import Searcher, open_searcher
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
 from tests.sliced_databases import DATA, records_of
-from tests.support import random_protein
+from tests.support import coded, random_protein
 
 BLOSUM62 = named_matrix("BLOSUM62")
 QUERIES = [(header.split()[0], letters[:250]) for header, letters in records_of(DATA / "queries.fasta")][:3]
@@ -115,12 +114,12 @@ def adjusted(query: PositionSpecificQuery, result: QueryResult, evalues: list[fl
     """The E-values of subjects, adjusted for the composition of their alignments (tests/query)."""
     adjustment = ProfileAdjustment.of(query, BLOSUM62, find_statistics(default_scheme(PROTEIN)))
     assert adjustment is not None
-    changed = adjusted_evalues(
-        adjustment,
+    parts = coded(hit.alignment.subject_letters for hit in result.hits)
+    changed = adjustment.adjusted(
         np.array([evalues[hit.subject_index] for hit in result.hits]),
         np.array([hit.score for hit in result.hits], dtype=np.int32),
-        query,
-        [hit.alignment for hit in result.hits],
+        parts,
+        parts,
     )
     return {hit.subject_index: evalue for hit, evalue in zip(result.hits, changed.tolist(), strict=True)}
 
