@@ -47,7 +47,7 @@ Observer = Callable[[int, RankedCandidates], None]
 """A function of the length of a query and of all subjects with the scores of their best comparisons."""
 USUAL_RESIDUES: Final = 100_000
 """Residues of all queries of a search, where their number is not known: some hundred proteins."""
-_RANKING_THREADS: Final = 2
+_RANKING_THREADS: Final = 8
 """Queries whose results are computed at once while an engine scores in the background. Alignments and writes to a store
 release Python's global lock, so a GPU waits for them less often (benchmarks/benchmark_gpu_commands.py)."""
 BatchObserver = Callable[[list[tuple[SequenceRecord, list[Frame]]]], None]

@@ -288,6 +288,8 @@ class PyCudaDevice:
     def download(self, values: NDArray[Any], buffer: Buffer, stream: Stream, offset: int = 0) -> None:
         """See :class:`Device`."""
         with self.errors("finishing kernels and downloading"):
+            # A copy to memory that is not pinned would wait with the driver's lock, and then each launch for it.
+            self._streams[stream].synchronize()
             if values.nbytes:
                 self._driver.memcpy_dtoh_async(values, buffer.address + offset, self._streams[stream])
             self._streams[stream].synchronize()

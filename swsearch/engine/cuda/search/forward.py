@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch import _native
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Stream
 from swsearch.engine.cuda.runtime.kernels import COLUMN_ODDS_KERNEL, FORWARD_KERNEL, WARP
@@ -77,18 +78,15 @@ class ForwardWork:
         order = np.argsort(given, kind="stable")[::-1]
         lengths = given[order]
         starts = np.cumsum(lengths + padding) - (lengths + padding)
-        codes = np.full(int((lengths + padding).sum(dtype=np.int64)) + padding, PAD_CODE, dtype=np.uint8)
-        places = np.empty(len(given), dtype=np.int64)
-        places[order] = starts + padding
-        targets = iter(places.tolist())
-        for each in subjects:
-            residues = each.residues
-            for start, length in zip(each.starts.tolist(), each.lengths.tolist(), strict=True):
-                to = next(targets)
-                codes[to : to + length] = residues[start : start + length]
-        n_blocks = -(-len(queries[0]) // BLOCK_ROWS)
-        rows = np.stack([_packed_rows(query) for query in queries])
-        return cls(rows, n_blocks, codes, order, starts.astype(np.uint32), lengths.astype(np.uint32))
+        # Subjects, and what is before, between and behind them; threads that rank other queries go on meanwhile.
+        which = np.full(2 * len(order) + 1, len(subjects), dtype=np.uint16)
+        places, sizes = np.zeros(len(which), dtype=np.uint64), np.full(len(which), padding, dtype=np.uint32)
+        which[1::2] = np.repeat(np.arange(len(subjects)), [len(each) for each in subjects])[order]
+        places[1::2], sizes[1::2] = np.concatenate([each.starts for each in subjects])[order], lengths
+        sources = [*(each.residues for each in subjects), np.full(padding, PAD_CODE, dtype=np.uint8)]
+        codes = _native.copy_subjects(sources, which, places, sizes)
+        rows, n_blocks = np.stack(list(map(_packed_rows, queries))), -(-len(queries[0]) // BLOCK_ROWS)
+        return cls(rows, n_blocks, codes, order, starts.astype(np.uint32), sizes[1::2])
 
 
 def _packed_rows(query: ProfileModel) -> NDArray[np.uint32]:
