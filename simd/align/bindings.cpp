@@ -42,7 +42,7 @@ using Earlier = std::vector<std::tuple<std::int64_t, std::int64_t, std::string>>
 
 // The pairs of residues of alignments, each a query_start, a subject_start and a CIGAR, which stay inside the pair.
 align::UsedPairs checked_pairs(const Earlier& earlier, std::int64_t query_length, std::int64_t subject_length) {
-    std::vector<std::pair<std::size_t, std::size_t>> pairs;
+    std::vector<align::UsedPair> pairs;
     for (const auto& [query_start, subject_start, cigar] : earlier) {
         std::int64_t row = query_start, column = subject_start, length = 0;
         check_that(row >= 0 && column >= 0, "an earlier alignment leaves the pair");

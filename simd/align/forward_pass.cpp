@@ -44,7 +44,6 @@ bool ForwardPass::run_all(bool narrow) {
     lanes_ = static_cast<std::size_t>(lanes);
     kernel_ = narrow ? query_.kernels.narrow : query_.kernels.wide;
     state_.profile = query_.striped(lanes);
-    profile_.clear();
     state_.segments = query_.segments(lanes);
     state_.overflow = false;
     bytes_ = state_.segments * lanes_ * (narrow ? sizeof(std::int16_t) : sizeof(std::int32_t));
@@ -60,6 +59,7 @@ bool ForwardPass::run_all(bool narrow) {
     path_columns_ = keeps_all_ ? length_ : std::min({std::max(kPathColumns, kKeptBytes / 2 / bytes_), room, length_});
     pass_columns_ = keeps_all_ ? length_ : std::clamp<std::size_t>(kPassBytes / bytes_, 1, path_columns_);
     e_.resize(bytes_);
+    barred_.assign(bytes_, 0);
     state_.h = workspace_.columns((path_columns_ + 1) * bytes_);
     state_.e = e_.data();
 
@@ -115,50 +115,32 @@ void ForwardPass::compute(std::size_t from, std::size_t to, std::size_t room) {
     }
 }
 
-// Computes columns from to to - 1: those with barred pairs one by one, the others by the kernel.
+// Computes columns from to to - 1: those with barred pairs one by one, the others by one call of the kernel.
 template <class Value>
 void ForwardPass::run_columns(std::size_t from, std::size_t to) {
+    const UsedPair* pair = used_.from(from);
     while (from < to && !state_.overflow) {
-        const std::size_t barred = std::min(to, used_.next_column(from));
+        const std::size_t barred = pair == used_.end() ? to : std::min(to, pair->column());
         if (from < barred) kernel_(state_, from, barred);
-        if (barred < to && !state_.overflow) barred_column<Value>(barred);
+        if (barred < to && !state_.overflow) pair = barred_column<Value>(pair);
         from = barred + 1;
     }
 }
 
-// Computes one column with barred pairs by the kernel, which reads changed values: a barred pair scores -128 after a
-// diagonal H of 0, so it is never part of an alignment. The E of the row of that H is raised to what it would be from
-// the H itself; afterwards, all values but this E are restored.
+// Computes the column of a barred pair, its first one, and returns that of the next column.
 template <class Value>
-void ForwardPass::barred_column(std::size_t column) {
-    const std::size_t width = state_.segments * lanes_;
-    if (profile_.empty()) {
-        profile_.assign(state_.profile, state_.profile + kCodes * width);
-        state_.profile = profile_.data();
+const UsedPair* ForwardPass::barred_column(const UsedPair* first) {
+    const std::size_t column = first->column();
+    Value* const barred = reinterpret_cast<Value*>(barred_.data());
+    const UsedPair* last = first;
+    for (; last != used_.end() && last->column() == column; ++last) {
+        barred[places_[last->row()]] = std::numeric_limits<Value>::max();
     }
-    std::int8_t* const scores = profile_.data() + (state_.subject[column] & 31u) * width;
-    Value* const before = reinterpret_cast<Value*>(column_of_h(column));
-    Value* const e_column = static_cast<Value*>(state_.e);
-    const Rows rows = used_.rows(column);
-    changed_.clear();
-    for (const std::uint32_t row : rows) {
-        const std::size_t at = places_[row];
-        changed_.push_back({at, scores[at], 0});
-        scores[at] = -128;
-        if (row == 0) continue;
-        const std::size_t above = places_[row - 1];
-        changed_.back().diagonal = before[above];
-        const std::int32_t opened = std::int32_t{before[above]} - state_.first + state_.extend;
-        e_column[above] = static_cast<Value>(std::max(std::int32_t{e_column[above]}, opened));
-        before[above] = 0;
-    }
+    state_.barred = barred;
     kernel_(state_, column, column + 1);
-    std::size_t number = 0;
-    for (const std::uint32_t row : rows) {
-        const Changed& one = changed_[number++];
-        scores[one.at] = one.score;
-        if (row > 0) before[places_[row - 1]] = static_cast<Value>(one.diagonal);
-    }
+    state_.barred = nullptr;
+    for (const UsedPair* pair = first; pair != last; ++pair) barred[places_[pair->row()]] = 0;
+    return last;
 }
 
 // What was computed last, which is column `column` - 1.

@@ -59,7 +59,7 @@ class ForwardPass {
     template <class Value>
     void run_columns(std::size_t from, std::size_t to);
     template <class Value>
-    void barred_column(std::size_t column);
+    const UsedPair* barred_column(const UsedPair* first);
     std::uint8_t* column_of_h(std::size_t column) const {
         return static_cast<std::uint8_t*>(state_.h) + (column - state_.begin) * bytes_;
     }
@@ -84,14 +84,8 @@ class ForwardPass {
     ForwardKernel kernel_ = nullptr;
     ForwardState state_{};
     AlignedVector<std::uint8_t> e_;
-    std::vector<std::int8_t> profile_;  // a copy of the query's, for the columns with barred pairs
-    struct Changed {
-        std::size_t at;
-        std::int8_t score;
-        std::int32_t diagonal;
-    };
-    std::vector<Changed> changed_;
-    std::vector<std::uint32_t> places_;  // of the rows in a striped column
+    AlignedVector<std::uint8_t> barred_;  // 0 but for the column that is computed
+    std::vector<std::uint32_t> places_;   // of the rows in a striped column
     std::vector<Block> blocks_;
     std::vector<Saved> starts_;         // of the blocks
     std::vector<Saved> within_;         // of parts of the block through which a path is traced

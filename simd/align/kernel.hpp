@@ -19,6 +19,9 @@ struct ForwardState {
     void* h;         // successive columns of H, striped, that before column `begin` first; aligned to 64 bytes
     size_t begin;
     void* e;  // E of the last column; aligned to 64 bytes
+    // In a column with barred pairs, which is computed alone: the largest value in their rows and 0 in the others,
+    // striped; otherwise null.
+    const void* barred;
     int32_t best;
     size_t best_column;  // the first column that reached `best`, 0-based
     bool overflow;       // the lanes were too narrow: this state is invalid

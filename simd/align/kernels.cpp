@@ -43,8 +43,8 @@ typename Lane::V from_all_lanes(typename Lane::V f, int64_t lane_cost) {
     }
 }
 
-template <class Value>
-void striped_columns(ForwardState& state, size_t from, size_t to) {
+template <class Value, bool kBarred>
+void columns(ForwardState& state, size_t from, size_t to) {
     using Lane = Lanes<Value>;
     using V = typename Lane::V;
     const size_t segments = state.segments;
@@ -52,6 +52,7 @@ void striped_columns(ForwardState& state, size_t from, size_t to) {
     const V extend = Lane::splat(state.extend);
     const V zero = Lane::splat(0);
     V* const e_column = static_cast<V*>(state.e);
+    const V* const barred = static_cast<const V*>(state.barred);
     const int64_t lane_cost = static_cast<int64_t>(segments) * state.extend;
     const V across = Lane::splat(largest_or<Value>(lane_cost));  // greater F reaches the lane after the next one
 
@@ -68,6 +69,7 @@ void striped_columns(ForwardState& state, size_t from, size_t to) {
             const V e = Lane::max(Lane::subtract(e_column[t], extend), Lane::subtract(left, first));
             e_column[t] = e;
             V h = Lane::add(diagonal, Lane::load_bytes(scores + t * Lane::kLanes));
+            if constexpr (kBarred) h = Lane::subtract(Lane::max(h, zero), barred[t]);  // at most 0 for these pairs
             h = Lane::max(Lane::max(h, zero), Lane::max(e, f));
             now[t] = h;
             top = Lane::max(top, h);
@@ -93,6 +95,11 @@ void striped_columns(ForwardState& state, size_t from, size_t to) {
         state.overflow = sizeof(Value) == 2 && largest > kNarrowLimit;
         if (state.overflow) return;
     }
+}
+
+template <class Value>
+void striped_columns(ForwardState& state, size_t from, size_t to) {
+    state.barred == nullptr ? columns<Value, false>(state, from, to) : columns<Value, true>(state, from, to);
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ class Walk {
 
     bool is_pair(std::int32_t h) const {
         return h == forward_.h(row_ - 1, column_ - 1) + query_.scores(subject_[column_ - 1])[row_ - 1] &&
-               !used_.rows(column_ - 1).contains(row_ - 1);
+               !used_.contains({row_ - 1, column_ - 1});
     }
 
     // Whether E of the node is h: whether a gap to it opens from an available node, or before these.
@@ -100,8 +100,8 @@ class Walk {
 };
 
 // The pairs of residues (row, column) that a path aligns.
-std::vector<std::pair<std::size_t, std::size_t>> pairs_of(const Path& path, const std::vector<Run>& runs) {
-    std::vector<std::pair<std::size_t, std::size_t>> pairs;
+std::vector<UsedPair> pairs_of(const Path& path, const std::vector<Run>& runs) {
+    std::vector<UsedPair> pairs;
     std::size_t row = path.query_start;
     std::size_t column = path.subject_start;
     for (const auto& [operation, length] : runs) {
