@@ -5,8 +5,9 @@
 Input: the Python interpreters of two virtual environments in which two versions of swsearch are installed. Each
 interpreter runs this script as a worker; the workers take turns, so that both meet the same temperature and load.
 
-Cases: scores of a partition of proteins with several queries, scores of short queries, tracebacks of proteins, a batch
-of pairs of proteins with paths, one long global pair by diamonds, and one long pair with its path.
+Cases: scores of a partition of proteins with several queries, scores of short queries, tracebacks of proteins, many
+alignments of repeats, a batch of pairs of proteins with paths, one long global pair by diamonds, and one long pair with
+its path.
 
 Output: for each case a line with the CPU seconds of both builds (medians of all rounds) and the median ratio of new to
 old; ``--out`` writes the same numbers as JSON. Below 1 the new build is faster.
@@ -64,6 +65,13 @@ def cases(instruction_set: str) -> dict[str, Callable[[], object]]:
         scoring = (query.astype(np.int32), table, 11, 1, PROTEIN.identity_table)
         return _native.align_local(query, *scoring, residues, starts[few], lengths[few], *TRACEBACK, instruction_set)
 
+    repeat = np.tile(rng.integers(0, 20, 30), 12).astype(np.uint8)
+
+    def repeats() -> object:
+        scoring = (repeat.astype(np.int32), table, 11, 1, PROTEIN.identity_table)
+        first, length = np.zeros(16, np.uint64), np.full(16, 300, np.uint32)
+        return _native.align_local(repeat, *scoring, repeat, first, length, *TRACEBACK, instruction_set, 40)
+
     letters = rng.integers(0, 20, (2, 1_500 * 300)).astype(np.uint16)
     ends = np.arange(300, 1_500 * 300 + 1, 300, dtype=np.int64)
     square = np.ascontiguousarray(table[:, :20])
@@ -83,6 +91,7 @@ def cases(instruction_set: str) -> dict[str, Callable[[], object]]:
         "scores, 3 queries of 144 to 1,000": lambda: score(medium),
         "scores, 12 queries of 40": lambda: score(short),
         "tracebacks of 4,000 subjects": traceback,
+        "40 alignments of each of 16 repeats": repeats,
         "paths of 1,500 pairs of 300": pairs,
         "score of one pair of 50,000": lambda: one_pair(long_pair, path=False),
         "path of one pair of 24,000": lambda: one_pair(shorter, path=True),

@@ -29,7 +29,7 @@ from swsearch.hits.traceback import LocalAligner, Path, on_bases
 from swsearch.query.profile import QueryProfile
 from swsearch.search.frames import Frame
 from swsearch.search.search_subjects import SearchSubjects
-from swsearch.typing import Codes, Lengths, Offsets, Scores
+from swsearch.typing import Bools, Codes, Lengths, Offsets, Scores
 
 SPARED_CELLS: Final = 1 << 28
 """Smallest number of cells that an end must save the traceback for the engine to compute it: about 20 ms of one core.
@@ -123,6 +123,10 @@ class SubjectAligner:
                     codes = [residues[start + one.subject_start : start + one.subject_end] for one in several]
                     yield subject, list(map(partial(SubjectAlignment, subject, comparison), several, codes))
 
+    def may_spare(self, n_rows: int, lengths: Lengths) -> Bools:
+        """Whether an end of the engine may spare the traceback of a query with ``n_rows`` rows much of each subject."""
+        return (lengths.astype(np.int64) * n_rows >= SPARED_CELLS) & (self.engine is not None)
+
     def alignment(self, found: SubjectAlignment, n_letters: int) -> Alignment:
         """The alignment in coordinates of the input sequences; the query has ``n_letters``."""
         frame, subject_frame = found.comparison
@@ -144,10 +148,7 @@ class SubjectAligner:
         ``parts``, unless it is empty, has the first column and the number of columns in which each end lies, or None.
         """
         rows = np.arange(len(lengths))
-        columns = None
-        can_spare = rows.size > 0 and int(lengths.max()) * profile.length >= SPARED_CELLS
-        if self.engine is not None and can_spare:
-            columns = profile.most_columns(scores)
+        columns = profile.most_columns(scores) if self.may_spare(profile.length, lengths).any() else None
         if self.engine is not None and columns is not None:
             long = (lengths.astype(np.int64) - columns) * profile.length >= SPARED_CELLS
             asked = rows[long]

@@ -157,7 +157,8 @@ class HitSelection:
                 stop = min(stop, max(candidates.n_up_to(worst[0]), first + 1))
             some = candidates.rows(np.arange(first, stop))
             listed = self._listed_alignments(prepared, compared, some, ranks, wanted)
-            ranks = sorted([*ranks, *(_rank(subject, several[0]) for subject, several in listed.items())])
+            new = ((one.evalue or 0.0, -one.of_subject.score, subject) for subject, (one, *_) in listed.items())
+            ranks = sorted([*ranks, *new])
             alignments.update(listed)
             first = stop
         ranks = ranks[: limits.end(ranks.__getitem__, len(ranks), wanted)]
@@ -185,9 +186,7 @@ class HitSelection:
         aligned = _Alignments(self._aligner, self._significance, prepared, comparisons, compared, candidates, lengths)
         most = MOST_ALIGNMENTS if options.count_hsps else limits.max_hsps or 1
         aligned.compute(most, [evalue for evalue, *_ in ranks[:wanted]], wanted)
-        order = aligned.in_order()
-        table = aligned.table[order]
-        in_order = [aligned.alignments[index] for index in order.tolist()]
+        table, in_order = aligned.in_order()
         rows, scores = table["row"], table["score"]
         evalues = None if candidates.evalue is None else table["evalue"]
         numbers = 1 + np.arange(len(rows)) - np.searchsorted(rows, rows)
@@ -248,10 +247,6 @@ class HitSelection:
         )
 
 
-def _rank(subject: int, first: ListedAlignment) -> Rank:
-    return 0.0 if first.evalue is None else first.evalue, -first.of_subject.score, subject
-
-
 _COLUMNS: Final = np.dtype(
     [("row", np.intp), ("comparison", np.intp), ("place", np.int64), ("score", np.int32), ("evalue", np.float64)]
 )
@@ -285,8 +280,8 @@ class _Alignments:
         self._candidates = candidates
         self._comparisons = comparisons
         self._found: list[list[list[SubjectAlignment]]] = [[[] for _ in range(len(candidates))] for _ in compared]
-        self.table = np.empty(0, dtype=_COLUMNS)
-        self.alignments: list[SubjectAlignment] = []
+        self._table = np.empty(0, dtype=_COLUMNS)
+        self._alignments: list[SubjectAlignment] = []
         self._residues = significance.lengths(candidates.subject_index)
         self._n_judged = prepared.threshold.most_alignments(self._residues)
         self._is_significant = prepared.threshold.is_significant(lengths, candidates.score)
@@ -309,16 +304,20 @@ class _Alignments:
         """
         candidates, threshold = self._candidates, self._prepared.threshold
         self._compute_significant()
-        least, at_once = threshold.min_alignment_score, max_hsps
-        if threshold.judges_further and threshold.of_search.limits.long_subject is None:
-            at_once += 1  # one call finds the next one, too, in less time than two
+        least = threshold.min_alignment_score
+        # Most subjects need their next alignment, too, but none precedes one with an E-value of 0; one call finds both.
+        with_next = np.full(len(candidates), threshold.judges_further)
+        if candidates.evalue is not None:
+            with_next &= candidates.evalue > 0
         for number, scores in enumerate(self._next_scores):
             floors = np.minimum(scores, least) if max_hsps == 1 else np.full_like(scores, least)
             is_aligned = (scores > 0) & (scores >= floors) & (~self._is_significant | (max_hsps > 1))
             if max_hsps == 1:
                 is_aligned &= candidates.comparison == number
-            rows = np.flatnonzero(is_aligned)
-            self._extend(number, rows, at_once, floors[rows])
+            several = with_next & ~self._aligner.may_spare(len(self._comparisons[number][0].codes), self._residues)
+            for chosen, at_once in ((several, max_hsps + 1), (~several, max_hsps)):
+                rows = np.flatnonzero(is_aligned & chosen)
+                self._extend(number, rows, at_once, floors[rows])
         size, most = 1, self._n_judged
         numbers = np.arange(len(self._comparisons))[:, None]
         while threshold.judges_further:
@@ -389,8 +388,8 @@ class _Alignments:
             parts = [one.query_codes for one in alignments], [one.subject_codes for one in alignments]
             evalues = adjustment.adjusted(evalues, scores, *parts)
         new["score"], new["evalue"] = scores, 0.0 if evalues is None else evalues
-        self.table = np.concatenate([self.table, new])
-        self.alignments += alignments
+        self._table = np.concatenate([self._table, new])
+        self._alignments += alignments
         self._n_aligned[number, rows] += counts
         for row, several in zip(rows.tolist(), found, strict=True):
             self._found[number][row] += several
@@ -400,7 +399,7 @@ class _Alignments:
 
         Those of a comparison that are not judged follow the others, in the order of their scores.
         """
-        table = self.table
+        table = self._table
         is_judged = table["place"] < self._n_judged[table["row"]]
         evalues = np.where(is_judged, table["evalue"], 0.0)
         keys = table["place"], table["comparison"], -table["score"], evalues, ~is_judged, table["row"]
@@ -411,9 +410,9 @@ class _Alignments:
         and the comparison of its alignment number ``max_hsps``, which are infinite, 0 and 0 if it has fewer.
         """
         order, is_judged = self._order()
-        table, n = self.table[order], len(self._candidates)
+        table, n = self._table[order], len(self._candidates)
         begins = np.searchsorted(table["row"], np.arange(n))
-        counts = np.bincount(self.table["row"][is_judged], minlength=n)
+        counts = np.bincount(self._table["row"][is_judged], minlength=n)
         firsts, last_evalues = np.full(n, np.inf), np.full(n, np.inf)
         last_scores, last_comparisons = np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.intp)
         firsts[counts > 0] = table["evalue"][begins[counts > 0]]
@@ -423,26 +422,26 @@ class _Alignments:
         last_comparisons[is_full] = lasts["comparison"]
         return firsts, last_evalues, last_scores, last_comparisons
 
-    def in_order(self) -> NDArray[np.intp]:
-        """The order of all alignments: those of a candidate side by side, the best first; those of a comparison that
-        are not judged follow the others, in the order of their scores. Where chains are searched, alignments get the
-        E-values of their chains, by which all are ordered.
+    def in_order(self) -> tuple[NDArray[np.void], list[SubjectAlignment]]:
+        """The rows of the table and the alignments: those of a candidate side by side, the best first; those of a
+        comparison that are not judged follow the others, in the order of their scores. Where chains are searched,
+        alignments get the E-values of their chains, by which all are ordered.
         """
         order, _ = self._order()
         if self._prepared.threshold.chaining is not None and order.size:
             self._chain(order)
-            table = self.table
+            table = self._table
             order = np.lexsort((table["place"], table["comparison"], -table["score"], table["evalue"], table["row"]))
-        return order
+        return self._table[order], [self._alignments[index] for index in order.tolist()]
 
     def _chain(self, order: NDArray[np.intp]) -> None:
         """Give the alignments of each candidate, which are side by side in ``order``, the E-values of their chains."""
         chaining = self._prepared.threshold.chaining
         assert chaining is not None
-        borders = np.flatnonzero(np.diff(self.table["row"][order])) + 1
+        borders = np.flatnonzero(np.diff(self._table["row"][order])) + 1
         n_letters = len(self._prepared.query)
         for indices in np.split(order, borders):
-            found = [self.alignments[index] for index in indices.tolist()]
+            found = [self._alignments[index] for index in indices.tolist()]
             placed = [self._aligner.alignment(one, n_letters) for one in found]
-            adjusted = self.table["evalue"][indices].tolist()
-            self.table["evalue"][indices] = chaining.evalues(found[0].subject, n_letters, found, placed, adjusted)
+            adjusted = self._table["evalue"][indices].tolist()
+            self._table["evalue"][indices] = chaining.evalues(found[0].subject, n_letters, found, placed, adjusted)
