@@ -160,7 +160,7 @@ class HitSelection:
             new = ((one.evalue or 0.0, -one.of_subject.score, subject) for subject, (one, *_) in listed.items())
             ranks = sorted([*ranks, *new])
             alignments.update(listed)
-            first = stop
+            first, size = stop, 2 * size
         ranks = ranks[: limits.end(ranks.__getitem__, len(ranks), wanted)]
         evalues = None if candidates.evalue is None else np.array([evalue for evalue, *_ in ranks])
         masked: dict[int, float] = {}
