@@ -32,8 +32,8 @@ if TYPE_CHECKING:  # records know no query
 class Path(NamedTuple):
     """The path of an alignment of a frame of the query with one of a subject, in the coordinates of both frames.
 
-    ``query_start`` to ``subject_end`` are 0-based and half-open. ``positives`` are counted by the scores of the query's
-    profile. The other attributes are those of :class:`swsearch.hits.hit.Alignment`.
+    ``query_start`` to ``subject_end`` are 0-based and half-open. ``counts`` are the five numbers that follow the CIGAR
+    in :class:`swsearch.hits.hit.Alignment`, with the positives by the scores of the query's profile.
     """
 
     score: int
@@ -42,11 +42,7 @@ class Path(NamedTuple):
     subject_start: int
     subject_end: int
     cigar: str
-    identities: int
-    positives: int
-    columns: int
-    gap_openings: int
-    gap_residues: int
+    counts: tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +142,7 @@ class LocalAligner:
             ends=known,
             earlier=[[(one.query_start, one.subject_start, one.cigar) for one in each] for each in earlier],
         )
-        paths = [[Path(*row) for row in of_subject] for of_subject in found]
+        paths = [[Path(*row[:6], row[6:]) for row in of_subject] for of_subject in found]
         if scores is not None:
             _check_ends(paths, scores, known)
         return paths
@@ -156,25 +152,15 @@ class LocalAligner:
 
         ``subject_codes`` are the aligned residues of the subject.
         """
-        first, last = path.query_start, path.query_end
-        positives = path.positives
-        if self.matrix is not None:
-            positives = count_positives(query.codes[first:last], subject_codes, path.cigar, self.matrix)
+        _, first, last, subject_start, subject_end, cigar, counts = path
+        query_codes = query.codes[first:last]
         if query.strand == "minus" and not query.number:
             first, last = len(query.codes) - last, len(query.codes) - first
-        return Alignment(
-            first,
-            last,
-            path.subject_start,
-            path.subject_end,
-            path.cigar,
-            path.identities,
-            positives,
-            path.columns,
-            path.gap_openings,
-            path.gap_residues,
-            self.alphabet.decode(subject_codes),
-        )
+        letters = self.alphabet.decode(subject_codes)
+        found = Alignment(first, last, subject_start, subject_end, cigar, *counts, letters)
+        if self.matrix is None:
+            return found
+        return replace(found, positives=count_positives(query_codes, subject_codes, cigar, self.matrix))
 
 
 def _check_ends(paths: Sequence[Sequence[Path]], scores: Scores, ends: NDArray[np.int64] | None) -> None:

@@ -118,7 +118,7 @@ def test_copies_of_a_repeat_are_found_one_after_another():
     found = several(DOMAIN, subject, most=3)
     assert [path.subject_start for path in found] == [43, 86, 0]
     assert all(path.query_end - path.query_start == len(DOMAIN) for path in found)
-    assert [path.identities for path in found] == [38, 37, 35]
+    assert [path.counts[0] for path in found] == [38, 37, 35]
 
 
 def test_no_pair_is_used_twice_and_each_rescores():
