@@ -80,7 +80,7 @@ def main() -> None:
     given = parser.parse_args()
     table = []
     print(f"{'query':>8} {'hits':>5} {'residues a hit':>14} {'without, ms':>12} {'with, ms':>9}")
-    with open_searcher(given.database, SearchOptions(top=given.top), engine="cpu") as searcher:
+    with open_searcher(given.database, SearchOptions(top=given.top, max_hsps=1), engine="cpu") as searcher:
         queries = read_queries(given.queries, searcher.query_alphabet, force_alphabet=True)
         for query, result in zip(queries, searcher.search(queries), strict=True):
             seconds = np.zeros(2)
