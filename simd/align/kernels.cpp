@@ -69,7 +69,7 @@ void columns(ForwardState& state, size_t from, size_t to) {
             const V e = Lane::max(Lane::subtract(e_column[t], extend), Lane::subtract(left, first));
             e_column[t] = e;
             V h = Lane::add(diagonal, Lane::load_bytes(scores + t * Lane::kLanes));
-            if constexpr (kBarred) h = Lane::subtract(Lane::max(h, zero), barred[t]);  // at most 0 for these pairs
+            if constexpr (kBarred) h = Lane::subtract(Lane::max(h, zero), barred[t]);  // 0 or less, unwrapped
             h = Lane::max(Lane::max(h, zero), Lane::max(e, f));
             now[t] = h;
             top = Lane::max(top, h);

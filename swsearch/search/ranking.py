@@ -41,6 +41,7 @@ from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.published_parameters import NoStatistics
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.alignments import MOST_ALIGNMENTS, Comparison, SubjectAligner, SubjectAlignment
+from swsearch.search.chaining import Chaining
 from swsearch.search.options import SearchOptions
 from swsearch.search.score_batches import PreparedQuery
 from swsearch.search.significance import Significance
@@ -424,24 +425,21 @@ class _Alignments:
 
     def in_order(self) -> tuple[NDArray[np.void], list[SubjectAlignment]]:
         """The rows of the table and the alignments: those of a candidate side by side, the best first; those of a
-        comparison that are not judged follow the others, in the order of their scores. Where chains are searched,
-        alignments get the E-values of their chains, by which all are ordered.
+        comparison that are not judged follow the others, in the order of their scores. Where chains are searched, all
+        are ordered by the E-values of their chains.
         """
-        order, _ = self._order()
-        if self._prepared.threshold.chaining is not None and order.size:
-            self._chain(order)
-            table = self._table
+        (order, _), table, chaining = self._order(), self._table, self._prepared.threshold.chaining
+        if chaining is not None and order.size:
+            table = self._chained(chaining, order)
             order = np.lexsort((table["place"], table["comparison"], -table["score"], table["evalue"], table["row"]))
-        return self._table[order], [self._alignments[index] for index in order.tolist()]
+        return table[order], [self._alignments[index] for index in order.tolist()]
 
-    def _chain(self, order: NDArray[np.intp]) -> None:
-        """Give the alignments of each candidate, which are side by side in ``order``, the E-values of their chains."""
-        chaining = self._prepared.threshold.chaining
-        assert chaining is not None
-        borders = np.flatnonzero(np.diff(self._table["row"][order])) + 1
-        n_letters = len(self._prepared.query)
-        for indices in np.split(order, borders):
+    def _chained(self, chaining: Chaining, order: NDArray[np.intp]) -> NDArray[np.void]:
+        """The table with the E-values of chains; the alignments of each candidate are side by side in ``order``."""
+        table, n_letters = self._table.copy(), len(self._prepared.query)
+        for indices in np.split(order, np.flatnonzero(np.diff(table["row"][order])) + 1):
             found = [self._alignments[index] for index in indices.tolist()]
             placed = [self._aligner.alignment(one, n_letters) for one in found]
-            adjusted = self._table["evalue"][indices].tolist()
-            self._table["evalue"][indices] = chaining.evalues(found[0].subject, n_letters, found, placed, adjusted)
+            adjusted = table["evalue"][indices].tolist()
+            table["evalue"][indices] = chaining.evalues(found[0].subject, n_letters, found, placed, adjusted)
+        return table
