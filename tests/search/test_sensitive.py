@@ -115,12 +115,9 @@ def adjusted(query: PositionSpecificQuery, result: QueryResult, evalues: list[fl
     adjustment = ProfileAdjustment.of(query, BLOSUM62, find_statistics(default_scheme(PROTEIN)))
     assert adjustment is not None
     parts = coded(hit.alignment.subject_letters for hit in result.hits)
-    changed = adjustment.adjusted(
-        np.array([evalues[hit.subject_index] for hit in result.hits]),
-        np.array([hit.score for hit in result.hits], dtype=np.int32),
-        parts,
-        parts,
-    )
+    before = np.array([evalues[hit.subject_index] for hit in result.hits])
+    scores = np.array([hit.score for hit in result.hits], dtype=np.int32)
+    changed = adjustment.adjusted(before, scores, parts, parts)
     return {hit.subject_index: evalue for hit, evalue in zip(result.hits, changed.tolist(), strict=True)}
 
 
