@@ -7,11 +7,11 @@ The script prints one line per case: seconds of the complete call and of its ker
 first one that compiles), and GCUPS of both, billions of query residues times subject residues per second; then seconds
 of the call for the ends of each query's 100 best alignments. ``genome``: the first record of a DNA file is the only
 subject, and queries are parts of it with one base in ten changed. ``long``: 25 proteins of 8,000 to 35,000 residues,
-one query of 2,005; ``long-own``: the same with the query in each of them, across checkpoints of windows. ``mixed`` and
-``short``: 100,000 proteins with and without those 25; the first should be as fast as the second. ``mixed-144`` and
-``short-144``: the same for a query of 144. ``bases``: the same queries in 20 random contigs of ``--bases`` bases in
-total; ``bases-1000``: queries of 1,000 bases there. The cases of DNA are run in stretches (``stretches.py``), with
-floors too, and, as ``... windows``, in verified windows. ``--check`` compares all scores with those of the CPU engine.
+one query of 2,005; ``long-own``: the same with the query in each of them. ``mixed`` and ``short``: 100,000 proteins
+with and without those 25; the first should be as fast as the second. ``mixed-144`` and ``short-144``: the same for a
+query of 144. ``bases``: the same queries in 20 random contigs of ``--bases`` bases in total; ``bases-1000``: queries of
+1,000 bases there. The cases of DNA are run with floors, too, and, as ``... in place``, without gathered windows
+(``windows.py``). ``--check`` compares all scores with those of the CPU engine.
 """
 
 from __future__ import annotations
@@ -133,11 +133,11 @@ def main() -> None:
     if options.bases:
         dna["bases"] = bases_case(options.bases, options.queries, options.query_length)
         dna["bases-1000"] = bases_case(options.bases, options.queries // 4, 1_000)
-    uncut = Thresholds(cut_residues=2**62)
+    in_place = Thresholds(gathered_residues=2**62)
     runs = [(name, case, None, Thresholds()) for name, case in [*proteins.items(), *dna.items()]]
     runs += [(f"{name} floor", case, DNA_FLOOR, Thresholds()) for name, case in dna.items()]
-    runs += [(f"{name} windows", case, None, uncut) for name, case in dna.items()]
-    runs += [(f"{name} windows floor", case, DNA_FLOOR, uncut) for name, case in dna.items()]
+    runs += [(f"{name} in place", case, None, in_place) for name, case in dna.items()]
+    runs += [(f"{name} in place floor", case, DNA_FLOOR, in_place) for name, case in dna.items()]
     rows = []
     for name, (profiles, partition), floor, thresholds in runs:
         floors = None if floor is None else [floor] * len(profiles)

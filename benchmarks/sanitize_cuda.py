@@ -8,7 +8,7 @@ of them as an error.)
 
 Input: none; the sequences are random, with a fixed seed. Scores and end positions: proteins and DNA, queries of one and
 of several strips, one and two queries per 32-bit word, with and without floors, with bounds and lists of subjects that
-pass them, long subjects in verified windows, and scores that exceed each score type. Paths: pairs aligned by the
+pass them, long subjects in windows, and scores that exceed each score type. Paths: pairs aligned by the
 diamond kernels with 16-bit and 32-bit scores. Forward scores: queries of one and of two strips. The kernels ``simt``,
 ``striped``, ``partitioned``, ``short_pairs``, ``wavefront`` and ``count_scores`` are not run; the emulated device runs
 them under the host's sanitizers (``tests/engine/cuda/runtime/test_sanitizers.py``).
@@ -108,7 +108,7 @@ def different_forward_scores(rng: np.random.Generator) -> tuple[int, int]:
 
 
 def long_case(rng: np.random.Generator, letters: int, lengths: Sequence[int]) -> tuple[list[Codes], Partition]:
-    """Long subjects; one of them contains the last query, across a checkpoint of verified windows."""
+    """Long subjects; one of them contains the last query, across a border of windows."""
     queries = [rng.integers(0, letters, length).astype(np.uint8) for length in lengths]
     subjects = [rng.integers(0, letters, n).astype(np.uint8) for n in (200, 5_000, 6_001)]
     subjects[-1][900 : 900 + lengths[-1]] = queries[-1]

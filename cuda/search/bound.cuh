@@ -40,7 +40,6 @@
 #include "common/platform.cuh"
 #include "search/arithmetic.cuh"
 #include "search/boundary.cuh"
-#include "search/column_range.cuh"
 #include "search/gap_costs.cuh"
 #include "search/subject.cuh"
 #include "search/tile.cuh"
@@ -94,7 +93,7 @@ SWS_DEVICE typename Arithmetic::Word bound_strip(const uint4* strip, const u32* 
                                                  bool has_strip_above, bool has_strip_below) {
     using Word = typename Arithmetic::Word;
     using Shape = InOneColumn<Rows>;
-    using Columns = WholeSubject<Shape>;
+    using Columns = SubjectColumns<Shape>;
     constexpr int kWords = Shape::kWords;
     constexpr int kBands = kWords / kBand;
     const int band_gap = kBand * gap.extend < gap.first() ? kBand * gap.extend : gap.first();
@@ -114,7 +113,7 @@ SWS_DEVICE typename Arithmetic::Word bound_strip(const uint4* strip, const u32* 
     const u32 take_kept = top && !kBoundary ? 0x5499u : 0x5410u;
     const u32 take_f = top && !kBoundary ? 0xFFFFu : 0xFF32u;
     // Boundary columns that this lane writes; 0 in lanes that write none.
-    const u32 n_written = kBoundary && lane == Shape::kGroup - 1 && has_strip_below ? columns.n_below() : 0;
+    const u32 n_written = kBoundary && lane == Shape::kGroup - 1 && has_strip_below ? columns.n_boundary() : 0;
 
     // Two queries: a factor that makes what the first lane of a strip without boundaries receives zero.
     const Word from_above = top && !kBoundary ? 0 : kHalfOnes;
@@ -135,8 +134,7 @@ SWS_DEVICE typename Arithmetic::Word bound_strip(const uint4* strip, const u32* 
 
     const StagedScores<Shape> staged(strip, static_cast<int>(threadIdx.x) % Shape::kSlots);
     ResidueStream stream = columns.residues(residues, lane);
-    BoundaryAbove<Shape, kEdges, Columns::kFirstWritten> above(
-        boundary, kBoundary && has_strip_above && top ? columns.n_above() : 0);
+    BoundaryAbove<Shape, kEdges> above(boundary, kBoundary && has_strip_above && top ? columns.n_boundary() : 0);
 
     // A vote, for the reason that align_strip gives.
     const int n_steps = columns.n_steps(kBoundary && has_strip_below);

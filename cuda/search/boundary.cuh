@@ -10,23 +10,16 @@
 // before the last lane writes it. But with groups of a few lanes both accesses fall into one cache line, and a store
 // soon after a load that misses this line stalls the complete memory pipeline of the multiprocessor (some tiles lost a
 // third of their speed, depending on the position of the loads in the compiled code). Therefore the strips of the
-// inter-task kernel read one array and write another, alternately. The strips of windows do so as well, because they
-// follow one another too closely for one array.
+// inter-task kernel read one array and write another, alternately.
 
 #pragma once
 
 #include "common/platform.cuh"
 #include "search/arithmetic.cuh"
+#include "search/subject.cuh"
 #include "search/tile.cuh"
 
 namespace swsearch {
-
-constexpr int kColumnsPerRound = 4;
-
-// Columns of a subject, including the padding of its last round.
-SWS_DEVICE u32 whole_rounds(int columns) {
-    return static_cast<u32>(columns + kColumnsPerRound - 1) / kColumnsPerRound * kColumnsPerRound;
-}
 
 // The boundaries of a strip: none, its own, or those of a pair. kReadsPair: the strip above computes two queries, and
 // this strip continues the longer one in row blocks. The values of that query are the high halves of the words above.
@@ -43,17 +36,14 @@ struct BoundaryLocation {
 // The boundary above a strip, as the first lane of a group reads it: one round ahead of its use, because a column
 // takes less time than a memory access (reading it late costs 3 % of the speed with 26 words per lane, a fifth with 8).
 // In other lanes, and if there is no strip above, the boundary is zero. After the last round the words retain their
-// last values: H and F below them are then no larger than in the columns before, so no best score changes. (In windows
-// that are extended, the round read ahead may never have been written; checkpoints.cuh explains why it is not used.)
-//
-// kFirst: first column that the strip above writes, counted in this strip's columns; earlier columns are zero.
-template <class Shape, Edges kEdges, int kFirst>
+// last values: H and F below them are then no larger than in the columns before, so no best score changes.
+template <class Shape, Edges kEdges>
 class BoundaryAbove {
    public:
     // columns: length of the boundary in columns, a multiple of a round; 0 in lanes that do not read it.
     SWS_DEVICE BoundaryAbove(const BoundaryLocation& boundary, u32 columns) : columns_(static_cast<int>(columns)) {
 #pragma unroll
-        for (int column = kFirst > 0 ? kFirst : 0; column < kColumnsPerRound; ++column) {
+        for (int column = 0; column < kColumnsPerRound; ++column) {
             load(boundary, 0, column);
         }
     }

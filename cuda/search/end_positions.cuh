@@ -29,8 +29,7 @@ struct WantedEnds {
 template <class Shape>
 class EndObserver {
    public:
-    static constexpr bool kObservesWords = true;
-    static constexpr bool kObservesRounds = false;
+    static constexpr bool kObserves = true;
 
     SWS_DEVICE EndObserver(const WantedEnds& wanted, u32 subject, int strip, int lane)
         : score_(kTwoBlocks ? both_halves(static_cast<u32>(wanted.scores[subject]))

@@ -87,7 +87,7 @@ SWS_DEVICE void inter_task(uint4* strip, const InterTaskParameters parameters, c
         const u32* const residues = subjects.residues + start / 4;
         typename Arithmetic::Word best;
         if constexpr (kBand == 0) {
-            best = align_strip<Arithmetic, Shape, kEdges>(strip, residues, WholeSubject<Shape>(length), gap, boundary,
+            best = align_strip<Arithmetic, Shape, kEdges>(strip, residues, SubjectColumns<Shape>(length), gap, boundary,
                                                           query.has_strip_above != 0, query.has_strip_below != 0,
                                                           NoSync());
         } else {

@@ -10,12 +10,12 @@
 // Memory. The packed profile consists of consecutive strips in the layout of tile.cuh; rows past the query's end and
 // column 0 score -128. If a team has a warp for each strip, all strips are staged in shared memory once, for all teams
 // of the block; otherwise each warp stages its current strip. The boundary between the strips of a subject is in global
-// memory: for each team, kBoundaryBuffers buffers of `boundary_stride` columns, at least as many as the longest listed
-// subject has, rounded up to complete rounds. `counters` has an entry for each warp of each block: the columns that it
-// has written. The output is an int32 score per listed subject, stored by subject index.
+// memory: for each team, `boundary_stride` columns, at least as many as the longest listed subject has, rounded up to
+// complete rounds. The strips are a tile depth behind one another and share it: each column is read before it is
+// overwritten, and is overwritten before the strip below reads it. `counters` has an entry for each warp of each block:
+// the columns that it has written. The output is an int32 score per listed subject, stored by subject index.
 //
-// In addition to the scores, an observer may record data of each strip: for windows of long subjects, which are listed
-// subjects as well, the states that checkpoints.cuh compares; for subjects of known score, the end positions
+// In addition to the scores, an observer may record data of each strip: for subjects of known score, the end positions
 // (end_positions.cuh).
 //
 // Scores are exact up to 2,047 (FastPair), or 32,767 or 2^31 - 1 less the largest profile score (ShortPair, Wide). A
@@ -24,7 +24,6 @@
 
 #pragma once
 
-#include "search/checkpoints.cuh"
 #include "search/end_positions.cuh"
 #include "search/strip.cuh"
 #include "search/strip_sync.cuh"
@@ -58,41 +57,14 @@ struct ScoresAlone {};
 
 // The observer of a strip of a subject, chosen by the type of its data.
 template <class Shape>
-SWS_DEVICE NoObserver observe_strip(const ScoresAlone&, u32, int, int, int) {
+SWS_DEVICE NoObserver observe_strip(const ScoresAlone&, u32, int, int) {
     return NoObserver();
 }
 
 template <class Shape>
-SWS_DEVICE CheckpointObserver<Shape> observe_strip(const Checkpoints& checkpoints, u32 window, int strip, int n_strips,
-                                                   int lane) {
-    return CheckpointObserver<Shape>(checkpoints, window, strip, n_strips, lane);
-}
-
-template <class Shape>
-SWS_DEVICE EndObserver<Shape> observe_strip(const WantedEnds& wanted, u32 subject, int strip, int, int lane) {
+SWS_DEVICE EndObserver<Shape> observe_strip(const WantedEnds& wanted, u32 subject, int strip, int lane) {
     return EndObserver<Shape>(wanted, subject, strip, lane);
 }
-
-// The columns of a subject that its strips compute.
-template <class Shape, class ObserverData>
-SWS_DEVICE WholeSubject<Shape> column_range_of(const ObserverData&, u32, int length, int) {
-    return WholeSubject<Shape>(length);
-}
-
-template <class Shape>
-SWS_DEVICE SlantedPart<Shape> column_range_of(const Checkpoints& checkpoints, u32 window, int length, int strip) {
-    const int n_steps = static_cast<int>(checkpoints.steps[window]);
-    return SlantedPart<Shape>(length, static_cast<int>(checkpoints.before[window]), n_steps,
-                              n_steps + kExtensionColumns, strip);
-}
-
-// Number of buffers for the boundaries of a subject. The strips of complete subjects are a tile depth behind one
-// another and share one buffer: each column is read before it is overwritten, and is overwritten before the strip below
-// reads it. The strips of windows follow more closely and alternate between two buffers.
-template <class ObserverData>
-constexpr int kBoundaryBuffers = 1;
-template <>
-constexpr int kBoundaryBuffers<Checkpoints> = 2;
 
 constexpr int kMostTeams = 8;  // largest number of teams of several warps in a block
 
@@ -140,11 +112,10 @@ SWS_DEVICE void intra_task(uint4* shared, const IntraTaskParameters parameters, 
     const u64* const counter_above =
         shares_subject ? team_counters + (index_in_team + team_size - 1) % team_size : nullptr;
     u64* const own_counter = shares_subject ? team_counters + index_in_team : nullptr;
-    u32* first_buffer = nullptr;
+    u32* boundary = nullptr;
     if (n_strips > 1) {
-        first_buffer = parameters.boundary + static_cast<u64>(blockIdx.x * n_teams + static_cast<u32>(team)) *
-                                                 boundary_stride *
-                                                 (kBoundaryBuffers<ObserverData> * Shape::kBoundaryWords);
+        boundary = parameters.boundary + static_cast<u64>(blockIdx.x * n_teams + static_cast<u32>(team)) *
+                                             boundary_stride * Shape::kBoundaryWords;
     }
 
     for (;;) {
@@ -184,16 +155,11 @@ SWS_DEVICE void intra_task(uint4* shared, const IntraTaskParameters parameters, 
                 __syncwarp();
             }
             StripSync sync(counter_above, own_counter, number);
-            u32* const last_buffer =
-                words_from(first_buffer, (kBoundaryBuffers<ObserverData> - 1) *
-                                             static_cast<long long>(boundary_stride) * Shape::kBoundaryWords);
-            const BoundaryLocation location{number % 2 == 0 ? last_buffer : first_buffer,
-                                            number % 2 == 0 ? first_buffer : last_buffer, 0};
-            const int length = static_cast<int>(subjects.lengths[subject]);
             const auto best = align_strip<Arithmetic, Shape, kEdges>(
                 strip, subjects.residues + subjects.starts[subject] / 4,
-                column_range_of<Shape>(observer_data, subject, length, number), gap, location, number > 0,
-                number + 1 < n_strips, sync, observe_strip<Shape>(observer_data, subject, number, n_strips, lane));
+                SubjectColumns<Shape>(static_cast<int>(subjects.lengths[subject])), gap,
+                BoundaryLocation{boundary, boundary, 0}, number > 0, number + 1 < n_strips, sync,
+                observe_strip<Shape>(observer_data, subject, number, lane));
             if (lane == kWarpSize - 1) {
                 sync.finish();
             }

@@ -30,7 +30,6 @@
 #include "common/platform.cuh"
 #include "search/arithmetic.cuh"
 #include "search/boundary.cuh"
-#include "search/column_range.cuh"
 #include "search/gap_costs.cuh"
 #include "search/strip_sync.cuh"
 #include "search/subject.cuh"
@@ -38,30 +37,28 @@
 
 namespace swsearch {
 
-// An observer receives the state of a lane while a strip is aligned, for kernels that need more than the best score. If
-// kObservesWords is true, word() is called with each word of H. If kObservesRounds is true, round() is called after
-// each round of four columns with all values that the lane stores for the next round, and it returns the total number
-// of steps. This observer has no effect.
+// An observer receives each word of H while a strip is aligned, for kernels that need more than the best score: its
+// word() is called if kObserves is true. This observer has no effect.
 struct NoObserver {
-    static constexpr bool kObservesWords = false;
-    static constexpr bool kObservesRounds = false;
+    static constexpr bool kObserves = false;
 };
 
-// Returns the best score of some columns of a subject against the staged strip, in every lane of the group that has the
+// Returns the best score of a subject against the staged strip, in every lane of the group that has the
 // subject. With paired scores the result has a score in each half: for row blocks the larger one is the strip's score,
 // for two queries each half belongs to one query. All lanes of a warp call this function together; groups whose subject
 // has ended compute padding until the longest subject of the warp has ended.
 //
-// strip: the staged profile strip. residues: the word of the columns' first residue. columns: the columns that the
-// lanes compute (column_range.cuh). gap: the gap costs. boundary: the location of the last row of the strip above, and
+// strip: the staged profile strip. residues: the word of the subject's first residue. columns: the columns that the
+// lanes compute (subject.cuh). gap: the gap costs. boundary: the location of the last row of the strip above, and
 // that of this strip's last row. sync: the synchronisation with the strip above (strip_sync.cuh). boundary,
 // has_strip_above, has_strip_below and sync are used only by kernels with boundaries.
-template <class Arithmetic, class Shape, Edges kEdges, class Sync, class ColumnRange, class Observer = NoObserver>
-SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* residues, const ColumnRange& columns,
-                                                 const GapCosts& gap, const BoundaryLocation& boundary,
-                                                 bool has_strip_above, bool has_strip_below, Sync sync,
-                                                 Observer observer = Observer()) {
+template <class Arithmetic, class Shape, Edges kEdges, class Sync, class Observer = NoObserver>
+SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* residues,
+                                                 const SubjectColumns<Shape>& columns, const GapCosts& gap,
+                                                 const BoundaryLocation& boundary, bool has_strip_above,
+                                                 bool has_strip_below, Sync sync, Observer observer = Observer()) {
     using Word = typename Arithmetic::Word;
+    using Columns = SubjectColumns<Shape>;
     constexpr int kWords = Shape::kWords;
     constexpr bool kBoundary = kEdges != Edges::kNone;
     constexpr bool kTwoBlocks = Shape::kPairing == Pairing::kTwoBlocks;
@@ -76,7 +73,7 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
     const u32 take_h = top && !kBoundary ? 0x5499u : 0x5410u;
     const u32 take_f = top && !kBoundary ? 0x54BBu : 0x5432u;
     // Boundary columns that this lane writes; 0 in lanes that write none.
-    const u32 n_written = kBoundary && lane == Shape::kGroup - 1 && has_strip_below ? columns.n_below() : 0;
+    const u32 n_written = kBoundary && lane == Shape::kGroup - 1 && has_strip_below ? columns.n_boundary() : 0;
 
     // The diagonal H of each word's next step. Row blocks: H above the row, with the high half's score added. Other
     // pairings: the row's own H, which is diagonal to the row below; t of that row is computed just before this H is
@@ -98,12 +95,11 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
     if (kBoundary && has_strip_above) {
         sync.wait_for(kColumnsPerRound);
     }
-    BoundaryAbove<Shape, kEdges, ColumnRange::kFirstWritten> above(
-        boundary, kBoundary && has_strip_above && top ? columns.n_above() : 0);
+    BoundaryAbove<Shape, kEdges> above(boundary, kBoundary && has_strip_above && top ? columns.n_boundary() : 0);
 
     // The loop condition is a vote, so the compiler knows that its outcome is the same in all lanes and generates no
     // second copy of the loop for diverged warps.
-    int n_steps = columns.n_steps(kBoundary && has_strip_below);
+    const int n_steps = columns.n_steps(kBoundary && has_strip_below);
     for (int step = 0; __any_sync(kWholeWarp, step < n_steps); step += kColumnsPerRound) {
         const u32 codes = stream.next();
         if (kBoundary && has_strip_above) {
@@ -113,7 +109,7 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
         // not used.
         const u32 round = boundary.first_round + static_cast<u32>(step) / kColumnsPerRound;
         u32* const below =
-            words_from(boundary.below, (static_cast<long long>(round) * kColumnsPerRound + ColumnRange::kFirstWritten) *
+            words_from(boundary.below, (static_cast<long long>(round) * kColumnsPerRound + Columns::kFirstWritten) *
                                            Shape::kBoundaryWords);
 #pragma unroll
         for (int column = 0; column < kColumnsPerRound; ++column) {
@@ -159,7 +155,7 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
                     diagonal_h[k] = h;
                     t = below_t;
                 }
-                if constexpr (Observer::kObservesWords) {
+                if constexpr (Observer::kObserves) {
                     observer.word(k, step + column, h);
                 }
                 const Word opened = Arithmetic::add(h, first_gap);
@@ -178,9 +174,9 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
             if constexpr (kBoundary) {
                 // The first written column is one past a multiple of four: three columns of a step belong to one
                 // round of the boundary, the fourth to the next.
-                static_assert((ColumnRange::kFirstWritten - 1) % kColumnsPerRound == 0, "lanes lie whole rounds deep");
+                static_assert((Columns::kFirstWritten - 1) % kColumnsPerRound == 0, "lanes lie whole rounds deep");
                 const int first = column < kColumnsPerRound - 1 ? 0 : kColumnsPerRound - 1;
-                const bool wanted = static_cast<u32>(step + ColumnRange::kFirstWritten + first) < n_written;
+                const bool wanted = static_cast<u32>(step + Columns::kFirstWritten + first) < n_written;
                 if constexpr (kTwoBlocks) {
                     store_if(wanted, words_from(below, column), permute_bytes(last_h, last_f, kHighHalves));
                 } else {
@@ -190,10 +186,7 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
             }
         }
         if (kBoundary && has_strip_below && lane == Shape::kGroup - 1) {
-            sync.report(step + ColumnRange::kFirstWritten + kColumnsPerRound - 1);  // complete rounds
-        }
-        if constexpr (Observer::kObservesRounds) {
-            n_steps = observer.round(step + kColumnsPerRound, n_steps, diagonal_h, e, corner, last_h, last_f);
+            sync.report(step + Columns::kFirstWritten + kColumnsPerRound - 1);  // complete rounds
         }
     }
 

@@ -1,4 +1,5 @@
-// The residues of a subject as a lane reads them: four columns at a time, delayed by the lane's lag.
+// The residues of a subject as a lane reads them: in rounds of four columns, delayed by the lane's lag; and the columns
+// that the lanes of a strip compute.
 //
 // The packed database is read as it is stored: one byte per residue, four residues per 32-bit word, lowest byte first.
 // Every subject begins at a multiple of 16 bytes and is padded with code 31 up to the next subject. Bit 5 of a byte
@@ -12,15 +13,20 @@
 namespace swsearch {
 
 constexpr u32 kPadding = 0x1F1F1F1Fu;
+constexpr int kColumnsPerRound = 4;
+
+// Columns of a subject, including the padding of its last round.
+SWS_DEVICE u32 whole_rounds(int columns) {
+    return static_cast<u32>(columns + kColumnsPerRound - 1) / kColumnsPerRound * kColumnsPerRound;
+}
 
 class ResidueStream {
    public:
     // residues: the subject's first word. length: residues. lag: columns by which the lane is delayed, at least 0.
-    // ahead: index of the word at which a lane without lag begins.
-    SWS_DEVICE ResidueStream(const u32* residues, int length, int lag, int ahead = 0)
+    SWS_DEVICE ResidueStream(const u32* residues, int length, int lag)
         : residues_(residues),
           n_words_((length + 3) / 4),
-          index_(ahead - (lag + 3) / 4),
+          index_(-((lag + 3) / 4)),
           selector_(0x3210u + 0x1111u * static_cast<u32>((4 - lag % 4) % 4)) {
         current_ = word(index_);
         next_ = word(index_ + 1);
@@ -49,6 +55,35 @@ class ResidueStream {
     u32 selector_;
     u32 current_;
     u32 next_;
+};
+
+// The columns of a subject that the lanes of a strip compute, and those of the boundaries that it reads and writes.
+//
+// Neighbouring lanes are kLag columns apart, so the cells that the lanes compute in one step form a slanted section of
+// the matrix. A subject begins with padding in all lanes except the first and ends with padding in all lanes except the
+// last: every cell is computed, at the cost of a tile depth of additional steps.
+template <class Shape>
+class SubjectColumns {
+   public:
+    // Boundary column that the last lane of a strip writes in step 0.
+    static constexpr int kFirstWritten = -Shape::kDepth;
+
+    SWS_DEVICE explicit SubjectColumns(int length) : length_(length) {}
+
+    SWS_DEVICE ResidueStream residues(const u32* first, int lane) const {
+        return ResidueStream(first, length_, Shape::kLag * lane);
+    }
+
+    // Number of steps of a strip. A strip below reads columns in complete rounds.
+    SWS_DEVICE int n_steps(bool has_strip_below) const {
+        return (has_strip_below ? static_cast<int>(whole_rounds(length_)) : length_) + Shape::kDepth;
+    }
+
+    // Number of columns of the boundaries above and below.
+    SWS_DEVICE u32 n_boundary() const { return whole_rounds(length_); }
+
+   private:
+    int length_;
 };
 
 }  // namespace swsearch

@@ -2,40 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.typing import Scores, SubjectIndex
-
-
-class ColumnRanges(Mapping[int, tuple[int, int]]):
-    """Ranges of columns by subject (``ScoreBlock.within``), computed when they are first read: few searches read them.
-
-    Parameters
-    ----------
-    compute : callable
-        Returns the ranges as a dict.
-    """
-
-    def __init__(self, compute: Callable[[], dict[int, tuple[int, int]]]) -> None:
-        self._compute = compute
-
-    @cached_property
-    def _ranges(self) -> dict[int, tuple[int, int]]:
-        return self._compute()
-
-    def __getitem__(self, subject: int) -> tuple[int, int]:
-        return self._ranges[subject]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._ranges)
-
-    def __len__(self) -> int:
-        return len(self._ranges)
 
 
 @dataclass(frozen=True, eq=False)

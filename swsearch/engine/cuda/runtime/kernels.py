@@ -26,12 +26,8 @@ CODE_COLUMNS: Final = 32
 UNUSED_UNITS: Final = (CODE_COLUMNS - PROFILE_COLUMNS) * PLANE_UNITS
 """Number of residue codes, letters or not, and the units of shared memory behind a strip for those that have no column.
 The warps of a block for listed subjects coordinate there (``intra_task.cuh``)."""
-MAX_LIST_WARPS: Final = 12
-MAX_WINDOW_WARPS: Final = 16
-"""Maximum number of warps per block of the kernels for listed subjects and for windows."""
-CHECKPOINTS: Final = 4
-CHECKPOINT_STRIDE: Final = 64
-"""Number of checkpoints at which two windows are compared, and columns from one to the next (``checkpoints.cuh``)."""
+MAX_LIST_WARPS: Final = 16
+"""Maximum number of warps per block of the kernels for listed subjects, for which the compiler assigns registers."""
 SWEEP_WARPS: Final = 4
 SWEEP_BLOCKS: Final = 4
 """Warps per block of the diamond kernel, one for each scheduler, and minimum number of blocks per multiprocessor."""
@@ -46,14 +42,8 @@ CHECKPOINT_DIAMONDS: Final = 8
 """Diamonds between two states that a sweep saves for a path. With 4, the blocks of a path have 25 % fewer cells and
 states take twice the memory; with 16, 40 % more cells and half the memory."""
 
-IntraTaskEntry = Literal["intra_task", "score_windows", "end_positions"]
+IntraTaskEntry = Literal["intra_task", "end_positions"]
 """The kernels for listed subjects."""
-
-
-def max_warps(entry: IntraTaskEntry) -> int:
-    """Maximum number of warps per block, for which the compiler assigns registers."""
-    return MAX_WINDOW_WARPS if entry == "score_windows" else MAX_LIST_WARPS
-
 
 Gap = tuple[int, int] | None
 COMPILED_GAPS: Final = ((11, 1), (5, 2))
@@ -188,16 +178,6 @@ class Tile:
         """32-bit words per column that a strip passes to the next strip."""
         return 1 if self.pairing is Pairing.TWO_BLOCKS else 2
 
-    @property
-    def slant(self) -> int:
-        """Columns by which a strip of a window lags behind the strip above (``column_range.cuh``)."""
-        return self.group * (2 if self.pairing is Pairing.TWO_BLOCKS else 1)
-
-    @property
-    def checkpoint_words(self) -> int:
-        """Words that a lane saves at a checkpoint (``checkpoints.cuh``)."""
-        return 2 * self.words + 3
-
     def strips(self, query_length: int) -> int:
         """Number of strips of a query."""
         return -(-query_length // self.rows)
@@ -281,8 +261,8 @@ def intra_task_kernel(
 ) -> KernelSpec:
     """A kernel for listed subjects, in blocks of one warp; its code does not depend on the number of warps.
 
-    Without gap costs, they are parameters of a launch. The ``entry`` is ``intra_task``; ``score_windows`` if the
-    subjects are windows of longer ones; ``end_positions`` if their scores are known and their ends are requested.
+    Without gap costs, they are parameters of a launch. The ``entry`` is ``intra_task``, or ``end_positions`` if the
+    scores are known and the ends are requested.
     """
     return KernelSpec(
         "search",
@@ -294,7 +274,7 @@ def intra_task_kernel(
             words=tile.words,
             **_gap_constants(gap),
             edges=edges.value,
-            threads=max_warps(entry) * WARP,
+            threads=MAX_LIST_WARPS * WARP,
             blocks=1,
         ),
         WARP,
@@ -348,7 +328,6 @@ def pair_kernels() -> Iterator[KernelSpec]:
         yield short_pairs_kernel(rows=rows, affine=affine, local=local, table=table, path=path)
 
 
-COMPARE_CHECKPOINTS_KERNEL: Final = KernelSpec("search", "compare_checkpoints", "compare_checkpoints", (), 128)
 COLLECT_KERNEL: Final = KernelSpec("search", "collect", "collect_at_least", (), 256)
 OPEN_COUNTERS_KERNEL: Final = KernelSpec("search", "open_counters", "open_counters", (), WARP)
 COLLECTED: Final = 1024

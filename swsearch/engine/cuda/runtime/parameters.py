@@ -45,18 +45,8 @@ INTRA_TASK: Final = _structure(
     profile=ADDRESS, n_strips=INT, subjects=SUBJECT_LIST, gap=GAP, boundary=ADDRESS, boundary_stride=U32,
     counters=ADDRESS, team_size=INT, scores=ADDRESS, work_counter=ADDRESS,
 )  # fmt: skip
-# Checkpoints
-CHECKPOINTS: Final = _structure(
-    before=ADDRESS, entries=ADDRESS, steps=ADDRESS, words=ADDRESS, reached=ADDRESS, agreed=ADDRESS
-)
-# WindowsParameters
-WINDOWS: Final = _structure(checkpoints=CHECKPOINTS, windows=INTRA_TASK)
 # EndsParameters
 ENDS: Final = _structure(list=INTRA_TASK, wanted=_structure(scores=ADDRESS, ends=ADDRESS))
-# CompareCheckpointsParameters
-COMPARE_CHECKPOINTS: Final = _structure(
-    entries=ADDRESS, words=ADDRESS, n_windows=U32, units_per_checkpoint=U32, differs=ADDRESS
-)
 # CollectParameters
 COLLECT: Final = _structure(
     scores=ADDRESS, first=U32, n_candidates=U32, limit=INT, listed=ADDRESS, listed_scores=ADDRESS, n_listed=ADDRESS

@@ -22,10 +22,9 @@ module                 holds
 ``batch_run``          the launches of one batch, and its results
 ``pipeline``           the batches of all calls, several of them in flight
 ``selection``          which scores are copied back from the device
-``stretches``          the subjects of a genome cut into subjects that the inter-task kernel scores
-``windows``            long subjects cut into overlapping windows
-``verified_windows``   scores of long subjects from such windows, proven exact, or by diamonds, for queries of
-                       many thousand rows
+``windows``            long subjects cut into windows that overlap by what an alignment can span; those of a genome
+                       gathered as subjects of the inter-task kernel
+``long_subjects``      the subjects that would end last, whole or in windows, with warps of their own
 ``end_positions``      the end positions of the best alignments of scored subjects
 ``forward``            Forward scores of the candidates of a sensitive search, in threads of their own
 *the engines*

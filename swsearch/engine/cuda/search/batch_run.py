@@ -12,7 +12,7 @@ than are worth scoring again one by one, a score exceeds 16 bits, or more subjec
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 from swsearch.engine.cuda.runtime.device import BatchTime, Buffer, Device, Event, Scratch, Stream, Texture, Timing
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search.inter_task_launch import InterTaskLaunch, InterTaskLauncher
-from swsearch.engine.cuda.search.launches import FEW_LISTED, IntraTaskLaunch, IntraTaskLauncher, Listed, address
+from swsearch.engine.cuda.search.launches import IntraTaskLaunch, IntraTaskLauncher, Listed, address
+from swsearch.engine.cuda.search.long_subjects import LongSubjectLauncher, LongSubjects
 from swsearch.engine.cuda.search.plan import BatchPlan, FloorRange, InterTaskPlan, ListedRoute, QueryPlan
 from swsearch.engine.cuda.search.planner import Planner
 from swsearch.engine.cuda.search.selection import ScoreFilter, Selection, Selector, best_of
 from swsearch.engine.cuda.search.slots import Slot, profile_strips
 from swsearch.engine.cuda.search.subjects import DeviceSubjects
-from swsearch.engine.cuda.search.verified_windows import VerifiedWindows, VerifiedWindowsRun
+from swsearch.engine.cuda.search.tiles import FEW_LISTED
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.typing import Scores
 
@@ -48,7 +49,7 @@ class Resources:
     scratch: Scratch
     spare: Slot
     lists: IntraTaskLauncher
-    windows: VerifiedWindows
+    long: LongSubjectLauncher
     timing: Timing
 
 
@@ -56,13 +57,14 @@ class Resources:
 class _QueryRun:
     """One query of a batch in flight.
 
-    ``again`` are the subjects that were listed to be scored again: those that pass a bound, then those beyond the type.
+    ``long`` are those of warps of their own. ``scores`` are those of the others, of which ``again`` were listed to be
+    scored again: those that pass a bound, then those beyond the type.
     ``wanted`` are those that reach the floor; without a floor, ``values`` has the int32 scores of all.
     """
 
     plan: QueryPlan
     scores: Buffer
-    windows: VerifiedWindowsRun | None = None
+    long: LongSubjects | None = None
     again: list[Selection] = field(default_factory=list)
     wanted: Selection | None = None
     values: NDArray[np.int32] | None = None
@@ -73,13 +75,11 @@ def _filters(ranges: Sequence[FloorRange], n_subjects: int, limit: Callable[[Flo
     return [ScoreFilter(part.first, part.stop - part.first, limit(part)).between(0, n_subjects) for part in ranges]
 
 
-def _floors(query: QueryPlan, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+def _floors(query: QueryPlan, rows: NDArray[np.intp]) -> Scores:
     """The floors of some subjects."""
     stops = [part.stop for part in query.ranges]
-    floors: NDArray[np.int64] = np.array([part.floor for part in query.ranges])[
-        np.searchsorted(stops, rows, side="right")
-    ]
-    return floors
+    floors = np.array([part.floor for part in query.ranges], np.int32)
+    return floors[np.searchsorted(stops, rows, side="right")]
 
 
 class BatchRun:
@@ -100,14 +100,14 @@ class BatchRun:
         self.plan = plan
         self.slot = slot
         self._subjects = subjects
-        self._direct = subjects.prefix(plan.n_direct)
+        self._short = subjects.prefix(plan.n_short)
         self._resources = resources
         self._device = resources.device
         self._selector = Selector(resources.device, slot, resources.planner.options.thresholds.downloaded)
         self._began: Event
         self._ended: Event
         self._queries = [
-            _QueryRun(query, slot.scratch.buffer(f"scores {number}", len(subjects) * 4))
+            _QueryRun(query, slot.scratch.buffer(f"scores {number}", max(plan.n_short, 1) * 4))
             for number, query in enumerate(plan.queries)
         ]
         self._inter_task = InterTaskLauncher(
@@ -133,52 +133,33 @@ class BatchRun:
 
     def _score(self) -> None:
         """Enqueue the first scoring of all subjects."""
-        plan, device, slot = self.plan, self._device, self.slot
-        launches: list[IntraTaskLaunch] = []
+        plan, device, slot, resources = self.plan, self._device, self.slot, self._resources
         inter_task = self._inter_task.plan() if plan.n_short else []
-        values = [0] * len(plan.queries) + [value for strips in inter_task for value in strips.counters]
-        counters = slot.scratch.buffer("counters", 4 * len(values))
-        if plan.n_direct:  # otherwise no launch reads them
-            slot.upload("counters", np.array(values, np.uint32))
-        for number, query in enumerate(self._queries):
-            if query.plan.windows is not None:
-                query.windows = self._resources.windows.begin(
-                    query.plan.profile, query.plan.windows, self._subjects, plan.n_direct, str(number), slot
-                )
+        values = [value for strips in inter_task for value in strips.counters]
+        counters = slot.upload("counters", np.array(values or [0], np.uint32))
+        for query, side in zip(self._queries, SIDES, strict=False):
             if query.plan.long is not None:
-                launches.append(self._plan_long(number, query, query.plan.long, counters))
+                query.long = resources.long.plan(plan, query.plan, self._subjects, slot, side)
         self._began = device.event(Stream.COMPUTE)
-        for query in self._queries:
-            if query.windows is not None:
-                query.windows.start()
         # These launches precede the inter-task kernel, whose persistent blocks would occupy the multiprocessors.
-        for launch in launches:
-            device.follow(launch.stream, Stream.COMPUTE)
-            launch.start()
-        first_counter = len(plan.queries)
+        for query in self._queries:
+            if query.long is not None:
+                query.long.start()
+        first_counter = 0
         for strips in inter_task:
             self._inter_task.start(strips, counters, first_counter)
             first_counter += len(strips.plan.strips)
-        for launch in launches:
-            device.follow(Stream.COMPUTE, launch.stream)
-
-    def _plan_long(self, number: int, query: _QueryRun, route: ListedRoute, counters: Buffer) -> IntraTaskLaunch:
-        """The launch of the subjects that would end last, longest first."""
-        plan = self.plan
-        n_listed = plan.n_direct - plan.n_short
-        listed = self._upload_list(f"long subjects {number}", np.arange(plan.n_direct - 1, plan.n_short - 1, -1))
-        counter = address(counters, number * 4)
-        profile = self._profile(f"profile long {number}", query, route)
-        on_list = self._listed(query, *listed, counter, n_listed)
-        return self._plan_launch(query, route, profile, on_list, SIDES[number])
+        for query in self._queries:
+            if query.long is not None:
+                query.long.join()
 
     def _score_again(self, number: int, query: _QueryRun) -> None:
         """List the subjects that pass a bound or exceed the type, and score them; the device counts them."""
         route, plan = query.plan.again, self.plan
-        if route is None:
+        if route is None or not plan.n_short:
             return
         beyond = Arithmetic.FAST.largest_exact(query.plan.profile.max_score) + 1
-        candidates = [ScoreFilter(0, plan.n_direct, beyond)]
+        candidates = [ScoreFilter(0, plan.n_short, beyond)]
         profile = self._profile(f"profile again {number}", query, route, Stream.FINISH)
         if query.plan.listed is not None:
             passing = _filters(query.plan.ranges, plan.n_short, lambda part: part.limit or beyond)
@@ -249,7 +230,7 @@ class BatchRun:
         self, query: _QueryRun, indices: int, count: int, counter: int, n_listed: int, least: int = 0,
         most: int = 2**32 - 1,
     ) -> Listed:  # fmt: skip
-        subjects = self._direct
+        subjects = self._short
         return Listed(
             address(subjects.residues), address(subjects.starts), address(subjects.lengths),
             indices, count, n_listed, subjects.longest, address(query.scores), counter, least, most,
@@ -263,23 +244,23 @@ class BatchRun:
         listed: Listed,
         stream: Stream,
     ) -> IntraTaskLaunch:
-        return self._resources.lists.plan(
-            query.plan.profile, profile, listed, route=route, stream=stream, name=f"list {stream.name}"
-        )
+        return self._resources.lists.plan(query.plan.profile, profile, listed, route=route, stream=stream)
 
     def _select(self, number: int, query: _QueryRun) -> None:
         """Select the subjects that reach the floor, or all, and begin to download their scores."""
-        floor, n_direct = query.plan.request.floor, self.plan.n_direct
-        if query.windows is not None:
-            query.windows.begin_download()
+        floor, n_short = query.plan.request.floor, self.plan.n_short
+        if query.long is not None:
+            query.long.begin_download()
+        if not n_short:
+            return
         if floor is None:
-            query.values = self.slot.pinned(n_direct, np.int32)
+            query.values = self.slot.pinned(n_short, np.int32)
             self._device.begin_download(query.values, query.scores, Stream.FINISH)
-        elif n_direct:
+        else:
             # A score beyond the type may be inexact, and the exact one may reach a higher floor.
             widest = Arithmetic.FAST if query.plan.again is None else query.plan.again.arithmetic
             beyond = widest.largest_exact(query.plan.profile.max_score) + 1
-            candidates = _filters(query.plan.ranges, n_direct, lambda part: min(part.floor, beyond))
+            candidates = _filters(query.plan.ranges, n_short, lambda part: min(part.floor, beyond))
             query.wanted = self._selector.select(query.scores, candidates, f"wanted {number}", with_scores=True)
             self._selector.begin_download(query.wanted)
 
@@ -319,58 +300,55 @@ class BatchRun:
         return max(self.plan.n_short - sum(again.n_found for again in query.again), 0)
 
     def _block(self, number: int, query: _QueryRun) -> ScoreBlock:
-        plan, request = self.plan, query.plan.request
-        windowed, n_rescored = np.empty(0, np.int32), 0
-        within: Mapping[int, tuple[int, int]] = {}
-        partition = self._subjects.partition
-        if query.windows is not None:
-            windowed, n_rescored = query.windows.finish()
-            within = query.windows.ranges(windowed)
+        plan, floor = self.plan, query.plan.request.floor
+        of_long = ScoreBlock.concatenate([])
+        if query.long is not None:
+            of_long = query.long.finish(self._resources.timing)
+            if floor is not None:
+                of_long = of_long.at_least(_floors(query.plan, np.arange(plan.n_short, len(self._subjects))))
+        if not plan.n_short:
+            return of_long
         n_again = sum(again.n_found for again in query.again)
+        indices = self._short.partition.subject_index
         if any(again.n_found > plan.most_again for again in query.again):
-            exact = self._score_exactly(query)
-            of_windows = ScoreBlock(partition.subject_index[plan.n_direct :], windowed, n_rescored, within=within)
-            assert request.floor is not None
-            return ScoreBlock.concatenate([exact, of_windows.at_least(request.floor)])
-        if request.floor is None:
-            if plan.n_direct == 0:
-                return ScoreBlock(partition.subject_index, windowed, n_rescored, within=within)
+            return ScoreBlock.concatenate([self._score_exactly(query), of_long])
+        if floor is None:
             assert query.values is not None
-            values = self._widened(number, query, np.arange(plan.n_direct), query.values.copy())
-            values = np.concatenate([values, windowed])
-            return ScoreBlock(partition.subject_index, values, n_again + n_rescored, within=within)
-        rows, scores, n_left_out = self._wanted(number, query, request.floor)
+            values = self._widened(number, query, np.arange(plan.n_short), query.values.copy())
+            # Without a floor, these are all subjects.
+            return ScoreBlock(
+                self._subjects.partition.subject_index, np.concatenate([values, of_long.score]),
+                n_again + of_long.n_rescored, within=of_long.within,
+            )  # fmt: skip
+        rows, scores, n_left_out = self._wanted(number, query, floor)
         if query.plan.is_bounded:
             narrow = Arithmetic.FAST.largest_exact(query.plan.profile.max_score)
             n_again = int((scores > narrow).sum())
-        long = np.flatnonzero(windowed >= _floors(query.plan, np.arange(plan.n_direct, plan.n_windowed)))
-        rows = np.concatenate([rows, long + plan.n_direct])
-        scores = np.concatenate([scores, windowed[long]])
-        if n_left_out is None:
-            chosen, n_left_out = best_of(scores, partition.lengths[rows], request.floor, request.bound)
-            rows, scores = rows[chosen], scores[chosen]
-        return ScoreBlock(partition.subject_index[rows], scores, n_again + n_rescored, n_left_out, within=within)
+        return ScoreBlock.concatenate([ScoreBlock(indices[rows], scores, n_again, n_left_out), of_long])
 
-    def _wanted(self, number: int, query: _QueryRun, floor: int) -> tuple[NDArray[np.intp], Scores, int | None]:
-        """The directly scored subjects that reach the floor, ascending, with their exact scores.
+    def _wanted(self, number: int, query: _QueryRun, floor: int) -> tuple[NDArray[np.intp], Scores, int]:
+        """The subjects without warps of their own that reach the floor, ascending, with their exact scores.
 
-        If they are many, those that the request's bound excludes are only counted; otherwise their number is None.
+        Those that the request's bound excludes are only counted.
         """
-        if query.wanted is None:
-            return np.empty(0, np.intp), np.empty(0, np.int32), None
-        bound, lengths = query.plan.request.bound, self._direct.partition.lengths
+        assert query.wanted is not None
+        bound, lengths = query.plan.request.bound, self._short.partition.lengths
         rows, scores, n_left_out = self._selector.best(query.wanted, query.scores, lengths, floor, bound, f"{number}")
         scores = self._widened(number, query, rows, scores)
         keep = scores >= _floors(query.plan, rows)
-        return rows[keep], scores[keep], n_left_out
+        rows, scores = rows[keep], scores[keep]
+        if n_left_out is None:
+            chosen, n_left_out = best_of(scores, lengths[rows], floor, bound)
+            rows, scores = rows[chosen], scores[chosen]
+        return rows, scores, n_left_out
 
     def _score_exactly(self, query: _QueryRun) -> ScoreBlock:
-        """Score the subjects without windows again with the exact kernel, and wait for it."""
+        """Score the subjects without warps of their own again, with the exact kernel, and wait for it."""
         resources = self._resources
         plan = resources.planner.plan_batch(
-            (query.plan.index,), [query.plan.request], self._direct.partition, bounded=False, windows=False
+            (query.plan.index,), [query.plan.request], self._short.partition, bounded=False
         )
-        run = BatchRun(plan, self._direct, resources, resources.spare)
+        run = BatchRun(plan, self._short, resources, resources.spare)
         run.start()
         (block,) = run.finish()
         resources.timing.cells -= plan.n_cells  # each pair counts once
@@ -398,6 +376,6 @@ class BatchRun:
         with device.timed(Stream.COMPUTE) as seconds:
             self._plan_launch(query, route, profile, on_device, Stream.COMPUTE).start()
         self._resources.timing.seconds += seconds[0]
-        scores = np.empty(len(self._subjects), np.int32)
+        scores = np.empty(len(self._short), np.int32)
         device.download(scores, query.scores, Stream.COMPUTE)
         return scores[listed]

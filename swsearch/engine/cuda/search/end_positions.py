@@ -2,9 +2,9 @@
 
 Inputs are a query profile, a partition and the best score of each of its subjects; the output is the first end of each
 subject. The search runs after scoring, for the few subjects whose alignments are reported. Subjects much longer than
-the query are cut into stretches (``stretches``), so that a genome fills the device. They overlap by the columns that an
-alignment of the known score can span, so each such alignment lies completely within a stretch. Therefore a cell of a
-stretch whose H equals the score is an end, and the subject's first end is the first end over its stretches. Ends are
+the query are cut into windows (``windows``), so that a genome fills the device. They overlap by the columns that an
+alignment of the known score can span, so each such alignment lies completely within a window. Therefore a cell of a
+window whose H equals the score is an end, and the subject's first end is the first end over its windows. Ends are
 ordered by column, then by row.
 """
 
@@ -21,14 +21,14 @@ from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
 from swsearch.engine.cuda.search.planner import Planner
 from swsearch.engine.cuda.search.slots import Slot, profile_strips
-from swsearch.engine.cuda.search.stretches import stretches_of
+from swsearch.engine.cuda.search.windows import windows_of
 from swsearch.errors import EngineError, InputError
 from swsearch.hits.score_block import Ends
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Offsets, Scores
 
 MIN_STRIDE: Final = 4096
-"""Smallest distance in columns between the starts of two stretches: a smaller one only adds overlap."""
+"""Smallest distance in columns between the starts of two windows: a smaller one only adds overlap."""
 NOWHERE: Final = np.uint64(2**64 - 1)
 """The value for no end. Other ends are column * 2**32 + row, both counted from 0."""
 
@@ -95,7 +95,7 @@ class EndFinder:
                 [index for index, of_subject in enumerate(arithmetics) if of_subject is arithmetic], dtype=np.intp
             )
             spanned = None if columns is None else columns[indices]
-            listed = stretches_of(indices, subjects.lengths[indices], spanned, MIN_STRIDE)
+            listed = windows_of(indices, subjects.lengths[indices], spanned, MIN_STRIDE)
             for group in listed.groups(group_bytes):
                 gathered = group.gathered(subjects)
                 of_rows = group[gathered.subject_index.astype(np.intp)]
@@ -139,7 +139,7 @@ class EndFinder:
                 address(residues), address(starts), address(lengths), address(listed), address(counters),
                 n, int(subjects.lengths[-1]), address(best), address(counters, 4),
             ),
-            route=route, stream=Stream.ENDS, name="ends", further=(address(wanted), address(positions)),
+            route=route, stream=Stream.ENDS, further=(address(wanted), address(positions)),
         ).start()  # fmt: skip
         found_best, found = np.empty(n, np.int32), np.empty(n, np.uint64)
         device.download(found_best, best, Stream.ENDS)

@@ -18,12 +18,12 @@ from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.batch_run import Resources
 from swsearch.engine.cuda.search.end_positions import EndFinder
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher
+from swsearch.engine.cuda.search.long_subjects import LongSubjectLauncher
 from swsearch.engine.cuda.search.pipeline import IN_FLIGHT, Pipeline, ScoreCall
 from swsearch.engine.cuda.search.plan import PlanOptions, SearchPlan, Thresholds
 from swsearch.engine.cuda.search.planner import Planner, batch_indices
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import SubjectStore
-from swsearch.engine.cuda.search.verified_windows import VerifiedWindows
 from swsearch.engine.protocol import Progress, Scored, ScoreRequest, score_requests
 from swsearch.hits.score_block import Ends, ScoreBlock
 from swsearch.query.profile import QueryProfile
@@ -111,12 +111,10 @@ class CudaEngine(Closeable):
         if memory_limit is None:
             memory_limit = int(free * DATABASE_SHARE)
         self._store = SubjectStore(self._device, memory_limit, int(free * PIECE_SHARE))
-        # This sweep must not free cached memory, because the kernels of the batches in flight use it.
-        self.windows = VerifiedWindows(self._lists, self._planner, DiamondSweep(self._device), self.timing)
+        long = LongSubjectLauncher(self._lists, self._planner)
         resources = Resources(
-            self._device, self._planner, self._scratch, Slot(self._device), self._lists, self.windows,
-            self.timing,
-        )  # fmt: skip
+            self._device, self._planner, self._scratch, Slot(self._device), self._lists, long, self.timing
+        )
         self._pipeline = Pipeline(resources, self._store, slots, DiamondSweep(self._device, self.make_room))
 
     @property

@@ -52,13 +52,6 @@ class InterTaskLaunch:
         return [0 if self.condition is None else strip.shape.tile.closed_counter for strip in self.plan.strips]
 
 
-@dataclass(frozen=True)
-class SampleTable:
-    """The starts (u64) of the subjects of a sample, and then their lengths (u32), on the device."""
-
-    buffer: Buffer
-
-
 class InterTaskLauncher:
     """The inter-task launches of one batch; ``launched`` is called after the first launch for all subjects.
 
@@ -86,9 +79,9 @@ class InterTaskLauncher:
         self.n_passing: NDArray[np.uint32] | None = None
 
     @cached_property
-    def _direct(self) -> DeviceSubjects:
-        """The subjects without windows or tiles."""
-        return self._subjects.prefix(self._plan.n_direct)
+    def _boundary_columns(self) -> int:
+        """Columns of the boundaries of all subjects."""
+        return self._subjects.prefix(self._plan.n_short).residue_bytes
 
     def plan(self) -> list[InterTaskLaunch]:
         """The launches of all subjects, preceded, for a bound, by those that choose between both."""
@@ -115,20 +108,20 @@ class InterTaskLauncher:
         ]
 
     def _sample(self, bound: BoundPlan) -> tuple[int, int]:
-        """Addresses of the starts and the lengths of the subjects in a sample."""
+        """Addresses of the starts (u64) and the lengths (u32) of the subjects in a sample."""
         subjects, rows = self._subjects, bound.rows
         table = None if subjects.streamed else subjects.tables.get("sample")
         if table is None:
             starts = subjects.partition.starts[rows] - subjects.partition.starts[0]
             data = np.concatenate([starts.view(np.uint8), subjects.partition.lengths[rows].view(np.uint8)])
             if subjects.streamed:
-                table = SampleTable(self._slot.upload("sample", data))
+                table = self._slot.upload("sample", data)
             else:
                 staged = self._slot.pinned(len(data), np.uint8)
                 np.copyto(staged, data)
-                table = subjects.tables["sample"] = SampleTable(self._device.allocate(len(data)))
-                self._device.upload(table.buffer, staged, Stream.COMPUTE)
-        return address(table.buffer), address(table.buffer, len(rows) * 8)
+                table = subjects.tables["sample"] = self._device.allocate(len(data))
+                self._device.upload(table, staged, Stream.COMPUTE)
+        return address(table), address(table, len(rows) * 8)
 
     def _count_passing(self, sample: InterTaskLaunch, count: Buffer) -> None:
         """Count the subjects of a sample that pass the bound, and begin to download their number."""
@@ -165,7 +158,7 @@ class InterTaskLauncher:
         boundary = None
         if any(strip.has_strip_below for strip in strips):
             words = max(strip.shape.tile.boundary_words for strip in strips)
-            n_bytes = (1 if in_place else 2) * self._direct.residue_bytes * words * 4
+            n_bytes = (1 if in_place else 2) * self._boundary_columns * words * 4
             boundary = self._scratch.buffer(f"boundary {stream.name}", n_bytes)
         gap = self._plan.queries[0].profile.gap
         first_unit = 0

@@ -18,17 +18,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import numpy as np
+
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
-from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
+from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory, Timing
 from swsearch.engine.cuda.search.batch_run import BatchRun, Resources
 from swsearch.engine.cuda.search.plan import BatchPlan
 from swsearch.engine.cuda.search.slots import Slot
-from swsearch.engine.cuda.search.stretches import CutSubjects, SubjectCutter
 from swsearch.engine.cuda.search.subjects import DeviceSubjects, SubjectStore
-from swsearch.engine.cuda.search.verified_windows import score_by_diamonds
+from swsearch.engine.cuda.search.windows import CutSubjects, SubjectCutter
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.profile import QueryProfile
+from swsearch.sequences.alphabet import CODE_MASK
+from swsearch.typing import Scores
 
 IN_FLIGHT: Final = 3
 """Number of batches that are started before the results of the first are taken. The thread may then be late by the time
@@ -72,7 +77,7 @@ class ScoreCall(ABC):
 class _Progress:
     """A call in progress: its requests without a block, its batches in flight, and the error of one of its methods.
 
-    If ``cut`` is given, the stretches of the subjects are scored in their place.
+    If ``cut`` is given, the windows of the subjects are scored in their place.
     """
 
     call: ScoreCall
@@ -83,7 +88,7 @@ class _Progress:
 
     @property
     def partition(self) -> Partition:
-        """What is scored: the subjects of the call, or stretches of them."""
+        """What is scored: the subjects of the call, or windows of them."""
         return self.call.partition if self.cut is None else self.cut.partition
 
     @property
@@ -100,14 +105,14 @@ class _Progress:
 
 @dataclass(eq=False)
 class _BatchGroup:
-    """The batches of a call for which the same subjects are scored by diamonds: all but the first ``n_windowed``.
+    """The batches of a call for which the same subjects are scored by diamonds: all but the first ``n_direct``.
 
     ``waiting`` has the batches without results, by the indices of their requests, ``blocks`` the blocks of the pieces
     that were scored, by request, and ``tiled`` those of the subjects that were scored by diamonds.
     """
 
     progress: _Progress
-    n_windowed: int
+    n_direct: int
     waiting: dict[tuple[int, ...], BatchPlan] = field(default_factory=dict)
     blocks: dict[int, list[ScoreBlock]] = field(default_factory=dict)
     tiled: dict[int, ScoreBlock] = field(default_factory=dict)
@@ -116,11 +121,11 @@ class _BatchGroup:
     def partition(self) -> Partition:
         """The subjects that are not scored by diamonds."""
         whole = self.progress.partition
-        return whole if self.n_windowed == len(whole) else whole[: self.n_windowed]
+        return whole if self.n_direct == len(whole) else whole[: self.n_direct]
 
     def has_subjects_of(self, other: _BatchGroup) -> bool:
         """Whether both groups are scored against the same subjects."""
-        return self.progress.partition is other.progress.partition and self.n_windowed == other.n_windowed
+        return self.progress.partition is other.progress.partition and self.n_direct == other.n_direct
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +151,7 @@ class Pipeline:
         self._free = deque(slots)
         self._flights: deque[_Flight] = deque()
         self._calls: list[_Progress] = []
-        self.cutter = SubjectCutter(self._device.facts, resources.planner.options.thresholds)
+        self.cutter = SubjectCutter(self._device.facts, resources.planner.options)
 
     def reserve(self) -> None:
         """Pin the memory of small batches."""
@@ -239,7 +244,7 @@ class Pipeline:
             plan = self._planner.plan(progress.requests, progress.partition)
             self._device.prepare(plan.kernels)
             for batch in plan.batches:
-                group = groups.setdefault(batch.n_windowed, _BatchGroup(progress, batch.n_windowed))
+                group = groups.setdefault(batch.n_direct, _BatchGroup(progress, batch.n_direct))
                 group.waiting[batch.indices] = batch
         self._tell(progress, call.prepared)
         self._end_if_done(progress)
@@ -274,10 +279,10 @@ class Pipeline:
             return
         batches = list(group.waiting.values())
         group.blocks = {index: [] for batch in batches for index in batch.indices}
-        if group.n_windowed < len(progress.partition) and not group.tiled:
+        if group.n_direct < len(progress.partition) and not group.tiled:
             self._drain()
             self._score_tiled(group)
-        if group.n_windowed == 0:
+        if group.n_direct == 0:
             for index, block in group.tiled.items():
                 self._deliver(progress, index, block)
             self._end_if_done(progress)
@@ -357,7 +362,7 @@ class Pipeline:
     def _score_tiled(self, group: _BatchGroup) -> None:
         """Score the subjects of a group that are scored by diamonds."""
         progress, timing = group.progress, self._resources.timing
-        long = progress.partition[group.n_windowed :]
+        long = progress.partition[group.n_direct :]
         tiled = {}
         for batch in group.waiting.values():
             if progress.is_dropped:
@@ -370,6 +375,19 @@ class Pipeline:
             timing.cells += n_cells
             self._tell(progress, progress.call.advanced, n_cells)
         group.tiled = tiled
+
+
+def score_by_diamonds(sweep: DiamondSweep, profile: QueryProfile, subjects: Partition, timing: Timing) -> Scores:
+    """The subjects' best scores by diamonds; adds the kernel time to ``timing``. The profile must suit diamonds."""
+    problem = AlignmentProblem(
+        True, FreeEnds.ALL, profile.gap.open, profile.gap.extend, table=np.ascontiguousarray(profile.table)
+    )
+    rows = profile.rows.astype(np.uint16)
+    pairs = [(rows, (subjects.codes(index) & CODE_MASK).astype(np.uint16)) for index in range(len(subjects))]
+    before = sweep.seconds
+    ends = sweep.ends(pairs, problem)
+    timing.seconds += sweep.seconds - before
+    return np.array([end.score for end in ends], dtype=np.int32)
 
 
 def _joined(group: _BatchGroup, index: int) -> ScoreBlock:

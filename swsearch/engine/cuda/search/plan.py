@@ -2,23 +2,24 @@
 
 :func:`swsearch.engine.cuda.search.planner.plan_search` makes a :class:`SearchPlan`; compilation, the packing of
 profiles, the launches and ``swsearch query --explain`` read it. Three things are decided later, because they depend on
-results: whether a bound takes the place of scores, the type of scores beyond 16 bits, and the windows that are scored
-again.
+results: whether a bound takes the place of scores, the type of scores beyond 16 bits, and that of long subjects whose
+scores exceed 11 bits.
 
-A batch is one query, or two that share words. Subjects are ordered by length, and a batch divides them into four
+A batch is one query, or two that share words. Subjects are ordered by length, and a batch divides them into three
 ranges, each with its route:
 
-====================  =============================================================  ======================
-route                 subjects                                                       from index
-====================  =============================================================  ======================
-``inter_task``        most subjects: a group of lanes computes each                  0
-``intra_task``        those that would end last: a warp, or several, computes each   ``n_short``
-verified windows      those whose columns take longer than all others together       ``n_direct``
-diamond tiles         the same, for a query of too many rows for windows             ``n_windowed``
-====================  =============================================================  ======================
+====================  ==============================================================  ======================
+route                 subjects                                                        from index
+====================  ==============================================================  ======================
+``inter_task``        most subjects: a group of lanes computes each                   0
+``intra_task``        those that would end last: a warp, or several, computes each,   ``n_short``
+                      or each window of the longest (``windows``)
+diamond tiles         the longest, if alignments may span them, or the query has      ``n_direct``
+                      very many rows
+====================  ==============================================================  ======================
 
-Subjects of the first two ranges whose score exceeds the narrow type are listed on the device and scored again in a
-wider type. If there are floors, the inter-task kernel may compute an upper bound (:class:`BoundPlan`), and the subjects
+Subjects of the first range whose score exceeds the narrow type are listed on the device and scored again in a wider
+type. If there are floors, the inter-task kernel may compute an upper bound (:class:`BoundPlan`), and the subjects
 that may reach their floor are listed and scored exactly.
 
 :class:`PlanOptions` and :class:`Thresholds` have the options of plans and the sizes at which the engine changes its
@@ -43,7 +44,6 @@ from numpy.typing import NDArray
 from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.runtime.kernels import (
     COLLECT_KERNEL,
-    COMPARE_CHECKPOINTS_KERNEL,
     OPEN_COUNTERS_KERNEL,
     Arithmetic,
     BoundaryMode,
@@ -72,19 +72,16 @@ class Thresholds:
 
     Attributes
     ----------
-    window_overlap, window_stride : int
-        Columns by which windows overlap at first (``benchmarks/benchmark_window_checkpoints.py``), and the smallest
-        distance between their starts: below it, most of the work is overlap.
-    windowed_residues, diamond_residues : int
-        Only longer subjects are scored in windows, and by diamonds.
-    windowed_rows : int
-        Rows of the longest query that is scored in windows; others take diamonds.
-    located_cells : int
-        The columns around the best alignments of subjects with fewer cells are not noted: they are aligned as a whole.
-    cut_residues : int
-        The subjects of a partition with fewer residues are never cut into stretches.
-    copy_picoseconds : float
-        Time per residue that stretches must save before subjects are cut: that of copying and uploading them.
+    long_residues, diamond_residues : int
+        Only longer subjects have warps of their own, and are scored by diamonds.
+    window_residues : int
+        Only longer subjects are cut into windows for the intra-task kernel.
+    diamond_rows : int
+        A query of more rows is scored by diamonds against the longest subjects.
+    gathered_residues : int
+        The windows of a partition with fewer residues are never gathered for the inter-task kernel.
+    gather_picoseconds : float
+        Time per residue that this must save: that of copying and uploading the windows.
     bound_subjects : int
         Fewest subjects of the inter-task kernel for which a bound replaces scores.
     downloaded : int
@@ -94,14 +91,12 @@ class Thresholds:
         smallest group if memory is short: if fewer bytes are free, the device finds no ends.
     """
 
-    window_overlap: int = 256
-    window_stride: int = 384
-    windowed_residues: int = 2048
-    windowed_rows: int = 16_384
+    long_residues: int = 1500
+    window_residues: int = 2048
+    diamond_rows: int = 16_384
     diamond_residues: int = 4096
-    located_cells: int = 1 << 26
-    cut_residues: int = 1 << 24
-    copy_picoseconds: float = 2_000.0
+    gathered_residues: int = 1 << 24
+    gather_picoseconds: float = 2_000.0
     bound_subjects: int = 1 << 15
     downloaded: int = 1 << 14
     end_group_bytes: int = 32 << 20
@@ -270,9 +265,8 @@ class QueryPlan:
     """The routes of one query of a batch; ``index`` is that of its request in the caller's list.
 
     ``ranges`` has all subjects by their floors; it is empty if all scores are needed. ``long`` is the route of the
-    subjects from ``n_short`` to ``n_direct``, and ``windows`` that from there to ``n_windowed``. ``listed`` is the
-    route of many subjects that pass a bound; None without a bound. ``again`` is that of subjects that are scored again;
-    None if no score can exceed the type.
+    subjects from ``n_short`` to ``n_direct``, and ``again`` that of subjects that are scored again; None if no score
+    can exceed the type. ``listed`` is the route of many subjects that pass a bound; None without a bound.
     """
 
     index: int
@@ -282,7 +276,6 @@ class QueryPlan:
     listed: InterTaskPlan | None
     listed_kernels: tuple[KernelSpec, ...]
     again: ListedRoute | None
-    windows: ListedRoute | None
 
     @property
     def profile(self) -> QueryProfile:
@@ -299,9 +292,10 @@ class QueryPlan:
 class BatchPlan:
     """One query, or two that share words, against the subjects of a partition.
 
-    ``order`` of ``inter_task`` refers to ``queries``. ``n_short``, ``n_direct``, ``n_windowed`` and ``n_subjects`` are
-    the ends of the ranges of the routes. If the device lists more than ``most_again`` subjects, it scores none of them
-    again. ``kernels`` are those of the first launches, each once, in the order of their use.
+    ``order`` of ``inter_task`` refers to ``queries``. ``n_short``, ``n_direct`` and ``n_subjects`` are the ends of the
+    ranges of the routes. Subjects of the second one with more than ``window_columns`` residues are cut into windows
+    of about this number. If the device lists more than ``most_again`` subjects, it scores none of them again.
+    ``kernels`` are those of the first launches, each once, in the order of their use.
     """
 
     queries: tuple[QueryPlan, ...]
@@ -310,8 +304,8 @@ class BatchPlan:
     bound: BoundPlan | None
     n_short: int
     n_direct: int
-    n_windowed: int
     n_subjects: int
+    window_columns: int
     most_again: int
     n_cells: int
     kernels: tuple[KernelSpec, ...] = ()
@@ -339,11 +333,9 @@ class BatchPlan:
         collects = False
         for query in self.queries:
             kernels += [*query.listed_kernels, OPEN_COUNTERS_KERNEL] if query.listed is not None else []
-            kernels += [route.kernel for route in (query.windows, query.long, query.again) if route is not None]
+            kernels += [route.kernel for route in (query.long, query.again) if route is not None]
             collects |= query.again is not None or query.request.floor is not None
-            if query.windows is not None:
-                kernels.append(COMPARE_CHECKPOINTS_KERNEL)
-        if collects and self.n_direct:
+        if collects and self.n_short:
             kernels.append(COLLECT_KERNEL)
         return replace(self, kernels=tuple(dict.fromkeys(kernels)))
 
@@ -364,12 +356,12 @@ class BatchPlan:
         for query in self.queries:
             of_query = f"query of {query.profile.length:,}: " if shared else ""
             if query.long is not None:
-                found.append(f"  intra-task: {of_query}{self.n_direct - self.n_short:,} subjects would end last")
-            if query.windows is not None:
-                n_windowed = self.n_windowed - self.n_direct
-                found.append(f"  verified windows: {of_query}{n_windowed:,} subjects take longer than all others")
-            if self.n_windowed < self.n_subjects:
-                found.append(f"  diamond tiles: {of_query}{self.n_subjects - self.n_windowed:,} long subjects")
+                found.append(
+                    f"  intra-task: {of_query}{self.n_direct - self.n_short:,} subjects would end last, "
+                    f"in windows of about {self.window_columns:,} residues if they are longer"
+                )
+            if self.n_direct < self.n_subjects:
+                found.append(f"  diamond tiles: {of_query}{self.n_subjects - self.n_direct:,} long subjects")
             if query.again is not None:
                 if not query.is_bounded:
                     why = f"score more than {Arithmetic.FAST.largest_exact(query.profile.max_score):,}"

@@ -8,7 +8,7 @@ Inputs are score requests, a partition and the properties of the device; the out
 :func:`plan_inter_task`                  the strips of the kernel that scores most subjects
 :func:`plan_listed`                      the kernel for listed subjects: those that are very long, or whose score
                                          exceeds the range of a score type
-:func:`first_long`, :func:`chain_limit`  from which length on a subject is scored by another kernel
+:func:`first_long`, :func:`window_columns`  from which length on a subject is scored by another kernel, in windows
 :func:`layout`                           the strips of a query, or of two, that are cheapest by their measured times
 
 The layout is a shortest-path problem: the nodes are rows, and a tile is an edge from one row to the row below the tile.
@@ -54,6 +54,7 @@ from swsearch.engine.cuda.search.plan import (
     Strip,
 )
 from swsearch.engine.cuda.search.tiles import (
+    FEW_LISTED,
     MOST_LISTED_WORDS,
     TunedTile,
     available_bands,
@@ -81,9 +82,8 @@ KNOWN_PLANS: Final = 256
 BOUND_COLUMNS: Final = 4
 """Number of columns after which the bound updates the largest E (``bound.cuh``)."""
 LONG_SHARE: Final = 0.7
-MIN_LONG_LENGTH: Final = 1500
 """A warp of its own is given to each subject that is longer than this share of a group's mean residues, and longer than
-this length."""
+``long_residues`` of the thresholds."""
 WIDEST_BANDS: Final = {1: ((8, 200), (6, 750)), 2: ((8, 200), (6, 400))}
 NARROW_BAND: Final = 5
 """For one query or two, most rows of a band of the bound, each with the rows of the longest query for which it may be
@@ -152,31 +152,29 @@ def plan_batch(
     facts: DeviceFacts,
     options: PlanOptions,
     *,
-    windows: bool = True,
     diamonds: bool = True,
 ) -> BatchPlan:
     """Plan one batch: ``requests`` are one query, or two that share words, with their ``indices``.
 
-    Without ``windows`` or ``diamonds``, no subject takes that route.
+    Without ``diamonds``, no subject takes that route.
     """
     profiles = [request.profile for request in requests]
     ranges = [floor_ranges(request, partition.lengths) for request in requests]
     has_limits = all(each and all(part.limit is not None for part in each) for each in ranges)
     band = (options.band_rows or 0) if has_limits else 0
     inter_task = plan_inter_task(profiles, facts.architecture, band=band)
-    n_windowed = n_direct = len(partition)
+    n_direct = len(partition)
     if diamonds and len(profiles) == 1:
-        n_windowed = n_direct = first_tiled(partition, profiles[0], facts, options)
+        n_direct = first_tiled(partition, profiles[0], facts, options)
     rows = [profile.length for profile in profiles]
-    if windows:
-        longest = chain_limit(residues_of_first(partition, n_windowed), rows, facts.multiprocessors)
-        longest = max(longest, options.thresholds.windowed_residues)
-        n_direct = min(first_longer(partition.lengths, longest), n_windowed)
     groups = max(strip.shape.blocks * strip.shape.threads // strip.shape.tile.group for strip in inter_task.strips)
+    n_residues = residues_of_first(partition, n_direct)
     n_short = first_long(
-        partition.lengths[:n_direct], residues_of_first(partition, n_direct), facts.multiprocessors * groups
+        partition.lengths[:n_direct], n_residues, facts.multiprocessors * groups, options.thresholds.long_residues
     )
-    longest = int(partition.lengths[n_direct - 1]) if n_direct else 0
+    n_columns = window_columns(n_residues, rows, facts, options)
+    n_long_residues = n_residues - residues_of_first(partition, n_short)
+    many = n_long_residues > n_columns * FEW_LISTED * facts.multiprocessors
 
     bound = None
     if has_limits and options.band_rows is None and n_short >= max(options.thresholds.bound_subjects, 1):
@@ -186,20 +184,19 @@ def plan_batch(
     for index, request, of_query in zip(indices, requests, ranges, strict=True):
         profile = request.profile
         listed = plan_listed_inter_task(profile) if is_bounded else None
-        again = is_bounded or exceeds(profile, longest)
+        again = is_bounded or (n_direct > 0 and exceeds(profile, int(partition.lengths[n_direct - 1])))
         queries.append(
             QueryPlan(
                 index,
                 request,
                 of_query,
-                plan_listed(profile, Arithmetic.FAST, facts) if n_short < n_direct else None,
+                plan_listed(profile, Arithmetic.FAST, facts, tall=many) if n_short < n_direct else None,
                 listed,
                 kernels_of(listed, profile.gap, listed=True) if listed is not None else (),
-                plan_listed(profile, Arithmetic.SHORT, facts) if again and n_direct else None,
-                plan_listed(profile, Arithmetic.FAST, facts, "score_windows") if n_direct < n_windowed else None,
+                plan_listed(profile, Arithmetic.SHORT, facts) if again else None,
             )
         )
-    most_again = int(max(len(partition) * MAX_BOUND_SHARE, WARP)) if is_bounded else n_direct
+    most_again = int(max(len(partition) * MAX_BOUND_SHARE, WARP)) if is_bounded else n_short
     return BatchPlan(
         tuple(queries),
         inter_task,
@@ -207,8 +204,8 @@ def plan_batch(
         bound,
         n_short,
         n_direct,
-        n_windowed,
         len(partition),
+        n_columns,
         most_again,
         partition.n_residues * sum(rows),
     ).with_kernels()
@@ -255,18 +252,27 @@ def _spread(n_subjects: int) -> NDArray[np.intp]:
 
 
 def plan_listed(
-    profile: QueryProfile, arithmetic: Arithmetic, facts: DeviceFacts, entry: IntraTaskEntry = "intra_task"
+    profile: QueryProfile,
+    arithmetic: Arithmetic,
+    facts: DeviceFacts,
+    entry: IntraTaskEntry = "intra_task",
+    *,
+    tall: bool = False,
 ) -> ListedRoute:
-    """The route of listed subjects of one query in a number type."""
-    tile = choose_list_tile(facts.architecture, arithmetic, profile.length, entry)
+    """The route of listed subjects of one query in a number type; ``tall``: the list may be long."""
+    tile = choose_list_tile(facts.architecture, arithmetic, profile.length, tall=tall)
     edges = BoundaryMode.NONE if tile.strips(profile.length) == 1 else BoundaryMode.OWN
     gap = arithmetic.compiled_gap(profile.gap.open, profile.gap.extend)
     return ListedRoute(arithmetic, tile, intra_task_kernel(arithmetic, tile, gap, edges=edges, entry=entry))
 
 
 def first_tiled(partition: Partition, profile: QueryProfile, facts: DeviceFacts, options: PlanOptions) -> int:
-    """Index of the first subject that is scored by diamonds; the length if there is none."""
-    if profile.length <= options.thresholds.windowed_rows or not suits_diamonds(profile):
+    """Index of the first subject that is scored by diamonds; the length if there is none.
+
+    Subjects are cut for queries of fewer rows if gaps cost something to extend (:meth:`QueryProfile.most_columns`).
+    """
+    can_be_cut = profile.length <= options.thresholds.diamond_rows and profile.gap.extend > 0
+    if can_be_cut or not suits_diamonds(profile):
         return len(partition)
     limit = chain_limit(partition.n_residues, [profile.length], facts.multiprocessors)
     return first_longer(partition.lengths, max(limit, options.thresholds.diamond_residues))
@@ -340,14 +346,13 @@ def bound_limit(profile: QueryProfile, floor: int | None) -> int | None:
     return limit if limit > 0 else None
 
 
-def first_long(lengths: Lengths, n_residues: int, n_groups: int) -> int:
+def first_long(lengths: Lengths, n_residues: int, n_groups: int, least: int) -> int:
     """Index of the first subject that is given a warp of its own, among ascending lengths with the sum ``n_residues``.
 
-    One of ``n_groups`` groups of lanes that run at a time would otherwise end after all others, because its subject is
-    much larger than a group's share of all residues.
+    It has more than ``least`` residues. One of ``n_groups`` groups of lanes that run at a time would otherwise end
+    after all others, because its subject is much larger than a group's share of all residues.
     """
-    limit = max(int(n_residues / max(n_groups, 1) * LONG_SHARE), MIN_LONG_LENGTH)
-    return first_longer(lengths, limit)
+    return first_longer(lengths, max(int(n_residues / max(n_groups, 1) * LONG_SHARE), least))
 
 
 def first_longer(lengths: Lengths, limit: int) -> int:
@@ -363,6 +368,14 @@ def chain_limit(n_residues: int, rows: Sequence[int], multiprocessors: int) -> i
     """
     of_launch = n_residues * sum(rows) / (CELLS_PER_CYCLE * multiprocessors)
     return int(of_launch / (STRIP_CHAIN_CYCLES if max(rows) <= STRIP_CHAIN_ROWS else TEAM_CHAIN_CYCLES))
+
+
+def window_columns(n_residues: int, rows: Sequence[int], facts: DeviceFacts, options: PlanOptions) -> int:
+    """Columns of a window that takes half the time of the launch of all others, which a bound may shorten.
+
+    A shorter window has more overlap. ``n_residues`` are those of all subjects.
+    """
+    return max(chain_limit(n_residues, rows, facts.multiprocessors) // 2, options.thresholds.window_residues)
 
 
 def plan_inter_task(profiles: Sequence[QueryProfile], architecture: int, *, band: int = 0) -> InterTaskPlan:
@@ -545,14 +558,10 @@ class Planner:
         partition: Partition,
         *,
         bounded: bool = True,
-        windows: bool = True,
     ) -> BatchPlan:
-        """A batch without diamonds.
-
-        Without ``bounded`` or ``windows``, there is no bound, or no subject is scored in windows.
-        """
+        """A batch without diamonds and, unless it is ``bounded``, without a bound."""
         options = replace(self.options, band_rows=self.options.band_rows if bounded else 0)
-        return plan_batch(indices, requests, partition, self._facts, options, windows=windows, diamonds=False)
+        return plan_batch(indices, requests, partition, self._facts, options, diamonds=False)
 
     def listed(
         self, profile: QueryProfile, arithmetic: Arithmetic, entry: IntraTaskEntry = "intra_task"

@@ -21,7 +21,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,21 +84,12 @@ def pieces_of(partition: Partition, max_bytes: int) -> list[Partition]:
     return found
 
 
-class SubjectTable(Protocol):
-    """Data about subjects in device memory."""
-
-    @property
-    def buffer(self) -> Buffer:
-        """The memory."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class DeviceSubjects:
     """A piece on the device, and the same subjects on the host.
 
     The memory of a ``streamed`` piece is that of a later one, too. ``tables`` are device buffers that describe these
-    subjects, with what the host knows of them; they exist as long as the subjects.
+    subjects, by name; they exist as long as the subjects.
     """
 
     residues: Buffer
@@ -106,7 +97,7 @@ class DeviceSubjects:
     lengths: Buffer
     partition: Partition
     streamed: bool = False
-    tables: dict[Hashable, SubjectTable] = field(default_factory=dict)
+    tables: dict[str, Buffer] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.partition)
@@ -135,7 +126,7 @@ class DeviceSubjects:
 
     def free(self) -> None:
         """Free the memory."""
-        for buffer in (self.residues, self.starts, self.lengths, *(table.buffer for table in self.tables.values())):
+        for buffer in (self.residues, self.starts, self.lengths, *self.tables.values()):
             buffer.free()
         self.tables.clear()
 

@@ -32,7 +32,6 @@ from typing import Any, Final, get_args
 from swsearch.engine.cuda.runtime.kernels import (
     COLLECT_KERNEL,
     COLUMN_ODDS_KERNEL,
-    COMPARE_CHECKPOINTS_KERNEL,
     COMPILED_GAPS,
     COUNT_KERNEL,
     FORWARD_KERNEL,
@@ -59,9 +58,14 @@ STEP_WORDS: Final = 5.5
 """Cost of a column in addition to its words, in units of a word: reading scores, passing values to the next lane, and
 storing the boundary."""
 
-WINDOW_WORD_TIME: Final = 7.0
-"""Picoseconds per subject residue that ``score_windows`` takes for such a unit, on an H200
-(``benchmarks/benchmark_long_subjects.py``: 6.5 with 4 words per lane, 8.1 with 16)."""
+LIST_WORD_TIME: Final = 7.0
+"""Picoseconds per subject residue that ``intra_task`` takes for such a unit if the list is long, on an H200
+(``benchmarks/benchmark_long_subjects.py``)."""
+FEW_LISTED: Final = 4
+"""Largest number of listed subjects per multiprocessor with which each subject is given several warps."""
+LOW_WORDS: Final = 4
+"""Most words per lane of the tiles for few listed subjects: the time is that of one subject, whose strips are computed
+at the same time, and a column of a low strip takes the fewest instructions."""
 
 LEAST_EDGED: Final = {"inter_task": 12, "bound": 20}
 """Fewest words per lane of tiles with boundaries, by the section of the tuning: few queries gain from smaller ones."""
@@ -72,7 +76,7 @@ LISTED_BLOCKS: Final = 3
 multiprocessor."""
 LIST_ENTRIES: Final[tuple[IntraTaskEntry, ...]] = get_args(IntraTaskEntry)
 SMALL_KERNELS: Final = (
-    COLLECT_KERNEL, OPEN_COUNTERS_KERNEL, COUNT_KERNEL, COMPARE_CHECKPOINTS_KERNEL, COLUMN_ODDS_KERNEL, FORWARD_KERNEL,
+    COLLECT_KERNEL, OPEN_COUNTERS_KERNEL, COUNT_KERNEL, COLUMN_ODDS_KERNEL, FORWARD_KERNEL,
 )  # fmt: skip
 """Kernels that have no constants."""
 
@@ -151,27 +155,28 @@ def available_bands(architecture: int) -> tuple[int, ...]:
 
 
 @cache
-def list_tiles(architecture: int, pairing: Pairing, entry: IntraTaskEntry) -> tuple[Tile, ...]:
-    """The tiles, a warp wide, of a kernel for listed subjects."""
-    of_kernel = "score_windows" if entry == "score_windows" else "intra_task"
-    return tuple(Tile(pairing, WARP, each["words"]) for each in tuned_for(architecture)[of_kernel][pairing.value])
+def list_tiles(architecture: int, pairing: Pairing, *, tall: bool) -> tuple[Tile, ...]:
+    """The tiles, a warp wide, of the kernels for listed subjects: the low ones and, with ``tall``, all others."""
+    words = [each["words"] for each in tuned_for(architecture)["intra_task"][pairing.value]]
+    return tuple(Tile(pairing, WARP, each) for each in words if tall or each <= LOW_WORDS)
 
 
 @cache
-def choose_list_tile(architecture: int, arithmetic: Arithmetic, query_length: int, entry: IntraTaskEntry) -> Tile:
+def choose_list_tile(architecture: int, arithmetic: Arithmetic, query_length: int, *, tall: bool) -> Tile:
     """The tile of a kernel for listed subjects whose strips take the fewest instructions.
 
-    If not all strips fit a block's shared memory, the tile has few words, so that a block has more warps.
+    With ``tall``, the list is so long that the device computes many subjects at a time. If not all strips fit a block's
+    shared memory, the tile has few words, so that a block has more warps.
     """
-    found = list_tiles(architecture, arithmetic.pairing, entry)
+    found = list_tiles(architecture, arithmetic.pairing, tall=tall)
     fitting = [tile for tile in found if tile.strips(query_length) * tile.words <= BLOCK_WORDS]
     chosen = fitting or [tile for tile in found if tile.words <= FEW_WORDS]
     return min(chosen, key=lambda tile: (tile.strips(query_length) * (tile.words + STEP_WORDS), tile.rows))
 
 
-def windows_cost(tile: Tile, query_length: int) -> float:
-    """About the picoseconds per subject residue that a query takes in windows, without their overlaps."""
-    return tile.strips(query_length) * (tile.words + STEP_WORDS) * WINDOW_WORD_TIME
+def list_cost(tile: Tile, query_length: int) -> float:
+    """About the picoseconds per subject residue that a query takes against a long list of subjects."""
+    return tile.strips(query_length) * (tile.words + STEP_WORDS) * LIST_WORD_TIME
 
 
 def listed_shape(words: int) -> TunedTile:
@@ -202,7 +207,8 @@ def _inter_task_kernels(architecture: int, gap: Gap) -> Iterator[KernelSpec]:
 def _list_kernels(architecture: int, gap: Gap) -> Iterator[KernelSpec]:
     for entry in LIST_ENTRIES:
         for arithmetic in Arithmetic if gap is None else (Arithmetic.FAST,):
-            for tile in list_tiles(architecture, arithmetic.pairing, entry):
+            tall = entry == "intra_task" and arithmetic is Arithmetic.FAST
+            for tile in list_tiles(architecture, arithmetic.pairing, tall=tall):
                 for edges in (BoundaryMode.NONE, BoundaryMode.OWN):
                     yield intra_task_kernel(arithmetic, tile, gap, edges=edges, entry=entry)
 

@@ -1,11 +1,18 @@
-"""Cuts long subjects into overlapping windows, and finds the windows that must begin earlier.
+"""Cuts long subjects into overlapping windows, each of which the device scores as a subject of its own.
 
-Inputs are the lengths of subjects; :class:`Windows` has the columns of each window. ``verified_windows`` explains the
-method and scores the windows. The module needs no device.
+H in a window is never larger than in its subject, because a window begins with H = 0; and windows overlap by the
+columns that an alignment can span, so every alignment lies completely within one. Therefore the subject's score is the
+largest score of its windows, and a bound or a floor that holds for all windows holds for the subject. Inputs are a
+partition and score requests; the output is a partition of windows and, from its score blocks, those of the subjects.
+
+:class:`SubjectCutter` gathers the windows of genomes. ``long_subjects`` cuts a few long subjects among others, and
+``end_positions`` the subjects of alignments.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -13,156 +20,302 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.database.format import SUBJECT_ALIGNMENT
-from swsearch.engine.cuda.runtime.kernels import CHECKPOINT_STRIDE, CHECKPOINTS
-from swsearch.typing import Lengths, Scores
+from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.runtime.device import DeviceFacts
+from swsearch.engine.cuda.runtime.kernels import MAX_LIST_WARPS, Arithmetic
+from swsearch.engine.cuda.search.plan import BOUND_SPEEDUP, PlanOptions
+from swsearch.engine.cuda.search.planner import (
+    LONG_SHARE,
+    SAMPLED,
+    first_longer,
+    floor_ranges,
+    plan_inter_task,
+    window_columns,
+)
+from swsearch.engine.cuda.search.tiles import choose_list_tile, list_cost
+from swsearch.engine.protocol import ScoreRequest
+from swsearch.hits.score_block import ScoreBlock
+from swsearch.sequences.alphabet import PAD_CODE
+from swsearch.typing import Lengths, Scores, SubjectIndex
 
-EXTENSION: Final = (CHECKPOINTS - 1) * CHECKPOINT_STRIDE
-"""Maximum extension of a window in columns. If windows cannot be extended, they overlap by this number of columns more.
-"""
-
-ONE_PER_BYTE: Final = 0x01010101
-"""A word with one byte per checkpoint, each 1."""
-assert CHECKPOINTS == 4, "the kernel writes one word for the checkpoints of a window"
-
-
-@dataclass(frozen=True)
-class Size:
-    """Windows of ``overlap + stride`` columns begin every ``stride`` columns; all are multiples of 16.
-
-    The last window of a subject takes ``slant`` additional steps, a lower bound of the columns by which the query's
-    last row lags behind its first.
-    """
-
-    overlap: int
-    stride: int
-    slant: int = 0
+MOST_GROUPS: Final = 128
+FEWEST_GROUPS: Final = 64
+"""Groups of lanes that a multiprocessor runs at a time with the smallest groups and with those of eight lanes, the
+largest that most tiles have."""
+LARGER_SPAN: Final = 2
+"""A cut serves other queries if its windows overlap by at most this multiple of the columns that they need."""
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Windows:
-    """Windows of some subjects, ordered by subject and then by column: int64 arrays.
+    """Subjects or parts of subjects: int64 arrays of shape (n,) with subject index, first column (from 0), length.
 
-    Of shape (n,): ``subject``; ``checkpoint``, the subject's column at which the previous window ends and from which
-    this one is needed, 0 for the first; ``begin`` and ``end``, the window's first column and the one after its last,
-    which is the next checkpoint or the subject's length. ``first``, of shape (n_subjects,), is the index of each
-    subject's first window.
+    They are ordered by subject, then by column.
     """
 
     subject: NDArray[np.int64]
-    checkpoint: NDArray[np.int64]
     begin: NDArray[np.int64]
-    end: NDArray[np.int64]
-    first: NDArray[np.int64]
+    length: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.subject)
 
-    @property
-    def warmup_columns(self) -> Lengths:
-        """Columns of each window before its checkpoint; 0 if the window needs no proof."""
-        return np.where(self.begin > 0, self.checkpoint - self.begin, 0).astype(np.uint32)
-
-    def n_columns(self, slant: int) -> Lengths:
-        """Columns of each window before the next window's checkpoint; the query's last row may lag behind by ``slant``.
-
-        A subject's last window has enough columns that all rows reach the subject's end and that the extension of the
-        previous window ends within it.
-        """
-        columns = self.end - self.begin
-        to_end = np.maximum(columns + slant, self.warmup_columns + EXTENSION)
-        return np.where(self._has_next, columns, to_end + -to_end % SUBJECT_ALIGNMENT).astype(np.uint32)
-
-    def after(self, unproven: NDArray[np.bool_], reach: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """The unproven windows, and later ones with a checkpoint at most ``reach`` columns after an unproven one.
-
-        ``reach`` has one number per subject. The checkpoints of these later windows may seem proven although both
-        windows lack an alignment that begins before the unproven checkpoint.
-        """
-        apart = int(self.end.max() + reach.max()) + 1
-        position = self.subject * apart + self.checkpoint
-        last = np.maximum.accumulate(np.where(unproven, position, -apart))
-        return position - last <= reach[self.subject]
-
-    def unproven(self, agreed: NDArray[np.uint32], strips: int) -> NDArray[np.bool_]:
-        """The windows that no checkpoint proves, after a launch that compared and extended windows itself.
-
-        ``agreed``, uint32 of shape (n,), has one byte per checkpoint with the next window: the number of strips with
-        equal values.
-        """
-        different = agreed ^ np.uint32(strips * ONE_PER_BYTE)
-        # A word has a byte of 0 if and only if subtracting 1 from its bytes sets the top bit of a byte that lacks it.
-        proven = (different - np.uint32(ONE_PER_BYTE)) & ~different & np.uint32(ONE_PER_BYTE << 7) != 0
-        unproven = np.zeros(len(self), dtype=np.bool_)
-        np.greater(self._has_next[:-1], proven[:-1], out=unproven[1:])
-        return unproven
-
     @cached_property
-    def _has_next(self) -> NDArray[np.bool_]:
-        """Whether a later window belongs to the same subject."""
-        return np.append(self.subject[1:] == self.subject[:-1], False)
+    def _first(self) -> NDArray[np.intp]:
+        """The first window of each subject."""
+        return np.flatnonzero(np.diff(self.subject, prepend=-1))
 
-    def begin_earlier(
-        self, again: NDArray[np.bool_], overlaps: NDArray[np.int64], lengths: Lengths
-    ) -> NDArray[np.bool_]:
-        """Move the starts of windows ``overlaps`` columns before their checkpoints, with one number per subject.
+    def best(self, scores: Scores) -> NDArray[np.intp]:
+        """The first window of each subject that has the subject's best score, of the scores of all windows."""
+        first = self._first
+        of_subjects = np.maximum.reduceat(scores, first)
+        at_best = np.flatnonzero(scores == np.repeat(of_subjects, np.diff(first, append=len(scores))))
+        return at_best[np.searchsorted(at_best, first)]
 
-        Returns the subjects whose windows would then have more columns in total than the subject. These subjects must
-        be scored without windows, so their windows need no proof.
-        """
-        self.begin[again] = np.maximum(self.checkpoint - overlaps[self.subject], 0)[again]
-        columns = np.bincount(self.subject[again], (self.end - self.begin)[again], minlength=len(self.first))
-        whole: NDArray[np.bool_] = columns > lengths
-        self.begin[whole[self.subject]] = 0  # a window from the subject's first column needs no proof
-        return whole
+    def within(self, subject_index: SubjectIndex) -> dict[int, tuple[int, int]]:
+        """The columns of each window by the index of its subject (:class:`ScoreBlock`)."""
+        columns = zip(self.begin.tolist(), self.length.tolist(), strict=True)
+        return dict(zip(subject_index.tolist(), columns, strict=True))
+
+    def __getitem__(self, rows: NDArray[np.intp]) -> Windows:
+        return Windows(self.subject[rows], self.begin[rows], self.length[rows])
+
+    def groups(self, max_bytes: int) -> Iterator[Windows]:
+        """The windows in groups of at most ``max_bytes`` residues, or of one window."""
+        ends = np.cumsum(self.length + -self.length % SUBJECT_ALIGNMENT)
+        first = 0
+        while first < len(self):
+            before = int(ends[first - 1]) if first else 0
+            stop = max(first + 1, int(np.searchsorted(ends, before + max_bytes, side="right")))
+            yield self[np.arange(first, stop)]
+            first = stop
+
+    def gathered(self, subjects: Partition) -> Partition:
+        """A partition of the windows in order of length; its ``subject_index`` is the index of the window."""
+        order = np.argsort(self.length, kind="stable")
+        lengths = self.length[order]
+        starts = np.concatenate([[0], np.cumsum(lengths + -lengths % SUBJECT_ALIGNMENT)])
+        residues = np.full(int(starts[-1]) + TAIL_PADDING, PAD_CODE, dtype=np.uint8)
+        first = subjects.starts[self.subject[order]].astype(np.int64) + self.begin[order]
+        for to, source, length in zip(starts.tolist(), first.tolist(), lengths.tolist(), strict=False):
+            residues[to : to + length] = subjects.residues[source : source + length]
+        return Partition(residues, starts[:-1].astype(np.uint64), lengths.astype(np.uint32), order.astype(np.uint32))
+
+
+def windows_of(
+    indices: NDArray[np.intp], lengths: Lengths, columns: NDArray[np.int64] | None, min_stride: int
+) -> Windows:
+    """The subjects with the given indices; those far longer than an alignment are cut.
+
+    Each alignment of at most ``columns`` columns lies completely within a window. ``columns``, int64 of shape (n,),
+    has the largest number that an alignment with each subject spans; None if it is unbounded. ``min_stride`` is the
+    smallest distance in columns between the starts of two windows.
+    """
+    whole = lengths.astype(np.int64)
+    spanned = whole if columns is None else columns
+    stride = np.maximum(spanned, min_stride)
+    n_windows = np.where(whole > spanned + stride, -(-(whole - spanned) // stride), np.minimum(whole, 1))
+    row = np.repeat(np.arange(len(whole)), n_windows)
+    number = np.arange(len(row)) - np.repeat(np.cumsum(n_windows) - n_windows, n_windows)
+    begin = number * stride[row]
+    length = np.where(n_windows[row] > 1, np.minimum((spanned + stride)[row], whole[row] - begin), whole[row])
+    return Windows(indices[row].astype(np.int64), begin, length)
+
+
+def windows_in_place(lengths: Lengths, spanned: int | None, n_columns: int, at_a_time: int) -> Windows:
+    """Subjects of these lengths, of which those of more than ``n_columns`` residues are cut.
+
+    Alignments of at most ``spanned`` columns, a multiple of 16, lie completely within a window; None if they may be of
+    any length. A window is longer than ``n_columns`` where they span more than half of it, and where the device, which
+    scores ``at_a_time`` windows, can have all of them at once. Windows begin at multiples of 16 residues.
+    """
+    columns = None if spanned is None else np.full(len(lengths), spanned)
+    n_full = max(at_a_time - len(lengths), len(lengths))  # the last one of each subject may be short
+    for_all = -(-int(lengths.sum(dtype=np.uint64)) // (n_full * SUBJECT_ALIGNMENT))
+    stride = max((n_columns - (spanned or 0)) // SUBJECT_ALIGNMENT, for_all) * SUBJECT_ALIGNMENT
+    return windows_of(np.arange(len(lengths)), lengths, columns, stride)
 
 
 @dataclass(frozen=True, eq=False)
-class BestWindows:
-    """The best scores of proven windows: where the best alignments of their subjects lie.
+class CutSubjects:
+    """A partition whose long subjects are cut: its windows, and the partition of these in order of length.
 
-    ``score``, int32 of shape (n,), is the best score of each window, ``of_subjects`` the largest for each subject.
-    ``elsewhere`` marks subjects whose score was computed without windows and exceeds that of all windows.
+    The subject of a window is its row in ``whole``; ``subject_index`` of ``partition`` is the index of the window.
+    ``spanned`` is the number of columns of the longest alignments that lie completely within a window.
     """
 
+    whole: Partition
     windows: Windows
-    score: Scores
-    of_subjects: Scores
-    slant: int
-    elsewhere: NDArray[np.bool_]
+    partition: Partition
+    spanned: int
 
-    def columns(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The columns of each subject's first window with its score: the first one, and the one after the last.
+    def request(self, request: ScoreRequest) -> ScoreRequest:
+        """The request for the windows: one floor, the lowest, and no bound, which counts subjects."""
+        return ScoreRequest(request.profile, lowest_floor(request, self.whole.lengths))
 
-        The range is unlimited for the subjects ``elsewhere``. The begin may be negative.
+    def block(self, of_windows: ScoreBlock, floor: int | None) -> ScoreBlock:
+        """The block of the subjects, in stored order; without a floor, of all of them.
+
+        A subject's first best alignment lies in the first of its windows that has the score: if a later window had
+        an alignment that ends earlier, this alignment would lie completely in the first one.
         """
-        windows = self.windows
-        with_best = np.flatnonzero(self.score == self.of_subjects[windows.subject])
-        first = with_best[np.searchsorted(with_best, windows.first)]
-        begin = np.where(self.elsewhere, 0, windows.begin[first] - self.slant)
-        end = np.where(self.elsewhere, np.iinfo(np.int64).max, windows.end[first])
-        return begin, end
+        of_all = np.full(len(self.windows), -1, np.int32)
+        of_all[of_windows.subject_index] = of_windows.score
+        best = self.windows.best(of_all)
+        best = best[of_all[best] >= 0]  # of the others, no window reaches the floor
+        rows, scores = self.windows.subject[best], of_all[best]
+        subject_index = self.whole.subject_index[rows]
+        within = self.windows[best].within(subject_index)
+        n_bounded = len(self.whole) - len(rows) if of_windows.n_bounded else 0
+        if floor is None:  # an empty subject has no window
+            scores_of_all = np.zeros(len(self.whole), np.int32)
+            scores_of_all[rows] = scores
+            subject_index, scores = self.whole.subject_index, scores_of_all
+        n_rescored = min(of_windows.n_rescored, len(scores))
+        return ScoreBlock(subject_index, scores, n_rescored, n_bounded=n_bounded, within=within)
+
+    def line(self) -> str:
+        """A description for the user."""
+        columns = int(self.partition.lengths[-1])
+        return (
+            f"{len(self.whole):,} subjects in {len(self.partition):,} windows of up to {columns:,} residues, "
+            f"which overlap by {self.spanned:,}"
+        )
 
 
-def cut_in_windows(lengths: Lengths, size: Size) -> Windows:
-    """Divide subjects, none of them empty, into windows; all windows of a subject except the last have the same length.
+class SubjectCutter:
+    """Gathers the windows of a genome for one device, and remembers the last ones.
 
-    Columns are those of the query's first row. The last checkpoint may lie after the subject's end, because the other
-    rows lag behind the first.
+    Otherwise the intra-task kernel scores windows of such subjects where they lie, with a warp for each strip of the
+    query (``long_subjects``). The inter-task kernels score gathered ones, with bounds. Short queries of large genomes
+    gain most: a warp has few rows for each lane then, and the windows overlap little.
     """
-    whole = lengths.astype(np.int64)
-    of_subjects = n_windows(whole, size)
-    first = np.cumsum(of_subjects) - of_subjects
-    subject = np.repeat(np.arange(len(whole)), of_subjects)
-    begin = (np.arange(len(subject)) - first[subject]) * size.stride
-    checkpoint = np.where(begin > 0, begin + size.overlap, 0)
-    end = begin + size.overlap + size.stride
-    last = first + of_subjects - 1
-    end[last] = whole
-    return Windows(subject, checkpoint, begin, end, first)
+
+    def __init__(self, facts: DeviceFacts, options: PlanOptions) -> None:
+        self._facts = facts
+        self._options = options
+        self._thresholds = options.thresholds
+        self._saved = 0.0
+        self._known: tuple[Partition, bool] | None = None
+        self._last: CutSubjects | None = None
+
+    def cut(
+        self, requests: Sequence[ScoreRequest], partition: Partition, limit_bytes: int, *, scores: bool = True
+    ) -> CutSubjects | None:
+        """The partition with its long subjects cut; None if these are few, or faster where they lie.
+
+        The copy takes as long as dozens of short queries, so the subjects are cut when the calls for them, together,
+        have had enough queries to make up for it. Windows may take ``limit_bytes`` of device memory. Without
+        ``scores``, the requests are only explained.
+        """
+        if not self._is_genome(partition):
+            return None
+        spanned = most_columns(requests, partition.lengths)
+        if not spanned:
+            return None
+        last = self._last
+        if last is not None and last.whole is partition and spanned <= last.spanned <= LARGER_SPAN * spanned:
+            return last
+        stride, saved = self.stride(requests, partition, limit_bytes)
+        if stride is None or self._saved + saved < self._thresholds.gather_picoseconds:
+            self._saved += saved if scores else 0.0
+            return None
+        columns = np.full(len(partition), spanned)
+        windows = windows_of(np.arange(len(partition)), partition.lengths, columns, stride)
+        self._last = CutSubjects(partition, windows, windows.gathered(partition), spanned)
+        self._saved = 0.0  # the next copy, for queries that span more or much less, has to be made up for as well
+        return self._last
+
+    def stride(
+        self, requests: Sequence[ScoreRequest], partition: Partition, limit_bytes: int
+    ) -> tuple[int | None, float]:
+        """Columns between the starts of two windows, or None, and the picoseconds per residue that windows save."""
+        n_residues = partition.n_residues
+        spanned = most_columns(requests, partition.lengths)
+        longest = max((request.profile.length for request in requests), default=0)
+        if not spanned or longest > self._thresholds.diamond_rows or n_residues < self._thresholds.gathered_residues:
+            return None, 0.0
+        floors = all(request.floor is not None for request in requests)
+        stride, cost = self._cheapest_stride(n_residues, spanned, floors=floors)
+        if stride < spanned or n_residues * (1 + spanned / stride) > limit_bytes:
+            return None, 0.0
+        if _residues_beyond(partition, 2 * (spanned + stride)) * 2 < n_residues:
+            return None, 0.0
+        intra_task, inter_task = self._times(requests, n_residues, spanned)
+        saved = intra_task - inter_task * cost
+        return (stride, saved) if saved > 0 else (None, 0.0)
+
+    def _is_genome(self, partition: Partition) -> bool:
+        """Whether most residues belong to long subjects; computed once for a partition that is searched repeatedly."""
+        if self._known is None or self._known[0] is not partition:
+            beyond = _residues_beyond(partition, 2 * self._thresholds.long_residues)
+            is_large = partition.n_residues >= self._thresholds.gathered_residues
+            self._known = partition, is_large and beyond * 2 >= partition.n_residues
+            self._saved = 0.0
+        return self._known[1]
+
+    def _cheapest_stride(self, n_residues: int, spanned: int, *, floors: bool) -> tuple[int, float]:
+        """Columns between the starts of two windows, and the time relative to that without overlaps or bounds.
+
+        With ``floors`` for all requests, a bound is possible.
+
+        A larger stride leaves less overlap. But there must be enough windows for all groups of lanes and for a bound,
+        none may be so long that it would have a warp of its own, and the sample of a bound, which has a given number of
+        windows, should be a small share of them.
+        """
+        least = self._thresholds.long_residues - spanned
+        balanced = max(n_residues * LONG_SHARE / (self._facts.multiprocessors * MOST_GROUPS), least)
+        largest = min(balanced, n_residues / (self._facts.multiprocessors * FEWEST_GROUPS))
+        choices = [largest]
+        if floors:
+            least_sampled = math.sqrt(spanned * n_residues / SAMPLED)
+            bounded = n_residues / max(self._thresholds.bound_subjects, 1)
+            choices += [min(least_sampled, largest), min(bounded, largest)]
+
+        def cost(stride: float) -> float:
+            """Relative time of all windows."""
+            n_windows = n_residues / stride
+            is_bounded = floors and n_windows >= self._thresholds.bound_subjects
+            of_window = (1 + min(SAMPLED / n_windows, 1)) / BOUND_SPEEDUP if is_bounded else 1.0
+            return (1 + spanned / stride) * of_window
+
+        best = min(choices, key=cost)
+        return int(best) // SUBJECT_ALIGNMENT * SUBJECT_ALIGNMENT, cost(best)
+
+    def _times(self, requests: Sequence[ScoreRequest], n_residues: int, spanned: int) -> tuple[float, float]:
+        """Picoseconds per residue of the intra-task kernel, and of the inter-task kernels without overlaps."""
+        architecture = self._facts.architecture
+        intra_task = inter_task = 0.0
+        for profile in (request.profile for request in requests):
+            tile = choose_list_tile(architecture, Arithmetic.FAST, profile.length, tall=True)
+            columns = window_columns(n_residues, [profile.length], self._facts, self._options)
+            at_a_time = self._facts.multiprocessors * max(MAX_LIST_WARPS // tile.strips(profile.length), 1)
+            stride = max(columns - spanned, n_residues // at_a_time, spanned)
+            intra_task += list_cost(tile, profile.length) * (1 + spanned / stride)
+            inter_task += plan_inter_task([profile], architecture).cost
+        return intra_task, inter_task
 
 
-def n_windows(lengths: NDArray[np.int64], size: Size) -> NDArray[np.int64]:
-    """Numbers of windows such that the last takes no more steps than the others and begins before the subject's end."""
-    behind = min(size.slant, size.overlap)
-    return np.maximum(-(-(lengths + behind - size.overlap) // size.stride), 1)
+def lowest_floor(request: ScoreRequest, lengths: Lengths) -> int | None:
+    """The lowest floor of a request among subjects of these lengths, which are ascending."""
+    return min((part.floor for part in floor_ranges(request, lengths)), default=None)
+
+
+def most_columns(requests: Sequence[ScoreRequest], lengths: Lengths) -> int | None:
+    """Largest number of columns that an alignment of these requests spans; None if it is unbounded.
+
+    Alignments that score less than the floor need not lie within a window.
+    """
+    spanned = 0
+    for request in requests:
+        columns = request.profile.most_columns(np.array([lowest_floor(request, lengths) or 1], np.int32))
+        if columns is None:
+            return None
+        spanned = max(spanned, int(columns[0]))
+    return -(-spanned // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT
+
+
+def _residues_beyond(partition: Partition, limit: int) -> int:
+    """Residues of the subjects that are longer than a limit."""
+    return int(partition.lengths[first_longer(partition.lengths, limit) :].sum(dtype=np.uint64))

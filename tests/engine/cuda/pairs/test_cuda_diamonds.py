@@ -156,7 +156,7 @@ def test_paths_and_scores_are_the_cpus_in_every_mode() -> None:
 
 @pytest.mark.parametrize("query_length", [60, 700, 3_000, 20_000])
 def test_long_subjects_are_scored_as_by_the_cpu(query_length: int) -> None:
-    """Expected: the CPU engine. Three queries use verified windows, one uses diamonds; a subject contains the query."""
+    """Expected: the CPU engine. Three queries use windows, one uses diamonds; a subject contains the query."""
     info = cuda_info()
     if not info.usable:
         pytest.skip(info.reason)

@@ -23,7 +23,7 @@ FILES = (
     "search/test_forward.py",
     "pairs/test_emulated_diamonds.py",
     "pairs/test_emulated_paths.py",
-    "search/test_verified_windows.py",
+    "search/test_long_subjects.py",
     "search/test_bound.py",
     "history/test_cudasw2_kernels.py",
     "pairs/test_short_pairs.py",

@@ -209,20 +209,20 @@ def test_the_order_of_threads_changes_nothing(emulated: MakeDevice) -> None:
 def test_any_order_of_completion_gives_the_same_blocks(emulated: MakeDevice, seed: int) -> None:
     """More batches than are in flight, with and without floors, in the order in which the device happens to end them.
 
-    The longest subjects take the route of windows, those that pass the bound are listed, and few scores are downloaded
+    The longest subjects are cut into windows, those that pass the bound are listed, and few scores are downloaded
     with their number.
     """
     queries, partition = protein_case(13, (20, 90, 33, 64, 61, 40, 250, 35))
     profiles = profiles_of(queries, default_scheme(PROTEIN))
     floors = [30 + 5 * number for number in range(len(profiles))]
     reference = ReferenceEngine()
-    thresholds = Thresholds(window_overlap=64, window_stride=128, windowed_residues=60, downloaded=3, bound_subjects=1)
+    thresholds = Thresholds(long_residues=60, window_residues=60, downloaded=3, bound_subjects=1)
     device = emulated(shuffle=seed)
     assert len(profiles) // 2 > IN_FLIGHT
     with CudaEngine(device, thresholds=thresholds) as engine:
         assert_same(engine.score(profiles, partition, floors), reference.score(profiles, partition, floors))
         assert_same(engine.score(profiles, partition), reference.score(profiles, partition))
-    assert {"inter_task", "score_windows", "intra_task"} <= {entry for entry, _ in device.launches}
+    assert {"inter_task", "intra_task"} <= {entry for entry, _ in device.launches}
 
 
 def test_partitions_are_kept_while_they_fit(emulated: MakeDevice) -> None:

@@ -159,9 +159,7 @@ def test_calls_with_subjects_for_diamonds_join_the_others(emulated: MakeDevice) 
     """The long subject of the second call's long query is scored by diamonds, and that of the short queries is not."""
     rng = np.random.default_rng(8)
     partition = Partition.pack([random_codes(rng, length) for length in (20, 30, 1500)])
-    thresholds = Thresholds(
-        window_overlap=384, window_stride=512, windowed_residues=1000, windowed_rows=100, diamond_residues=1000
-    )
+    thresholds = Thresholds(long_residues=100, window_residues=1000, diamond_rows=100, diamond_residues=1000)
     events: list[str] = []
     queries = [(40,), (150, 30), (20,)]
     calls = [

@@ -15,7 +15,6 @@ from swsearch.engine.cuda.pairs.diamond_plan import SweepShape
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.plan import Thresholds
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import QueryProfile, sequence_profile
@@ -97,18 +96,6 @@ def test_long_subjects_have_their_kernel_begun(emulated: MakeDevice) -> None:
         engine.score([sequence_profile(random_codes(rng, 8), default_scheme(PROTEIN))], partition)
     assert {spec.entry for spec in device.launched} == {"inter_task", "intra_task"}
     assert codes_of(device.launched) == codes_of(device.prepared)
-
-
-def test_verified_windows_begin_both_their_kernels(emulated: MakeDevice) -> None:
-    rng = np.random.default_rng(14)
-    partition = Partition.pack([random_codes(rng, length) for length in (100, 1500)])
-    device = emulated()
-    thresholds = Thresholds(window_overlap=384, window_stride=512, windowed_residues=1000)
-    with CudaEngine(device, thresholds=thresholds) as engine:
-        engine.score([sequence_profile(random_codes(rng, 60), default_scheme(PROTEIN))], partition)
-    not_yet = codes_of(device.prepared) - codes_of(device.launched)
-    assert [entry for entry, _ in not_yet] == ["compare_checkpoints"]  # for windows that cannot be extended
-    assert [spec.entry for spec in device.launched] == ["score_windows", "inter_task"]
 
 
 @pytest.mark.parametrize("local", [True, False])

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import re
-from typing import get_args
 
 import numpy as np
 import pytest
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.kernels import (
-    CHECKPOINT_STRIDE,
-    CHECKPOINTS,
+    MAX_LIST_WARPS,
     Arithmetic,
     BoundaryMode,
-    IntraTaskEntry,
     Pairing,
     Tile,
-    max_warps,
 )
 from swsearch.engine.cuda.runtime.pycuda_device import MultiprocessorLimits, fitting_blocks
-from swsearch.engine.cuda.search.launches import IntraTaskTeams, choose_teams, intra_task_teams, suits_teams
-from swsearch.engine.cuda.search.planner import MIN_LONG_LENGTH, ROW_UNIT, bound_limit, first_long, layout, pair_queries
+from swsearch.engine.cuda.search.launches import IntraTaskTeams, choose_teams, intra_task_teams
+from swsearch.engine.cuda.search.planner import ROW_UNIT, bound_limit, first_long, layout, pair_queries
 from swsearch.engine.cuda.search.subjects import BYTES_PER_SUBJECT, device_bytes, pieces_of
 from swsearch.engine.cuda.search.tiles import choose_list_tile, tiles
 from swsearch.folders import resource_folder
@@ -121,8 +117,8 @@ def test_the_limit_of_a_bound_never_loses_a_score() -> None:
 def test_subjects_beyond_a_groups_fair_share_are_long() -> None:
     lengths = np.sort(np.concatenate([np.full(1000, 300), [1499, 1500, 1501, 9000]])).astype(np.uint32)
     n_residues = int(lengths.sum())
-    assert lengths[first_long(lengths, n_residues, 10**6)] == MIN_LONG_LENGTH + 1
-    assert first_long(lengths, n_residues, 1) == len(lengths)
+    assert lengths[first_long(lengths, n_residues, 10**6, 1500)] == 1501
+    assert first_long(lengths, n_residues, 1, 1500) == len(lengths)
 
 
 def test_gap_costs_of_the_fast_type_are_at_most_its_largest_score() -> None:
@@ -131,47 +127,41 @@ def test_gap_costs_of_the_fast_type_are_at_most_its_largest_score() -> None:
     wanted = [(11, 1), (0, 2047), (2040, 7), (2039, 8), (2042, 5), (0, 2047), (0, 2047)]
     assert [Arithmetic.FAST.gap_costs(*costs) for costs in given] == wanted
     assert Arithmetic.SHORT.gap_costs(2100, 5) == (2100, 5)
-    assert choose_list_tile(90, Arithmetic.WIDE, 50, "intra_task").pairing is Pairing.ONE_SCORE
+    assert choose_list_tile(90, Arithmetic.WIDE, 50, tall=False).pairing is Pairing.ONE_SCORE
 
 
 def test_teams_share_the_strips_of_a_query_that_fits() -> None:
     """By hand: a strip of 4 words is 2 planes of 28 columns x 256 bytes; 64 KB hold four strips and the slack."""
-    tile = choose_list_tile(90, Arithmetic.SHORT, 700, "intra_task")
+    tile = choose_list_tile(90, Arithmetic.SHORT, 700, tall=False)
     assert (tile.rows, tile.intra_task_bytes(4)) == (256, (4 * 2 * 28 * 16 + 4 * 16) * 16)
     max_bytes = 227 * 1024
-    assert intra_task_teams(tile, 1, max_bytes, alone=True) == [IntraTaskTeams(n, 1, 1) for n in range(1, 13)]
-    assert intra_task_teams(tile, 3, max_bytes, alone=False) == [IntraTaskTeams(3 * n, 3, 3) for n in range(1, 5)]
-    assert intra_task_teams(tile, 5, max_bytes, alone=False) == [IntraTaskTeams(5, 5, 5), IntraTaskTeams(10, 5, 5)]
-    assert intra_task_teams(tile, 40, max_bytes, alone=False) == [IntraTaskTeams(12, 12, 12)]
+    assert intra_task_teams(tile, 1, max_bytes, alone=True) == [IntraTaskTeams(n, 1, 1) for n in range(1, 17)]
+    assert intra_task_teams(tile, 3, max_bytes, alone=False) == [IntraTaskTeams(3 * n, 3, 3) for n in range(1, 6)]
+    assert intra_task_teams(tile, 5, max_bytes, alone=False) == [IntraTaskTeams(5 * n, 5, 5) for n in (1, 2, 3)]
+    assert intra_task_teams(tile, 40, max_bytes, alone=False) == [IntraTaskTeams(16, 16, 16)]
     assert intra_task_teams(tile, 40, 64 * 1024, alone=False) == [IntraTaskTeams(4, 4, 4)]
-    assert intra_task_teams(tile, 4, 64 * 1024, alone=False) == [IntraTaskTeams(4 * n, 4, 4) for n in (1, 2, 3)]
+    assert intra_task_teams(tile, 4, 64 * 1024, alone=False) == [IntraTaskTeams(4 * n, 4, 4) for n in (1, 2, 3, 4)]
     assert intra_task_teams(tile, 40, max_bytes, alone=True) == [IntraTaskTeams(3, 1, 3)]
-    of_windows = intra_task_teams(tile, 5, max_bytes, alone=False, entry="score_windows")
-    assert of_windows == [IntraTaskTeams(5 * n, 5, 5) for n in (1, 2, 3)]
-    assert suits_teams(4 * 132, 132)
-    assert not suits_teams(4 * 132 + 1, 132)
 
 
 def test_numbers_that_stand_in_python_and_in_the_kernels() -> None:
-    sources = "".join(
-        (resource_folder("cuda") / "search" / name).read_text() for name in ("checkpoints.cuh", "intra_task.cuh")
-    )
-    named = dict(re.findall(r"constexpr int (k\w+) = (\d+);", sources))
-    assert int(named["kCheckpoints"]) == CHECKPOINTS
-    assert int(named["kCheckpointStride"]) == CHECKPOINT_STRIDE
-    for entry in get_args(IntraTaskEntry):
-        assert max_warps(entry) // 2 <= int(named["kMostTeams"])  # a team has at least two warps
+    source = (resource_folder("cuda") / "search" / "intra_task.cuh").read_text()
+    named = dict(re.findall(r"constexpr int (k\w+) = (\d+);", source))
+    assert int(named["kMostTeams"]) >= MAX_LIST_WARPS // 2  # a team has at least two warps
 
 
-def test_windows_take_one_block_a_multiprocessor() -> None:
-    """By hand: 100 multiprocessors; 300 windows need blocks of 3 teams; other lists use two blocks of two teams."""
+def test_a_long_list_takes_large_blocks() -> None:
+    """By hand: 100 multiprocessors; blocks of two teams would give some of them four of 300 subjects, others two.
+
+    Of 350 each has four, in two blocks or in one. Of the blocks with the most subjects at a time, the largest is taken.
+    """
     teams = [IntraTaskTeams(2 * n, 2, 2) for n in (1, 2, 3, 4)]
     choices = list(zip(teams, [300, 400, 300, 400], strict=True))
-    assert choose_teams(choices, 300, 100, "score_windows") == (teams[2], 300)
-    assert choose_teams(choices, 301, 100, "intra_task") == (teams[1], 400)
-    assert choose_teams(choices, 100, 100, "score_windows") == (teams[0], 300)
-    assert choose_teams(choices, 900, 100, "score_windows") == (teams[3], 400)
-    assert choose_teams(choices, 900, 100, "intra_task") == (teams[1], 400)
+    assert choose_teams(choices, 100, 100) == (teams[0], 300)
+    assert choose_teams(choices, 300, 100) == (teams[0], 300)
+    assert choose_teams(choices[1:], 300, 100) == (teams[2], 300)
+    assert choose_teams(choices, 350, 100) == (teams[1], 400)
+    assert choose_teams(choices, 900, 100) == (teams[3], 400)
 
 
 def test_blocks_on_a_multiprocessor() -> None:

@@ -41,8 +41,8 @@ pytestmark = pytest.mark.peer("emulated GPU")
 def test_one_set_of_kernels_serves_all_gap_costs(emulated: MakeDevice, architecture: int) -> None:
     """Every route's kernel is launched with each of the gap costs.
 
-    The queries are short or have several strips, alone or in pairs; long subjects take the intra-task route, and
-    windows; floors take the bound and the list of subjects that pass.
+    The queries are short or have several strips, alone or in pairs; long subjects take the intra-task route, whole
+    and in windows; floors take the bound and the list of subjects that pass.
     """
     rng = np.random.default_rng(3)
     queries = [random_codes(rng, length) for length in (20, 70, 75)]
@@ -60,14 +60,14 @@ def test_one_set_of_kernels_serves_all_gap_costs(emulated: MakeDevice, architect
         device = emulated(architecture=architecture, shuffle=1)
         for thresholds in (
             Thresholds(bound_subjects=1),
-            Thresholds(window_overlap=64, window_stride=128, windowed_residues=60),
+            Thresholds(long_residues=60, window_residues=60),
         ):
             with CudaEngine(device, thresholds=thresholds) as engine:
                 assert_same(engine.score(profiles, partition), scores)
                 assert_same(engine.score(profiles, partition, floors), from_floors)
                 assert engine.ends(profiles[1], partition, scores[1].score) is not None
         launched[gap] = {spec for spec in device.launched if spec.folder == "search"}
-    entries = {"inter_task", "intra_task", "score_windows", "end_positions"}
+    entries = {"inter_task", "intra_task", "end_positions"}
     for parameter_costs in (True, False):  # those that kernels have as constants come first
         of_costs = GAPS[2:] if parameter_costs else GAPS[:2]
         shared = set.intersection(*(launched[gap] for gap in of_costs))
@@ -78,7 +78,7 @@ def test_one_set_of_kernels_serves_all_gap_costs(emulated: MakeDevice, architect
 
 
 def test_every_route_has_its_kernels_in_the_package(emulated: MakeDevice) -> None:
-    """Scores beyond 11 and 16 bits, windows that are not proven, ends, and a query of too many rows for windows."""
+    """Scores beyond 11 and 16 bits, windows, ends, and a query of too many rows for windows."""
     rng = np.random.default_rng(8)
     scheme = ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))
     long = random_codes(rng, 400, 4)
@@ -89,17 +89,14 @@ def test_every_route_has_its_kernels_in_the_package(emulated: MakeDevice) -> Non
     partition = Partition.pack(subjects)
     wanted = ReferenceEngine().score(profiles, partition)
     device = emulated(shuffle=1)
-    thresholds = Thresholds(
-        window_overlap=64, window_stride=128, windowed_residues=300, windowed_rows=300, diamond_residues=300
-    )
+    thresholds = Thresholds(long_residues=300, window_residues=300, diamond_rows=300, diamond_residues=300)
     with CudaEngine(device, thresholds=thresholds) as engine:
         assert_same(engine.score(profiles, partition), wanted)
         floors = [900, 3_000, 40_000]
         assert_same(engine.score(profiles, partition, floors), ReferenceEngine().score(profiles, partition, floors))
-        assert engine.windows.n_whole > 0
         assert engine.ends(profiles[2], partition, wanted[2].score) is not None
     assert {spec.entry for spec in device.launched} >= {
-        "inter_task", "intra_task", "score_windows", "end_positions", "collect", "sweep_pairs", "locate_best"
+        "inter_task", "intra_task", "end_positions", "collect", "sweep_pairs", "locate_best"
     }  # fmt: skip
     assert {dict(spec.constants).get("ARITHMETIC") for spec in device.launched} >= {"FastPair", "ShortPair", "Wide"}
 

@@ -188,7 +188,7 @@ def test_long_subjects_give_the_cpu_engines_hits(tmp_path, monkeypatch):
     for engine in ("cuda", "cpu"):
         assert searched(engine, "--evalue", "inf", "--top", "3") == 0
     assert Path("cuda.json").read_bytes() == Path("cpu.json").read_bytes()
-    assert {"score_windows", "inter_task"} <= set(launched)
+    assert {"intra_task", "inter_task"} <= set(launched)
 
 
 def test_both_strands_of_dna_give_the_cpu_engines_hits(tmp_path, monkeypatch):
@@ -274,7 +274,7 @@ def searched_with_ends() -> tuple[list[list[int]], list[tuple[Hit, ...]]]:
 def test_a_subject_far_longer_than_the_query_is_asked_for_by_itself(tmp_path, monkeypatch):
     """The threshold lies between the cells that the long and the short subjects save; both strands. Source: the CPU.
 
-    The engine notes the columns of the windows with the scores only of subjects of more cells.
+    The engine notes the columns of the window with the score only of subjects that are cut.
     """
     rng = np.random.default_rng(24)
     query, long = random_codes(rng, 40, 4), random_codes(rng, 9_000, 4)
@@ -286,12 +286,12 @@ def test_a_subject_far_longer_than_the_query_is_asked_for_by_itself(tmp_path, mo
     assert main(["index", "subjects.fasta", "-o", "subjects.db", "--quiet", "--alphabet", "dna"]) == 0
     monkeypatch.setattr("swsearch.search.alignments.SPARED_CELLS", 100_000)
     asked, found = searched_with_ends()
-    assert asked == [[9_000]]
+    assert asked == [[2_048]]  # of the window that has it
     assert found[0] == found[1]
     assert len(found[0]) == 4
 
 
-def test_the_alignments_of_a_genome_are_looked_for_in_the_stretches_that_have_them(tmp_path, monkeypatch):
+def test_the_alignments_of_a_genome_are_looked_for_in_the_windows_that_have_them(tmp_path, monkeypatch):
     """Each contig has the query twice; the first of equal alignments is reported. Source: the CPU."""
     rng = np.random.default_rng(25)
     query = random_codes(rng, 40, 4)
@@ -305,7 +305,7 @@ def test_the_alignments_of_a_genome_are_looked_for_in_the_stretches_that_have_th
     assert main(["index", "subjects.fasta", "-o", "subjects.db", "--quiet", "--alphabet", "dna"]) == 0
     monkeypatch.setattr("swsearch.search.alignments.SPARED_CELLS", 100_000)
     monkeypatch.setitem(
-        CudaEngine.__init__.__kwdefaults__, "thresholds", Thresholds(cut_residues=0, copy_picoseconds=0)
+        CudaEngine.__init__.__kwdefaults__, "thresholds", Thresholds(gathered_residues=0, gather_picoseconds=0)
     )
     asked, found = searched_with_ends()
     assert found[0] == found[1]

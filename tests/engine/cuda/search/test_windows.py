@@ -1,4 +1,4 @@
-"""Genomes whose subjects are cut into stretches, on the emulated device. Expected blocks: the reference engine's."""
+"""Genomes whose subjects are cut into windows, on the emulated device. Expected blocks: the reference engine's."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.plan import Thresholds
-from swsearch.engine.cuda.search.stretches import SubjectCutter, stretches_of
+from swsearch.engine.cuda.search.plan import PlanOptions, Thresholds
+from swsearch.engine.cuda.search.windows import SubjectCutter, windows_of
 from swsearch.engine.protocol import ScoreRequest, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.hits.score_block import ScoreBlock
@@ -26,7 +26,7 @@ from tests.support import random_codes
 MakeDevice = Callable[..., EmulatedDevice]
 CONTIGS = (0, 7, 300, 9_000, 9_100, 30_000)
 ROOM = 1 << 30
-SMALL = Thresholds(cut_residues=0, copy_picoseconds=0)
+SMALL = Thresholds(gathered_residues=0, gather_picoseconds=0)
 EMULATED = DeviceFacts("emulated", "", 90, 2, 232_448, 1 << 32, 1e9, "")
 H200 = DeviceFacts("NVIDIA H200", "", 90, 132, 232_448, 1 << 37, 1.98e9, "")
 
@@ -60,7 +60,7 @@ def profiles_of(queries: Sequence[Codes], scheme: ScoringScheme | None = None) -
 
 
 def is_cut(engine: CudaEngine, requests: Sequence[ScoreRequest], partition: Partition) -> bool:
-    return "stretches" in engine.explain(requests, partition)[0]
+    return "windows" in engine.explain(requests, partition)[0]
 
 
 def assert_same(found: Sequence[ScoreBlock], profiles: Sequence[QueryProfile], partition: Partition, floors) -> None:
@@ -70,7 +70,7 @@ def assert_same(found: Sequence[ScoreBlock], profiles: Sequence[QueryProfile], p
 
 
 @pytest.mark.parametrize("floor", [None, 20, 60])
-def test_a_genome_in_stretches_has_the_scores_of_its_subjects(emulated: MakeDevice, floor: int | None) -> None:
+def test_a_genome_in_windows_has_the_scores_of_its_subjects(emulated: MakeDevice, floor: int | None) -> None:
     queries = dna_queries(1, 24, 40, 40, 61)
     profiles, partition = profiles_of(queries), genome(2, queries)
     floors = None if floor is None else [floor] * len(profiles)
@@ -106,7 +106,9 @@ def test_a_bound_decides_for_whole_subjects(emulated: MakeDevice) -> None:
     """Nothing is planted, so that no contig reaches the floor; with the queries planted, the three longest do."""
     queries = dna_queries(6, 48, 50)
     profiles, floors = profiles_of(queries), [40, 40]
-    with CudaEngine(emulated(), thresholds=Thresholds(cut_residues=0, copy_picoseconds=0, bound_subjects=1)) as engine:
+    with CudaEngine(
+        emulated(), thresholds=Thresholds(gathered_residues=0, gather_picoseconds=0, bound_subjects=1)
+    ) as engine:
         for partition, n_found in ((genome(7), 0), (genome(7, queries, 1), 3)):
             found = engine.score(profiles, partition, floors)
             assert [len(block) for block in found] == [n_found] * 2
@@ -115,7 +117,7 @@ def test_a_bound_decides_for_whole_subjects(emulated: MakeDevice) -> None:
 
 
 def test_a_cut_serves_shorter_queries_until_its_overlap_is_twice_what_they_need() -> None:
-    cutter = SubjectCutter(EMULATED, SMALL)
+    cutter = SubjectCutter(EMULATED, PlanOptions(thresholds=SMALL))
     partition = genome(8)
     cuts = {
         length: cutter.cut(score_requests(profiles_of(dna_queries(9, length)), None), partition, ROOM)
@@ -131,7 +133,7 @@ def test_a_cut_serves_shorter_queries_until_its_overlap_is_twice_what_they_need(
     ("case", "length", "gap", "most_rows", "limit_bytes"),
     [
         ("free extension", 40, GapPenalty(5, 0), 16_384, ROOM),
-        ("a query whose alignments span more than a stretch", 400, GapPenalty(5, 2), 16_384, ROOM),
+        ("a query whose alignments span more than a window", 400, GapPenalty(5, 2), 16_384, ROOM),
         ("a query that takes diamonds", 40, GapPenalty(5, 2), 39, ROOM),
         ("too little memory", 40, GapPenalty(5, 2), 16_384, 50_000),
     ],
@@ -139,33 +141,35 @@ def test_a_cut_serves_shorter_queries_until_its_overlap_is_twice_what_they_need(
 def test_some_searches_are_not_cut(case: str, length: int, gap: GapPenalty, most_rows: int, limit_bytes: int) -> None:
     scheme = ScoringScheme(match_mismatch(2, -3), gap)
     requests = score_requests(profiles_of(dna_queries(10, length), scheme), None)
-    cutter = SubjectCutter(EMULATED, Thresholds(cut_residues=0, copy_picoseconds=0, windowed_rows=most_rows))
+    thresholds = Thresholds(gathered_residues=0, gather_picoseconds=0, diamond_rows=most_rows)
+    cutter = SubjectCutter(EMULATED, PlanOptions(thresholds=thresholds))
     assert cutter.cut(requests, genome(11), limit_bytes) is None, case
     usual = score_requests(profiles_of(dna_queries(10, 40)), None)
-    assert SubjectCutter(EMULATED, SMALL).cut(usual, genome(11), ROOM) is not None
+    assert SubjectCutter(EMULATED, PlanOptions(thresholds=SMALL)).cut(usual, genome(11), ROOM) is not None
 
 
-def test_a_genome_that_is_faster_in_windows_is_not_cut() -> None:
-    """On a real device: queries of 1,000 bases, whose stretches overlap by as much, and a genome of a few megabases."""
+def test_the_windows_of_a_genome_stay_where_they_lie_if_that_is_faster() -> None:
+    """On a real device: queries of 1,000 bases, whose windows overlap by as much, and a genome of a few megabases."""
     lengths = np.full(20, 5_000_000, np.uint32)
     contigs = Partition(np.zeros(0, np.uint8), np.arange(20, dtype=np.uint64), lengths, np.arange(20, dtype=np.uint32))
     long = score_requests(profiles_of(dna_queries(14, 1_000)), None)
     short = score_requests(profiles_of(dna_queries(14, 200)), None)
-    cutter = SubjectCutter(H200, Thresholds())
+    cutter = SubjectCutter(H200, PlanOptions())
     assert cutter.stride(long, contigs, 1 << 33) == (None, 0.0)
     assert cutter.cut(short, contigs[:1], 1 << 33) is None
     stride, saved = cutter.stride(short, contigs, 1 << 33)
     assert stride is not None
     assert 2_000 < stride < 10_000
-    assert 0 < saved < 200  # picoseconds per residue: windows take about 65 of one query of 200 bases
+    assert 0 < saved < 200  # picoseconds per residue: windows in place take about 65 of one query of 200 bases
 
 
 def test_a_genome_is_cut_when_its_queries_make_up_for_the_copy() -> None:
     """Calls are added up, those that are only explained are not; another genome begins anew."""
     requests = score_requests(profiles_of(dna_queries(15, 40)), None)
     partition = genome(16)
-    _, saved = SubjectCutter(EMULATED, SMALL).stride(requests, partition, ROOM)
-    cutter = SubjectCutter(EMULATED, Thresholds(cut_residues=0, copy_picoseconds=2.5 * saved))
+    _, saved = SubjectCutter(EMULATED, PlanOptions(thresholds=SMALL)).stride(requests, partition, ROOM)
+    thresholds = Thresholds(gathered_residues=0, gather_picoseconds=2.5 * saved)
+    cutter = SubjectCutter(EMULATED, PlanOptions(thresholds=thresholds))
     for other in (genome(17), partition):
         assert [cutter.cut(requests, other, ROOM, scores=scores) is None for scores in (True, False, True)] == [
             True
@@ -177,15 +181,15 @@ def test_few_long_subjects_among_many_are_not_cut() -> None:
     rng = np.random.default_rng(12)
     partition = Partition.pack([random_codes(rng, 100, 4) for _ in range(400)] + [random_codes(rng, 20_000, 4)])
     requests = score_requests(profiles_of(dna_queries(13, 40)), None)
-    assert SubjectCutter(EMULATED, SMALL).cut(requests, partition, ROOM) is None
+    assert SubjectCutter(EMULATED, PlanOptions(thresholds=SMALL)).cut(requests, partition, ROOM) is None
 
 
-def test_stretches_hold_every_alignment_whole() -> None:
-    """For each column, some stretch contains all columns that an alignment ending there can span."""
+def test_windows_hold_every_alignment_whole() -> None:
+    """For each column, some window contains all columns that an alignment ending there can span."""
     lengths = np.array([0, 1, 5_000, 20_000, 100_003], dtype=np.uint32)
     columns = np.array([30, 30, 900, 5_000, 611])
     for min_stride in (16, 4_096):
-        found = stretches_of(np.arange(5), lengths, columns, min_stride)
+        found = windows_of(np.arange(5), lengths, columns, min_stride)
         assert found.subject.tolist()[:2] == [1, 2]
         for index, (length, spanned) in enumerate(zip(lengths.tolist(), columns.tolist(), strict=True)):
             mine = found.subject == index
