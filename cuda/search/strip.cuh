@@ -43,10 +43,10 @@ struct NoObserver {
     static constexpr bool kObserves = false;
 };
 
-// Returns the best score of a subject against the staged strip, in every lane of the group that has the
-// subject. With paired scores the result has a score in each half: for row blocks the larger one is the strip's score,
-// for two queries each half belongs to one query. All lanes of a warp call this function together; groups whose subject
-// has ended compute padding until the longest subject of the warp has ended.
+// Returns the best score of a subject against the staged strip, in every lane of the group that has the subject. With
+// paired scores the result has a score in each half: for row blocks the larger one is the strip's score, for two
+// queries each half belongs to one query. All lanes of a warp call this function together; groups whose subject has
+// ended compute padding until the longest subject of the warp has ended.
 //
 // strip: the staged profile strip. residues: the word of the subject's first residue. columns: the columns that the
 // lanes compute (subject.cuh). gap: the gap costs. boundary: the location of the last row of the strip above, and

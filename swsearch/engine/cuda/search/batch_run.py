@@ -136,7 +136,7 @@ class BatchRun:
         plan, device, slot, resources = self.plan, self._device, self.slot, self._resources
         inter_task = self._inter_task.plan() if plan.n_short else []
         values = [value for strips in inter_task for value in strips.counters]
-        counters = slot.upload("counters", np.array(values or [0], np.uint32))
+        counters = slot.upload("counters", np.array(values or [0], np.uint32))  # none without the inter-task kernel
         for query, side in zip(self._queries, SIDES, strict=False):
             if query.plan.long is not None:
                 query.long = resources.long.plan(plan, query.plan, self._subjects, slot, side)
