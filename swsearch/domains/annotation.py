@@ -206,9 +206,8 @@ class Annotation:
     def _searched(self, progress: Progress | None) -> Iterator[tuple[Family, FamilyModel, SubjectIndex]]:
         """Each model, and the proteins that its search found."""
         waiting: deque[tuple[Family, FamilyModel]] = deque()
-        for result in self.searcher.search(self._queries(waiting), progress):
-            subjects = np.array([hit.subject_index for hit in result.hits if hit.hsp == 1], dtype=np.uint32)
-            yield *waiting.popleft(), np.sort(subjects)
+        for subjects in self.searcher.passing(self._queries(waiting), progress):
+            yield *waiting.popleft(), subjects
 
     def _families(self, searched: tuple[Family, FamilyModel, SubjectIndex]) -> list[tuple[int, FoundFamily]]:
         """The proteins that have a family, with what is reported of it."""

@@ -17,13 +17,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from swsearch.deterministic import exp, log, sum_in_order
-from swsearch.errors import InputError, ScoringError
+from swsearch.errors import InputError
 from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.query.profile import PositionSpecificQuery, with_other_letters
 from swsearch.query.profile_model import DD, DM, IM, MD, MM, N_TRANSITIONS, ProfileModel
@@ -32,21 +33,19 @@ from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.scoring.ungapped import background
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.source import shown_name, text_lines
-from swsearch.typing import Floats
+from swsearch.typing import Codes, Floats
 from swsearch.words import counted, first_word, quoted
 
 _MAGIC: Final = "HMMER3/"
 _VERSIONS: Final = "abcdef"
-_AMINO_ACIDS: Final = frozenset(PROTEIN.letters[:N_AMINO_ACIDS])
-_NODE: Final = re.compile(
-    rf"\s*([0-9]{{1,9}})((?:\s+(?:[0-9]{{1,9}}\.[0-9]{{1,20}}|\*)){{{N_AMINO_ACIDS}}})(?:\s+\S+\s+(\S))?", re.ASCII
-)
-"""Number, emissions, and the letter of the consensus behind the column of the alignment; the rest is annotation."""
-_LEAVING_NODE: Final = re.compile(rf"(?:\s+(?:[0-9]{{1,9}}\.[0-9]{{1,20}}|\*)){{{N_TRANSITIONS}}}", re.ASCII)
 _NUMBER: Final = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,20})?", re.ASCII)
 _LENGTH: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
-_NEVER: Final = 100.0
+_NEVER: Final = 100
 """Negative logarithm that stands for a probability of 0, which the files write as ``*``."""
+_CONSENSUS: Final = N_AMINO_ACIDS + 2
+"""The word of a node's first line that is the letter of the consensus, behind the column of the alignment."""
+_CODES: Final = {either: code for code, a in enumerate(PROTEIN.letters[:N_AMINO_ACIDS]) for either in (a, a.lower())}
+"""Residue codes of upper-case and lower-case letters."""
 _SUM_TOLERANCE: Final = 0.01
 """Largest difference of a sum of probabilities from 1; five decimals cause less than 0.001."""
 THRESHOLDS: Final = ("GA", "TC", "NC")
@@ -104,152 +103,155 @@ def read_families(path: str | os.PathLike[str], matrix: SubstitutionMatrix) -> I
         The matrix has no ungapped λ.
     """
     name = shown_name(path)
-    model: _Model | None = None
+    lines: list[str] = []
     n_found = 0
     for number, line in enumerate(text_lines(path, name), 1):
-        try:
-            if model is None:
-                if line.strip():
-                    _refuse_other_versions(line)
-                    model = _Model()
-            elif line.strip() == "//":
-                yield model.family(matrix)
-                model = None
-                n_found += 1
-            else:
-                model.add(line)
-        except (InputError, ScoringError) as error:
-            raise type(error)(f"{name}, line {number}: {error.marked}") from error
-    if model is not None:
+        if not lines:
+            if line.strip():
+                _refuse_other_versions(line, f"{name}, line {number}")
+                lines.append(line)
+        elif line.startswith("//"):
+            yield _Model(lines, name, number - len(lines)).family(matrix)
+            lines = []
+            n_found += 1
+        else:
+            lines.append(line)
+    if lines:
         raise InputError(f"{name}: the last model has no end (//); the file may be cut short")
     if not n_found:
         raise InputError(f"{name} holds no model; a file of hmmbuild begins with '{_MAGIC}f'")
 
 
-def _refuse_other_versions(line: str) -> None:
+def _refuse_other_versions(line: str, where: str) -> None:
     if not line.startswith(_MAGIC):
         problem = f"expected '{_MAGIC}f' at the beginning of a model, found {quoted(line.strip())}"
-        raise InputError(f"{problem}; hmmconvert of HMMER 3 writes this format")
+        raise InputError(f"{where}: {problem}; hmmconvert of HMMER 3 writes this format")
     if line[len(_MAGIC) : len(_MAGIC) + 1] not in _VERSIONS:
-        raise InputError(f"version {quoted(first_word(line))} of the format is not known; write it with hmmconvert")
+        problem = f"version {quoted(first_word(line))} of the format is not known"
+        raise InputError(f"{where}: {problem}; write it with hmmconvert")
 
 
 class _Model:
-    """A model whose lines are being read."""
+    """A model as its lines before ``//``, of which the first has the number ``first_line`` in the file."""
 
-    def __init__(self) -> None:
+    def __init__(self, lines: list[str], name: str, first_line: int) -> None:
+        self._lines, self._name, self._first_line = lines, name, first_line
         self._tags: dict[str, str] = {}
-        self._columns: list[int] = []
-        self._body_lines = 0  # lines after the one with the letters
-        self._begin = 0  # of them, lines before the first node
-        self._nodes: list[str] = []
-        self._transitions: list[str] = []
-        self._consensus: list[str] = []
-
-    def add(self, line: str) -> None:
-        """A line between the first and the last of the model."""
-        if not self._columns:
-            tag, _, value = line.strip().partition(" ")
+        self._body = 0
+        """Place of the line after the one with the letters (HMM)."""
+        while self._body < len(lines) and "HMM" not in self._tags:
+            tag, _, value = lines[self._body].strip().partition(" ")
             if tag == "STATS":  # three lines
                 words = value.split()
                 tag, value = " ".join([tag, *words[:2]]), " ".join(words[2:])
-            if tag == "HMM":
-                self._letters(value.split())
-            else:
-                self._tags.setdefault(tag, value.strip())
-            return
-        self._body_lines += 1
-        if self._body_lines == 2:  # the first line has the names of the transitions
-            self._begin = 4 if line.split()[:1] == ["COMPO"] else 3
-        if self._body_lines >= max(self._begin, 3):
-            line_of_node = (self._body_lines - self._begin) % 3
-            if line_of_node == 1:
-                self._node(line)
-            elif line_of_node == 0:
-                self._leave_node(line)
+            self._tags.setdefault(tag, value.strip())
+            self._body += 1
 
-    def _letters(self, letters: list[str]) -> None:
+    def family(self, matrix: SubstitutionMatrix) -> FamilyModel:
+        """The complete model."""
+        query, first_occupancy = self._query(matrix)
+        thresholds = {tag: numbers for tag in THRESHOLDS if (numbers := self._two_numbers(tag)) is not None}
+        statistics = self._two_numbers("STATS LOCAL FORWARD")
+        return FamilyModel(query, self._tags.get("ACC", ""), thresholds, statistics, first_occupancy)
+
+    def _query(self, matrix: SubstitutionMatrix) -> tuple[PositionSpecificQuery, float]:
+        """The query, and the probability of its first position."""
+        columns = self._column_codes()
+        # The names of the transitions, perhaps the composition (COMPO), and two lines of node 0 precede node 1.
+        has_composition = "".join(self._lines[self._body + 1 : self._body + 2]).split()[:1] == ["COMPO"]
+        first = self._body + (4 if has_composition else 3)
+        numbers = self._numbers(first, 1 + N_AMINO_ACIDS)
+        n_nodes = len(numbers)
+        wrong = np.flatnonzero((numbers[:, 0] != np.arange(1, n_nodes + 1)) | ~(numbers >= 0).all(axis=1))
+        if wrong.size:
+            raise self._unexpected(first + 3 * wrong[0], f"node {wrong[0] + 1} with {N_AMINO_ACIDS} emissions")
+        leaving = self._numbers(first - 1, N_TRANSITIONS)
+        wrong = np.flatnonzero(~(leaving >= 0).all(axis=1))
+        if wrong.size:
+            raise self._unexpected(first - 1 + 3 * wrong[0], f"the {N_TRANSITIONS} transitions of node {wrong[0]}")
+        length = self._tags.get("LENG", "")
+        complete = (len(self._lines) - first) % 3 == 0
+        if not n_nodes or not complete or not _LENGTH.fullmatch(length) or int(length) != n_nodes:
+            problem = f"the model ends after {counted(n_nodes, 'node')}, LENG is {quoted(length)}"
+            raise self._damaged(len(self._lines), problem)
+        logarithms = np.empty((n_nodes, N_AMINO_ACIDS))
+        logarithms[:, columns] = np.minimum(numbers[:, 1:], _NEVER)
+        emissions = _probabilities(logarithms)
+        sums = self._checked_sums(emissions, first, "the emissions of node")
+        before_first, *rows = _probabilities(leaving)
+        transitions = np.stack(rows)
+        for state, of_state in _LEAVING:
+            self._checked_sums(transitions[:, of_state], first + 2, f"the transitions from {state} of node")
+        codes = self._codes(first, logarithms)
+        odds = -logarithms - log(background(PROTEIN))
+        scores = scaled_scores(odds, np.ones(n_nodes, dtype=np.bool_), codes, matrix)
+        header = " ".join(f"{self._tags.get('NAME', '')} {self._tags.get('DESC', '')}".split()) or "model"
+        model = ProfileModel(emissions / sums[:, None], transitions)
+        query = PositionSpecificQuery(header, codes, PROTEIN, with_other_letters(scores, codes, matrix), model)
+        return query, 1.0 - float(before_first[MD])
+
+    def _column_codes(self) -> list[int]:
+        """The residue codes of the columns of emissions."""
         kind = self._tags.get("ALPH", "")
         if kind.lower() != "amino":
-            raise InputError(f"the model has the alphabet {quoted(kind)}; queries are profiles of proteins (amino)")
-        if len(letters) != N_AMINO_ACIDS or set(letters) != _AMINO_ACIDS:
-            raise InputError("the line HMM does not name the twenty amino acids; the file is damaged, write it again")
-        self._columns = [PROTEIN.code(letter) for letter in letters]
+            problem = f"the model has the alphabet {quoted(kind)}; queries are profiles of proteins (amino)"
+            raise self._refused(self._body - 1, problem)
+        letters = self._tags.get("HMM", "").split()
+        if len(letters) != N_AMINO_ACIDS or set(letters) != set(PROTEIN.letters[:N_AMINO_ACIDS]):
+            raise self._damaged(self._body - 1, "the line HMM does not name the twenty amino acids")
+        return [_CODES[letter] for letter in letters]
 
-    def _node(self, line: str) -> None:
-        number = len(self._nodes) + 1
-        match = _NODE.match(line)
-        if match is None or int(match[1]) != number:
-            problem = f"expected node {number} with {N_AMINO_ACIDS} emissions"
-            raise InputError(f"{problem}, found {quoted(line.strip())}; the file is damaged, write it again")
-        self._nodes.append(match[2])
-        self._consensus.append((match[3] or "").upper() if self._tags.get("CONS") == "yes" else "")
+    def _numbers(self, first: int, n_columns: int) -> Floats:
+        """The numbers at the beginning of every third line from the place ``first``."""
+        return _leading_numbers([line.replace("*", f" {_NEVER} ") for line in self._lines[first::3]], n_columns)
 
-    def _leave_node(self, line: str) -> None:
-        if _LEAVING_NODE.fullmatch(line.rstrip()) is None:
-            problem = f"expected the {N_TRANSITIONS} transitions of node {len(self._nodes)}"
-            raise InputError(f"{problem}, found {quoted(line.strip())}; the file is damaged, write it again")
-        self._transitions.append(line)
+    def _codes(self, first: int, logarithms: Floats) -> Codes:
+        """The letter of each position; ``first`` is the place of the first node."""
+        codes = logarithms.argmin(axis=1).tolist()
+        if self._tags.get("CONS") == "yes":
+            words = ("".join(line.split(None, _CONSENSUS + 1)[_CONSENSUS:]) for line in self._lines[first::3])
+            codes = [_CODES.get(word[:1], code) for word, code in zip(words, codes, strict=True)]
+        return np.array(codes, dtype=np.uint8)
 
-    def _numbers(self, tag: str) -> tuple[float, float] | None:
+    def _checked_sums(self, probabilities: Floats, first: int, what: str) -> Floats:
+        """The sum of each row, which is about 1; ``first`` is the place of the line of the first one."""
+        sums = sum_in_order(probabilities, axis=1)
+        for row in np.flatnonzero(np.abs(sums - 1.0) > _SUM_TOLERANCE)[:1].tolist():
+            raise self._damaged(first + 3 * row, f"{what} {row + 1} sum to {sums[row]:.3g}, not to 1")
+        return sums
+
+    def _two_numbers(self, tag: str) -> tuple[float, float] | None:
         """The two numbers of a line; None if there is no such line."""
         value = self._tags.get(tag)
         if value is None:
             return None
         found = [float(word) for word in value.rstrip("; ").split() if _NUMBER.fullmatch(word)]
         if len(found) != 2:
-            raise InputError(f"the line {tag} has {quoted(value)} in place of two numbers; the file is damaged")
+            problem = f"the line {tag} has {quoted(value)} in place of two numbers"
+            raise self._damaged(len(self._lines), problem)
         return found[0], found[1]
 
-    def family(self, matrix: SubstitutionMatrix) -> FamilyModel:
-        """The complete model."""
-        query, first_occupancy = self._query(matrix)
-        thresholds = {tag: numbers for tag in THRESHOLDS if (numbers := self._numbers(tag)) is not None}
-        statistics = self._numbers("STATS LOCAL FORWARD")
-        return FamilyModel(query, self._tags.get("ACC", ""), thresholds, statistics, first_occupancy)
+    def _unexpected(self, place: int, expected: str) -> InputError:
+        return self._damaged(place, f"expected {expected}, found {quoted(self._lines[place].strip())}")
 
-    def _query(self, matrix: SubstitutionMatrix) -> tuple[PositionSpecificQuery, float]:
-        """The query, and the probability of its first position."""
-        length = self._tags.get("LENG", "")
-        complete = (self._body_lines - self._begin) % 3 == 0
-        if not self._nodes or not complete or not _LENGTH.fullmatch(length) or int(length) != len(self._nodes):
-            problem = f"the model ends after {counted(len(self._nodes), 'node')}, LENG is {quoted(length)}"
-            raise InputError(f"{problem}; the file is damaged, write it again")
-        logarithms = np.empty((len(self._nodes), N_AMINO_ACIDS))
-        logarithms[:, self._columns] = _logarithms(self._nodes, N_AMINO_ACIDS)
-        emissions = _probabilities(logarithms)
-        sums = _checked_sums(emissions, "the emissions of node")
-        before_first, *rows = _probabilities(_logarithms(self._transitions, N_TRANSITIONS))
-        transitions = np.stack(rows)
-        for state, leaving in _LEAVING:
-            _checked_sums(transitions[:, leaving], f"the transitions from {state} of node")
-        codes = logarithms.argmin(axis=1).astype(np.uint8)
-        for position, letter in enumerate(self._consensus):
-            if letter in _AMINO_ACIDS:
-                codes[position] = PROTEIN.code(letter)
-        odds = -logarithms - log(background(PROTEIN))
-        scores = scaled_scores(odds, np.ones(len(codes), dtype=np.bool_), codes, matrix)
-        header = " ".join(f"{self._tags.get('NAME', '')} {self._tags.get('DESC', '')}".split()) or "model"
-        model = ProfileModel(emissions / sums[:, None], transitions)
-        query = PositionSpecificQuery(header, codes, PROTEIN, with_other_letters(scores, codes, matrix), model)
-        return query, 1.0 - float(before_first[MD])
+    def _damaged(self, place: int, problem: str) -> InputError:
+        return self._refused(place, f"{problem}; the file is damaged, write it again")
+
+    def _refused(self, place: int, problem: str) -> InputError:
+        """The error of a line, by its place in the model."""
+        return InputError(f"{self._name}, line {self._first_line + place}: {problem}")
 
 
-def _logarithms(lines: list[str], n_columns: int) -> Floats:
-    """The negative logarithms that lines of the file state, at most :data:`_NEVER`."""
-    numbers = np.fromstring(" ".join(lines).replace("*", str(_NEVER)), sep=" ")
-    return np.minimum(numbers, _NEVER).reshape(-1, n_columns)
+def _leading_numbers(lines: list[str], n_columns: int) -> Floats:
+    """The numbers at the beginning of each line; NaN for a line that has others."""
+    if lines and all(map(str.strip, lines)):
+        with suppress(ValueError):
+            return np.loadtxt(lines, usecols=range(n_columns), comments=None, ndmin=2)
+    if len(lines) <= 1:
+        return np.full((len(lines), n_columns), np.nan)
+    return np.concatenate([_leading_numbers([line], n_columns) for line in lines])
 
 
 def _probabilities(logarithms: Floats) -> Floats:
+    """Of negative logarithms."""
     return np.where(logarithms < _NEVER, exp(-logarithms), 0.0)
-
-
-def _checked_sums(probabilities: Floats, what: str) -> Floats:
-    """The sum of each row, which is about 1."""
-    sums = sum_in_order(probabilities, axis=1)
-    wrong = np.flatnonzero(np.abs(sums - 1.0) > _SUM_TOLERANCE)
-    if wrong.size:
-        problem = f"{what} {wrong[0] + 1} sum to {sums[wrong[0]]:.3g}, not to 1"
-        raise InputError(f"{problem}; the file is damaged, write it again")
-    return sums

@@ -97,10 +97,12 @@ def _odds_of_scores(lam: float) -> Floats:
 
 def _mean_odds(scores: NDArray[np.int64], lam: float) -> float:
     """Mean of exp(λ s) over all positions and letters of natural composition; 1 if λ is that of the scores."""
-    width = MAX_SCORE - MIN_SCORE + 1
-    places = scores - MIN_SCORE + width * np.arange(N_AMINO_ACIDS)
+    lowest = int(scores.min())
+    width = int(scores.max()) - lowest + 1
+    places = scores - lowest + width * np.arange(N_AMINO_ACIDS)
     counts = np.bincount(places.ravel(), minlength=width * N_AMINO_ACIDS).reshape(N_AMINO_ACIDS, width)
-    of_letters = sum_in_order(counts * _odds_of_scores(lam), axis=1)
+    odds = _odds_of_scores(lam)[lowest - MIN_SCORE :][:width]
+    of_letters = sum_in_order(counts * odds, axis=1)
     return float(sum_in_order(of_letters * background(PROTEIN))) / len(scores)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Sequence
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 from swsearch import __version__
 from swsearch.database.reader import PackedDatabase
@@ -30,6 +30,8 @@ from swsearch.search.significance import Significance, scheme_statistics
 from swsearch.search.threshold import SearchThresholds
 from swsearch.sequences.record import SequenceRecord
 from swsearch.words import option, shortened
+
+T = TypeVar("T")
 
 ONE_THREAD: Final = Machine(threads=1)
 
@@ -218,10 +220,10 @@ class PlannedSearch(ABC):
         return {} if digest is None else {TAXONOMY_DIGEST: digest}
 
 
-def started(results: Generator[QueryResult | None, None, None]) -> Generator[QueryResult, None, None]:
+def started(results: Generator[T | None, None, None]) -> Generator[T, None, None]:
     """A generator of results after its first ``yield``, which yields None: it works before its results are read.
 
     Closing it then runs its ``finally``, which a generator that has not begun would not do.
     """
     next(results)
-    return cast(Generator[QueryResult, None, None], results)
+    return cast(Generator[T, None, None], results)

@@ -13,7 +13,9 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import numpy as np
 
 from swsearch.arguments import function, of_type, whole_number
 from swsearch.database.opening import Databases, opened
@@ -38,6 +40,7 @@ from swsearch.search.score_batches import PreparedQuery, ScoreBatch, in_proporti
 from swsearch.search.search_subjects import PositiveSubjects
 from swsearch.sequences.record import SequenceRecord
 from swsearch.threads import Threads
+from swsearch.typing import SubjectIndex
 from swsearch.words import counted, option
 
 if TYPE_CHECKING:
@@ -52,6 +55,11 @@ _RANKING_THREADS: Final = 8
 release Python's global lock, so a GPU waits for them less often (benchmarks/benchmark_gpu_commands.py)."""
 BatchObserver = Callable[[list[tuple[SequenceRecord, list[Frame]]]], None]
 """A function of queries and their frames."""
+T = TypeVar("T")
+OfScores = Callable[[PreparedQuery, list[ScoreBlock], float, ScoreBatch], T | None]
+"""What follows from the scores of a query in a batch, which are one block per profile, and from the time of a cell.
+
+None if subjects below the initial threshold might belong to it (:meth:`Searcher._without_initial`)."""
 
 
 class Searcher(PlannedSearch):
@@ -196,11 +204,20 @@ class Searcher(PlannedSearch):
 
         Parameters and behaviour are those of :meth:`search`, except that the caller has checked the queries.
         """
-        return started(self._search(queries, progress, wait_until_prepared))
+        return started(self._search(queries, progress, wait_until_prepared, self._result))
+
+    def passing(
+        self, queries: Iterable[SequenceRecord], progress: Progress | None = None
+    ) -> Generator[SubjectIndex, None, None]:
+        """The subjects that :meth:`search_once` would list for each query, ascending; nothing is aligned.
+
+        All subjects that pass the limits must be listed, and no option may judge alignments.
+        """
+        return started(self._search(queries, progress, True, self._passing))
 
     def _search(
-        self, queries: Iterable[SequenceRecord], progress: Progress | None, wait_until_prepared: bool
-    ) -> Generator[QueryResult | None, None, None]:
+        self, queries: Iterable[SequenceRecord], progress: Progress | None, wait_until_prepared: bool, of: OfScores[T]
+    ) -> Generator[T | None, None, None]:
         """Yield None when the first batch has started, then the results."""
         batches = ((batch, self._begin(batch)) for batch in self._batches(queries))
         idle_since = time.perf_counter()
@@ -211,7 +228,7 @@ class Searcher(PlannedSearch):
             yield None
             while begun:
                 begun.extend(islice(batches, 1))
-                yield from self._results(*begun[0], progress, idle_since)
+                yield from self._results(*begun[0], progress, idle_since, of)
                 idle_since = time.perf_counter()
                 begun.popleft()
         finally:
@@ -262,8 +279,13 @@ class Searcher(PlannedSearch):
         return ScoreBatch(self.engine, partitions, batch, shortest_part)
 
     def _results(
-        self, batch: list[PreparedQuery], scores: ScoreBatch, progress: Progress | None, idle_since: float
-    ) -> Iterator[QueryResult]:
+        self,
+        batch: list[PreparedQuery],
+        scores: ScoreBatch,
+        progress: Progress | None,
+        idle_since: float,
+        of: OfScores[T],
+    ) -> Iterator[T]:
         n_wanted = sum(
             frame.profile.length * self.search_subjects.n_compared_residues(prepared.query)
             for prepared in batch
@@ -274,34 +296,24 @@ class Searcher(PlannedSearch):
         overlaps = isinstance(self.engine, BackgroundEngine) and self.observe is None
         n_threads = min(_RANKING_THREADS, self.threads, len(batch)) if overlaps else 1
 
-        def ranked(scored: tuple[int, list[ScoreBlock], float]) -> tuple[PreparedQuery, QueryResult | None]:
+        def ranked(scored: tuple[int, list[ScoreBlock], float]) -> tuple[PreparedQuery, T | None]:
             index, blocks, seconds = scored
-            return batch[index], self._result(batch[index], blocks, seconds, scores)
+            return batch[index], of(batch[index], blocks, seconds, scores)
 
         with Threads(n_threads) as threads:
             for prepared, result in threads.in_order(ranked, scores.results(scaled, idle_since)):
-                yield self._result_without_initial(prepared) if result is None else result
+                yield self._without_initial(prepared, of) if result is None else result
         if self.observe_batch is not None:
             self.observe_batch([(prepared.query, prepared.frames) for prepared in batch])
 
     def _result(
         self, prepared: PreparedQuery, blocks: list[ScoreBlock], seconds_a_cell: float, scores: ScoreBatch
     ) -> QueryResult | None:
-        """The result of one query from its scores in a batch, which are one block per profile.
-
-        None if subjects below the initial threshold might belong to it (:meth:`_result_without_initial`).
-        """
+        """The result of one query."""
         began = time.perf_counter()
         query = prepared.query
         threshold = prepared.threshold
-        if scores.shortest_part is not None:
-            of_profiles = zip(blocks, prepared.profiles, prepared.min_scores(), strict=True)
-            blocks = [self.search_subjects.with_parts(*each, self._part_engine) for each in of_profiles]
-        compared, masked = self._compared(prepared, blocks)
-        candidates, n_left_out = threshold.listable(merge_frames(compared), masked)
-        if self._rescoring is not None:
-            assert isinstance(query, PositionSpecificQuery)
-            candidates = self._rescoring.rescored(query, candidates)
+        blocks, compared, candidates, n_left_out = self._candidates(prepared, blocks, scores)
         best = None
         if threshold.is_certain(candidates.evalue):
             best = self._selection.best(prepared, compared, candidates.in_order())
@@ -323,19 +335,43 @@ class Searcher(PlannedSearch):
         pssm = query.pssm if isinstance(query, PositionSpecificQuery) else None
         return QueryResult(prepared.number, query.header, query.letters, hits, n_passed, stats, pssm=pssm)
 
-    def _result_without_initial(self, prepared: PreparedQuery) -> QueryResult:
-        """The result of a query that is scored once more, without its initial threshold."""
+    def _passing(
+        self, prepared: PreparedQuery, blocks: list[ScoreBlock], _seconds_a_cell: float, scores: ScoreBatch
+    ) -> SubjectIndex | None:
+        """The subjects of one query that pass the limits."""
+        assert not prepared.threshold.needs_alignments
+        *_, candidates, _ = self._candidates(prepared, blocks, scores)
+        return np.sort(candidates.subject_index) if prepared.threshold.is_certain(candidates.evalue) else None
+
+    def _without_initial(self, prepared: PreparedQuery, of: OfScores[T]) -> T:
+        """What follows from the scores of a query that is scored once more, without its initial threshold."""
         prepared = replace(prepared, threshold=prepared.threshold.without_initial())
         scores = self._begin([prepared])
         try:
             ((_, blocks, seconds_a_cell),) = scores.results(beat, time.perf_counter())
         finally:
             scores.cancel()
-        result = self._result(prepared, blocks, seconds_a_cell, scores)
+        result = of(prepared, blocks, seconds_a_cell, scores)
         assert result is not None
         return result
 
     # --- from scores to candidates ---
+
+    def _candidates(
+        self, prepared: PreparedQuery, blocks: list[ScoreBlock], scores: ScoreBatch
+    ) -> tuple[list[ScoreBlock], list[ScoreBlock], RankedCandidates, int]:
+        """The blocks with the parts that the batch leaves out; the scores of each comparison; the candidates; and the
+        number of those for whom the list has no room.
+        """
+        if scores.shortest_part is not None:
+            of_profiles = zip(blocks, prepared.profiles, prepared.min_scores(), strict=True)
+            blocks = [self.search_subjects.with_parts(*each, self._part_engine) for each in of_profiles]
+        compared, masked = self._compared(prepared, blocks)
+        candidates, n_left_out = prepared.threshold.listable(merge_frames(compared), masked)
+        if self._rescoring is not None:
+            assert isinstance(prepared.query, PositionSpecificQuery)
+            candidates = self._rescoring.rescored(prepared.query, candidates)
+        return blocks, compared, candidates, n_left_out
 
     def _compared(
         self, prepared: PreparedQuery, blocks: list[ScoreBlock]

@@ -15,6 +15,7 @@ import pytest
 from swsearch.cli.app import main
 from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.options import EVERY_SUBJECT
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import read_queries
 from swsearch.search.searcher import Searcher
@@ -242,6 +243,24 @@ def test_a_gpu_scores_parts_too(folder):
         n_scored = [result.stats.n_scores for each in (on_gpu, on_cores) for result in each.search(queries)]
         subjects = on_cores.search_subjects
         assert n_scored == [len(subjects.distinct[0]), len(subjects.maximal[0])]
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"evalue": 1e-3},
+        {"evalue": 10.0, "mask": "seg"},
+        {"evalue": 1e3, "min_score": 40, "max_length": 80},
+    ],
+)
+def test_subjects_that_pass_are_those_that_are_listed(folder: Path, limits: dict) -> None:
+    """Source: the hits of the search, which aligns them."""
+    with open_database("subjects.db") as database, CpuEngine(2) as engine:
+        searcher = Searcher(database, engine, SearchOptions(top=EVERY_SUBJECT, composition="none", **limits))
+        queries = read_queries("queries.fasta", PROTEIN, force_alphabet=True)
+        listed = [sorted({hit.subject_index for hit in result.hits}) for result in searcher.search(queries)]
+        assert [subjects.tolist() for subjects in searcher.passing(queries)] == listed
+        assert sum(map(len, listed)) > 100
 
 
 @pytest.fixture
