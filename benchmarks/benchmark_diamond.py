@@ -29,12 +29,12 @@ from typing import Any
 import numpy as np
 from provenance import commit
 
-from swsearch import _native
+from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.engine.cuda.pairs.diamond_launch import PairEnd
 from swsearch.engine.cuda.pairs.diamond_plan import SweepShape, choose_shape, table_columns
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
-from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, SequencePairs
 from swsearch.scoring.matrix import named_matrix
 from swsearch.sequences.alphabet import CODE_MASK, DNA
 from swsearch.sequences.fasta import read_sequences
@@ -80,16 +80,16 @@ def problem_of(mode: str, *, dna: bool) -> AlignmentProblem:
     return AlignmentProblem(*MODES[mode], 11, 1, table=named_matrix("BLOSUM62").scores)
 
 
-def aligned_on_cpu(pair: tuple[Side, Side], p: AlignmentProblem, *, path: bool) -> Any:
-    """The result of ``_native.align_pair``."""
-    return _native.align_pair(
-        *pair, p.table, p.match, p.mismatch, p.gap_open, p.gap_extend, p.local, p.free_ends,
-        path, usable_cores(), MEMORY_BYTES, None, "auto",
-    )  # fmt: skip
+def aligned_on_cpu(pair: tuple[Side, Side], p: AlignmentProblem, *, path: bool) -> PairPaths:
+    return CpuPairs(usable_cores(), memory_bytes=MEMORY_BYTES).align(SequencePairs.of([pair]), p, path=path)
 
 
 def on_cpu(pair: tuple[Side, Side], p: AlignmentProblem) -> PairEnd:
-    return PairEnd(*aligned_on_cpu(pair, p, path=False)[:3])
+    return PairEnd(*aligned_on_cpu(pair, p, path=False).ends[0, :3].tolist())
+
+
+def same(one: PairPaths, other: PairPaths) -> bool:
+    return np.array_equal(one.ends, other.ends) and np.array_equal(one.runs, other.runs)
 
 
 def shape_named(name: str) -> SweepShape | None:
@@ -115,11 +115,11 @@ def measure_paths(
 ) -> dict[str, Any]:
     """Median times for the paths of all pairs, and the time of the CPU for them."""
 
-    def on_device() -> list[Any]:
+    def on_device() -> list[PairPaths]:
         return [sweep.end_and_path(*pair, p, MEMORY_BYTES, shape=shape) for pair in pairs]
 
     kernel, wall, cpu = [], [], []
-    found: list[Any] = []
+    found: list[PairPaths] = []
     for _ in range(repeat + 1):  # the first run compiles
         sweep.seconds = 0.0
         start = time.perf_counter()
@@ -137,10 +137,7 @@ def measure_paths(
         row["path_on_cpu_cpu_seconds"], wanted = cpu_seconds(
             lambda: [aligned_on_cpu(pair, p, path=True) for pair in pairs]
         )
-        row["path_as_on_cpu"] = wanted == [
-            (end.score, end.query_end, end.subject_end, path.query_start, path.subject_start, path.runs)
-            for end, path in found
-        ]
+        row["path_as_on_cpu"] = all(map(same, found, wanted))
     return row
 
 

@@ -32,7 +32,7 @@ from swsearch.database.opening import open_database
 from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
-from swsearch.engine.protocol import Forecast, Progress, Scored, ScoreEngine, ScoreRequest
+from swsearch.engine.protocol import Forecast, Scored, ScoreEngine, ScoreRequest
 from swsearch.engine.registry import Machine
 from swsearch.hits.result import QueryResult
 from swsearch.hits.score_block import ScoreBlock
@@ -44,6 +44,7 @@ from swsearch.search.searcher import Searcher
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
 from swsearch.store.store import Store
+from swsearch.typing import Progress
 
 
 def key_of(profile: QueryProfile) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -41,6 +42,9 @@ Bools = NDArray[np.bool_]
 
 Places = NDArray[np.int64]
 """Positions in a sequence, from 0, one axis."""
+
+Progress = Callable[[int], None]
+"""A function that is called with the amount of work, such as the number of cells, completed since its last call."""
 
 LengthRange = tuple[int, int]
 """The shortest and the longest of some lengths."""

@@ -35,7 +35,7 @@ from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
 from swsearch.engine.cuda.runtime.device import Device
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend, PairPaths, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend, PairPaths, SequencePairs, Sequences
 from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.engine.reference_pairs import MAX_CELLS, ReferencePairs
@@ -313,12 +313,12 @@ def measure_pair(length: int, threads: int, open_device: OpenDevice | None, miss
 # --- batch ---
 
 
-def random_batch(n_pairs: int, length: int) -> tuple[Sequences, Sequences]:
+def random_batch(n_pairs: int, length: int) -> SequencePairs:
     """Random DNA pairs, all sequences of one length; identical in every call."""
     rng = np.random.default_rng(n_pairs)
     ends = np.arange(1, n_pairs + 1, dtype=np.int64) * length
     first, second = (rng.integers(0, 4, n_pairs * length).astype(np.uint16) for _ in range(2))
-    return Sequences(first, ends), Sequences(second, ends)
+    return SequencePairs(Sequences(first, ends), Sequences(second, ends))
 
 
 def measure_batch(
@@ -336,13 +336,14 @@ def measure_batch(
     judge = _Judge("batch, pair")
 
     def by_reference() -> dict[int, str]:
-        chosen = np.arange(n_pairs)[even_share(n_pairs, n_pairs * length**2, REFERENCE_CELLS)]
-        part = batch[0].take(chosen), batch[1].take(chosen)
-        found = all_of(ReferencePairs().align(*part, problem), part)
-        return {int(number): found[index] for index, number in enumerate(chosen)}
+        chosen = np.arange(n_pairs)[even_share(n_pairs, n_pairs * length**2, REFERENCE_CELLS)].tolist()
+        pairs = list(batch)
+        part = SequencePairs.of([pairs[number] for number in chosen])
+        found = all_of(ReferencePairs().align(part, problem), part)
+        return {number: found[index] for index, number in enumerate(chosen)}
 
-    def all_of(paths: PairPaths, pairs: tuple[Sequences, Sequences] = batch) -> dict[int, str]:
-        written = cigars(paths, *pairs)
+    def all_of(paths: PairPaths, pairs: SequencePairs = batch) -> dict[int, str]:
+        written = cigars(paths, pairs)
         rows = paths.ends[:, :3].tolist()
         return {index: f"{a} {b} {c} {written[index]}" for index, (a, b, c) in enumerate(rows)}
 
@@ -352,8 +353,8 @@ def measure_batch(
     yield row("reference", 1, *best_seconds(by_reference))
 
     def on_cpu(n: int) -> PairPaths:
-        paths = CpuPairs(n).align(*batch, problem)
-        cigars(paths, *batch, n)
+        paths = CpuPairs(n).align(batch, problem)
+        cigars(paths, batch, n)
         return paths
 
     for name, n_threads in (("cpu short pairs", 1), ("cpu short pairs, all threads", threads)):
@@ -365,8 +366,8 @@ def measure_batch(
     with ShortPairs(open_device()) as engine:
 
         def on_gpu() -> PairPaths:
-            paths = engine.align(*batch, problem)
-            cigars(paths, *batch, threads)
+            paths = engine.align(batch, problem)
+            cigars(paths, batch, threads)
             return paths
 
         seconds, own, paths = best_kernel_seconds(engine, on_gpu)

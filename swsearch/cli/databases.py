@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from swsearch.database.download import HttpFile
     from swsearch.database.public_databases import Fetching
     from swsearch.database.reader import PackedDatabase
-    from swsearch.database.segment_writer import Progress
+    from swsearch.database.segment_writer import ReadProgress
 
 
 def open_databases(
@@ -48,7 +48,7 @@ class _ShownCaching(CachingReport):
             yield progress.advance
 
     @contextmanager
-    def packing(self) -> Iterator[Progress]:
+    def packing(self) -> Iterator[ReadProgress]:
         from swsearch.cli.output import ProgressReport
 
         with ProgressReport("packing", 0, "M residues/s", 1e6, self._quiet) as progress:

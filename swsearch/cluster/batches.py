@@ -14,10 +14,10 @@ from typing import Final
 
 from swsearch.cluster.connection import WorkerInfo
 from swsearch.cluster.tasks import Ready, SearchSpec
-from swsearch.engine.protocol import Progress
 from swsearch.hits.result import QueryResult
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.sequences.record import SequenceRecord
+from swsearch.typing import Progress
 
 PLACES: Final = 2
 """Parts that a worker has at a time."""

@@ -21,7 +21,7 @@ from swsearch.cluster.processes import PREFIX, WorkerProcesses
 from swsearch.cluster.tasks import DatabaseSpec, Ready, SearchSpec
 from swsearch.database.opening import Databases, opened
 from swsearch.database.reader import DatabasePart, PackedDatabase
-from swsearch.engine.protocol import Forecast, Progress
+from swsearch.engine.protocol import Forecast
 from swsearch.engine.registry import ANY_MACHINE, ENGINES, Machine
 from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult
@@ -33,6 +33,7 @@ from swsearch.search.searcher import BatchObserver
 from swsearch.search.slices import Slice, merge_results, slices_of, whole
 from swsearch.sequences.record import SequenceRecord
 from swsearch.threads import check_threads
+from swsearch.typing import Progress
 from swsearch.words import counted
 
 SLICES: Final = ("auto", "yes", "no")

@@ -31,13 +31,13 @@ from typing import Final
 from swsearch.cluster.batches import PLACES, BatchStream, Flight, Part, SliceTask, Worker
 from swsearch.cluster.connection import Answered, Connection, WorkerInfo
 from swsearch.cluster.tasks import PROGRAM, Failed, Found, Ready, packed, unpacked
-from swsearch.engine.protocol import Progress
 from swsearch.engine.registry import Machine
 from swsearch.errors import EngineError
 from swsearch.hits.result import QueryResult
 from swsearch.options import DEADLINE_SECONDS
 from swsearch.search.planned_search import started
 from swsearch.sequences.record import SequenceRecord
+from swsearch.typing import Progress
 from swsearch.words import shortened
 
 TASK_SECONDS: Final = 2.0

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from swsearch import __version__, arguments
 from swsearch.database.format import MAX_SLICES, Catalogue, content_digest, segment_name
-from swsearch.database.segment_writer import Progress, sequence_chunks, source_names, write_segment
+from swsearch.database.segment_writer import ReadProgress, sequence_chunks, source_names, write_segment
 from swsearch.database.staging import staged_folder, write_catalogue_file
 from swsearch.errors import DatabaseError, InputError
 from swsearch.file_registry import registered
@@ -63,7 +63,7 @@ def build_database(
     overwrite: bool = False,
     slices: int = 1,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: ReadProgress | None = None,
     skip: Skip | None = None,
     taxonomy: str | os.PathLike[str] | None = None,
     taxid_map: str | os.PathLike[str] | None = None,
@@ -148,7 +148,7 @@ def write_database(
     *,
     slices: int = 1,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: ReadProgress | None = None,
     skip: Skip | None = None,
     headers: re.Pattern[bytes] | None = None,
 ) -> BuildReport:

@@ -45,7 +45,7 @@ from swsearch.database.segment import BLOCK_HEADERS, Segment
 from swsearch.database.segment_writer import (
     HashingFile,
     KnownSubjects,
-    Progress,
+    ReadProgress,
     sequence_chunks,
     source_names,
     write_segment,
@@ -86,7 +86,7 @@ def add_to_database(
     *,
     force_alphabet: bool = False,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: ReadProgress | None = None,
     skip: Skip | None = None,
 ) -> BuildReport:
     r"""Append the sequences of FASTA or FASTQ files to a database, all or none.
@@ -202,7 +202,7 @@ def compact_database(
     *,
     slices: int | None = None,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: ReadProgress | None = None,
 ) -> ChangeReport:
     """Rewrite the remaining subjects of a database as one segment, and free the disk space of the removed ones.
 

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 from swsearch.database.catalogue import read_catalogue
 from swsearch.database.format import CATALOGUE, MAX_CATALOGUE_BYTES, FileEntry
 from swsearch.errors import DatabaseError
+from swsearch.typing import Progress
 from swsearch.words import counted
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def fetch(
     segments: Collection[int] | None = None,
     *,
     cache: NodeCache | None = None,
-    fetching: Callable[[int], AbstractContextManager[Callable[[int], None]]] = lambda _: nullcontext(lambda _: None),
+    fetching: Callable[[int], AbstractContextManager[Progress]] = lambda _: nullcontext(lambda _: None),
 ) -> CacheEntry:
     """A database of an object store as a folder of this node, in use until the returned entry is closed.
 
@@ -208,9 +209,7 @@ def fetch(
     return node.open(key, n_bytes + len(raw), create)
 
 
-def _fetch_file(
-    objects: ObjectFolder, name: str, file: FileEntry, target: Path, advance: Callable[[int], None]
-) -> None:
+def _fetch_file(objects: ObjectFolder, name: str, file: FileEntry, target: Path, advance: Progress) -> None:
     """Fetch one file; it appears when its bytes have the stated checksum."""
     if target.is_file() and target.stat().st_size == file.size:
         advance(file.size)

@@ -29,7 +29,7 @@ from swsearch.words import a_kind
 if TYPE_CHECKING:
     from swsearch.database.builder import BuildReport
     from swsearch.database.node_cache import CacheEntry
-    from swsearch.database.segment_writer import Progress
+    from swsearch.database.segment_writer import ReadProgress
 
 Database: TypeAlias = str | os.PathLike[str] | PackedDatabase
 """The path of a database, or an open one."""
@@ -69,7 +69,7 @@ class CachingReport:
         """Around the fetch of ``n_bytes``; yields what is called with the number of bytes since the last call."""
         return nullcontext(lambda _: None)
 
-    def packing(self) -> AbstractContextManager[Progress | None]:
+    def packing(self) -> AbstractContextManager[ReadProgress | None]:
         """Around the packing of a sequence file; yields its progress."""
         return nullcontext(None)
 

@@ -25,6 +25,7 @@ from swsearch.file_registry import registry
 from swsearch.output_files import binary_file
 from swsearch.sequences.fasta import Skip
 from swsearch.taxonomy.subject_taxa import TAXONOMY_VARIABLE
+from swsearch.typing import Progress
 
 TABLE_VARIABLE: Final = "SWSEARCH_DOWNLOADS"
 """Environment variable that names a file with further names."""
@@ -34,7 +35,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _KINDS: Final = ("protein", "dna", "file")
 _OPTIONAL: Final = ("checksums", "headers", "taxonomy")
 
-Fetching = Callable[[HttpFile], AbstractContextManager[Callable[[int], None]]]
+Fetching = Callable[[HttpFile], AbstractContextManager[Progress]]
 """Around a download; yields what is called with the number of bytes that have arrived."""
 
 

@@ -69,7 +69,7 @@ SHORTEST_PART: Final = 64
 """Fewest residues of a subject that is noted as part of another one: shorter ones take little time, and searches
 would need lower scores of long subjects for their sake."""
 
-Progress = Callable[[int, int], None]
+ReadProgress = Callable[[int, int], None]
 """Called with subjects and residues read so far, after each chunk."""
 
 
@@ -163,7 +163,7 @@ def write_segment(
     threads: Threads,
     known: KnownSubjects = _NO_SUBJECTS,
     slices: Sequence[Path] = (),
-    progress: Progress | None = None,
+    progress: ReadProgress | None = None,
 ) -> WrittenSegment:
     """Write the arrays of the records to new folders; all data is on the disk when the function returns.
 
@@ -214,7 +214,7 @@ def _write_arrays(
     threads: Threads,
     identifiers: IdentifierSpool | None = None,
     n_before: int = 0,
-    progress: Progress | None = None,
+    progress: ReadProgress | None = None,
 ) -> tuple[SegmentEntry, Alphabet]:
     """Write the arrays of the records to the folder; ``n_before`` subjects are in the database already."""
     alphabet: Alphabet | None = None

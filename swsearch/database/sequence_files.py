@@ -23,7 +23,7 @@ from swsearch import __version__
 from swsearch.database.builder import BuildReport, write_database
 from swsearch.database.node_cache import CacheEntry, NodeCache
 from swsearch.database.opening import load_catalogue
-from swsearch.database.segment_writer import Progress
+from swsearch.database.segment_writer import ReadProgress
 from swsearch.errors import DatabaseError, InputError
 from swsearch.output_files import COMPRESSED
 from swsearch.sequences.source import HeldFile, Spooled, held, shown_name
@@ -40,7 +40,7 @@ def packed(
     *,
     cache: NodeCache | None = None,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: ReadProgress | None = None,
     report: Callable[[BuildReport], None] = lambda _: None,
 ) -> CacheEntry:
     """The packed database of a sequence file, in use until the returned entry is closed.

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,7 +30,7 @@ from swsearch.errors import DatabaseError
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.sequences.alphabet import DNA, PAD_CODE, reverse_complement
 from swsearch.sequences.genetic_code import CODON, FRAMES, GeneticCode
-from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
+from swsearch.typing import Codes, Lengths, Offsets, Progress, SubjectIndex
 
 BLOCK_BASES: Final = 1 << 22
 """Bases that are translated at a time."""
@@ -89,7 +89,7 @@ class TranslatedSubjects:
         code: GeneticCode,
         *,
         block_bases: int = BLOCK_BASES,
-        progress: Callable[[int], None] | None = None,
+        progress: Progress | None = None,
     ) -> None:
         if database.n_subjects > MAX_SUBJECTS:
             problem = (
@@ -207,7 +207,7 @@ def _translate(
     to: Offsets,
     code: GeneticCode,
     block_bases: int,
-    progress: Callable[[int], None] | None,
+    progress: Progress | None,
 ) -> None:
     """Write all frames of all subjects into ``residues``, each at its start in ``to``, shape (n, 6)."""
     if not len(whole):

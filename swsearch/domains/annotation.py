@@ -27,7 +27,6 @@ from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
 from swsearch.deterministic import exp, log
 from swsearch.domains.decoding import DecodedProtein, Decoder, Domain
-from swsearch.engine.protocol import Progress
 from swsearch.engine.registry import Machine
 from swsearch.errors import InputError
 from swsearch.options import DOMAIN_EVALUE, EVERY_SUBJECT, option_of
@@ -39,7 +38,7 @@ from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import split_header
 from swsearch.sequences.source import refuse_repeated_pipes, seekable, shown_name, text_lines
 from swsearch.threads import Threads
-from swsearch.typing import SubjectIndex
+from swsearch.typing import Progress, SubjectIndex
 from swsearch.words import counted, quoted
 
 SEARCHED: Final = 30.0

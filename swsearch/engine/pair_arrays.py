@@ -7,7 +7,7 @@ several optimal alignments, every backend returns the same one (docs/design/diam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
 from functools import cached_property
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.errors import InputError
-from swsearch.typing import Letters, ScoreTable
+from swsearch.typing import Letters, Progress, ScoreTable
 
 Offsets = NDArray[np.int64]
 Runs = NDArray[np.uint32]
@@ -39,7 +39,7 @@ class Sequences:
     @cached_property
     def starts(self) -> Offsets:
         """Index of each sequence's first letter."""
-        return np.concatenate(([0], self.ends[:-1])).astype(np.int64)
+        return np.concatenate(([0], self.ends))[:-1].astype(np.int64)
 
     @cached_property
     def lengths(self) -> Offsets:
@@ -52,13 +52,47 @@ class Sequences:
         ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
         return cls(np.concatenate(parts) if parts else np.empty(0, np.uint16), ends)
 
-    def __getitem__(self, index: int) -> Letters:
-        """Letters of the sequence at ``index``."""
-        return self.letters[self.starts[index] : self.ends[index]]
+    def __iter__(self) -> Iterator[Letters]:
+        return (self.letters[start:end] for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True))
 
-    def take(self, indices: NDArray[np.intp]) -> Sequences:
-        """The sequences at ``indices``, in the order given."""
-        return Sequences.of([self[index] for index in indices])
+
+@dataclass(frozen=True, eq=False)
+class SequencePairs:
+    """Query i and subject i of each pair.
+
+    Raises :class:`InputError` if the numbers of queries and subjects differ, or the ends of sequences do not increase.
+    """
+
+    queries: Sequences
+    subjects: Sequences
+
+    def __post_init__(self) -> None:
+        if len(self.queries) != len(self.subjects):
+            counts = f"({len(self.queries)}) and subjects ({len(self.subjects)})"
+            raise InputError(f"the numbers of queries {counts} differ")
+        if (self.lengths < 0).any():
+            raise InputError("the ends of the sequences do not increase")
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[Letters, Letters]]) -> SequencePairs:
+        """Pairs from the letters of their two sequences."""
+        return cls(Sequences.of([query for query, _ in pairs]), Sequences.of([subject for _, subject in pairs]))
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def __iter__(self) -> Iterator[tuple[Letters, Letters]]:
+        return zip(self.queries, self.subjects, strict=True)
+
+    @cached_property
+    def lengths(self) -> Offsets:
+        """Numbers of letters of the queries and of the subjects, shape (2, n)."""
+        return np.stack((self.queries.lengths, self.subjects.lengths))
+
+    @property
+    def cells(self) -> Offsets:
+        """Number of cells of the matrix of each pair."""
+        return self.queries.lengths * self.subjects.lengths
 
 
 class FreeEnds(IntFlag):
@@ -167,19 +201,6 @@ class PairPaths:
         return cls(np.array([ends], dtype=np.int64), np.array([len(encoded)], dtype=np.int64), encoded)
 
 
-def checked_lengths(queries: Sequences, subjects: Sequences) -> NDArray[np.int64]:
-    """The lengths of the queries and of the subjects, shape (2, n); what every backend calls first.
-
-    Raises :class:`InputError` if the numbers of queries and subjects differ, or the ends of sequences do not increase.
-    """
-    if len(queries) != len(subjects):
-        raise InputError(f"the numbers of queries ({len(queries)}) and subjects ({len(subjects)}) differ")
-    lengths = np.stack((queries.lengths, subjects.lengths))
-    if (lengths < 0).any():
-        raise InputError("the ends of the sequences do not increase")
-    return lengths
-
-
 class PairBackend(Protocol):
     """Aligns pairs of sequences. Every backend returns the same outcome; they differ in speed and limits.
 
@@ -192,20 +213,13 @@ class PairBackend(Protocol):
     name: str
 
     def align(
-        self,
-        queries: Sequences,
-        subjects: Sequences,
-        problem: AlignmentProblem,
-        *,
-        path: bool = True,
-        progress: Callable[[int], None] | None = None,
+        self, pairs: SequencePairs, problem: AlignmentProblem, *, path: bool = True, progress: Progress | None = None
     ) -> PairPaths:
-        """Align query i with subject i, for all i.
+        """Align the two sequences of each pair.
 
         Parameters
         ----------
-        queries, subjects : Sequences
-            The same number of sequences each.
+        pairs : SequencePairs
         problem : AlignmentProblem
         path : bool
             Whether paths are computed; if not, the outcome has scores and ends only.
@@ -216,8 +230,7 @@ class PairBackend(Protocol):
         Raises
         ------
         InputError
-            The numbers of queries and subjects differ, the ends of sequences do not increase, or the backend does not
-            support the problem or the lengths; the message names the reason and the remedy.
+            The backend does not support the problem or the lengths; the message names the reason and the remedy.
         EngineError
             The device fails, or has too little memory.
         KeyboardInterrupt
@@ -226,7 +239,7 @@ class PairBackend(Protocol):
         ...
 
 
-def limited(progress: Callable[[int], None] | None, cells: int) -> Callable[[int], None] | None:
+def limited(progress: Progress | None, cells: int) -> Progress | None:
     """A callback that reports at most ``cells`` in total to ``progress``.
 
     Kernels also count padding, and cells that the traceback computes again.

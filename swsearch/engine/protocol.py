@@ -7,7 +7,7 @@ scores, so results do not depend on the engine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
@@ -16,11 +16,7 @@ from swsearch.database.partition import Partition
 from swsearch.hits.score_block import Ends, ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.query.profile_model import ProfileModel
-from swsearch.typing import Floats, Lengths, Scores
-
-Progress = Callable[[int], None]
-"""A callback that is called repeatedly, from the thread that called the engine, with the number of cells scored since
-the last call."""
+from swsearch.typing import Floats, Lengths, Progress, Scores
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
-from swsearch.engine.protocol import EngineInfo, Progress
+from swsearch.engine.protocol import EngineInfo
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.sequences.alphabet import CODE_MASK, N_CODES
-from swsearch.typing import Closeable, Codes, Lengths
+from swsearch.typing import Closeable, Codes, Lengths, Progress
 
 GROUP_RESIDUES: Final = 1 << 13
 """Residues of the subjects that are scored together: 64 KiB per array, so calls of NumPy cost little."""

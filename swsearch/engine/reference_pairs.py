@@ -7,7 +7,6 @@ better than an extension of the first. Memory and time grow with the product of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
@@ -15,9 +14,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, Sequences, checked_lengths
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, SequencePairs
 from swsearch.errors import InputError
-from swsearch.typing import Letters
+from swsearch.typing import Letters, Progress
 
 MAX_CELLS: Final = 25_000_000
 """Maximum number of cells of a pair; each of three matrices takes 8 bytes per cell."""
@@ -41,19 +40,11 @@ class ReferencePairs:
     name = "reference"
 
     def align(
-        self,
-        queries: Sequences,
-        subjects: Sequences,
-        problem: AlignmentProblem,
-        *,
-        path: bool = True,
-        progress: Callable[[int], None] | None = None,
+        self, pairs: SequencePairs, problem: AlignmentProblem, *, path: bool = True, progress: Progress | None = None
     ) -> PairPaths:
         """See :class:`swsearch.engine.pair_arrays.PairBackend`; a pair has at most 25 million cells."""
-        checked_lengths(queries, subjects)
         found = []
-        for index in range(len(queries)):
-            query, subject = queries[index], subjects[index]
+        for query, subject in pairs:
             scores = letter_scores(query, subject, problem)
             matrices = fill(scores, problem)
             row, column = _best_end(matrices.h, problem)

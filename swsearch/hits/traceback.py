@@ -7,7 +7,7 @@ returned; the choice does not depend on threads, memory or instruction set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,7 +22,7 @@ from swsearch.hits.score_block import Ends
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN, Alphabet
 from swsearch.sequences.genetic_code import base_range
-from swsearch.typing import Codes, Scores
+from swsearch.typing import Codes, Progress, Scores
 
 if TYPE_CHECKING:  # records know no query
     from swsearch.database.partition import Partition
@@ -64,7 +64,7 @@ class LocalAligner:
     alphabet: Alphabet
     matrix: SubstitutionMatrix | None = None
     n_threads: int = 1
-    progress: Callable[[int], None] | None = None
+    progress: Progress | None = None
 
     def paths(
         self,

@@ -25,7 +25,7 @@ from swsearch.pairs.pair_alignment import (
     free_ends_of_mode,
     mode_scoring,
 )
-from swsearch.typing import Closeable
+from swsearch.typing import Closeable, Progress
 
 if TYPE_CHECKING:
     from swsearch.engine.cuda.runtime.device import Device
@@ -115,7 +115,7 @@ class PairAligner(Closeable):
         if self.path:
             raise InputError("--kernel wavefront computes scores only; leave out --cigar or the kernel")
 
-    def align(self, pairs: Iterable[Pair], progress: Callable[[int], None] | None = None) -> Iterator[PairAlignment]:
+    def align(self, pairs: Iterable[Pair], progress: Progress | None = None) -> Iterator[PairAlignment]:
         """The alignment of each pair, in order; a batch is filled before its first alignment is yielded."""
         batch: list[Pair] = []
         cells = 0
@@ -149,13 +149,11 @@ class PairAligner(Closeable):
             return False
         return all(1 <= len(side) <= SHORT_LETTERS for side in pair)
 
-    def _align_batch(
-        self, pairs: list[Pair], cells: int, progress: Callable[[int], None] | None
-    ) -> list[PairAlignment]:
+    def _align_batch(self, pairs: list[Pair], cells: int, progress: Progress | None) -> list[PairAlignment]:
         backend = self._gpu_backend("short") if self._takes_gpu(cells, GPU_BATCH_CELLS) else self._on_host
         return self._aligned(pairs, backend, self.path is not False, progress)
 
-    def _align_alone(self, pair: Pair, progress: Callable[[int], None] | None) -> PairAlignment:
+    def _align_alone(self, pair: Pair, progress: Progress | None) -> PairAlignment:
         cells = len(pair[0]) * len(pair[1])
         if self.kernel == "wavefront":
             return self._aligned([pair], self._gpu_backend("wavefront"), False, progress)[0]
@@ -173,7 +171,7 @@ class PairAligner(Closeable):
         return self._aligned([pair], self._on_host, path, progress)[0]
 
     def _aligned(
-        self, pairs: list[Pair], backend: PairBackend, path: bool, progress: Callable[[int], None] | None
+        self, pairs: list[Pair], backend: PairBackend, path: bool, progress: Progress | None
     ) -> list[PairAlignment]:
         return align_pairs(
             pairs,

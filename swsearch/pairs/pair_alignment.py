@@ -8,7 +8,7 @@ choice among several optimal alignments does not depend on the backend, threads,
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -17,14 +17,14 @@ import numpy as np
 
 from swsearch.arrays import distinct
 from swsearch.engine.cpu.pairs import CpuPairs, cigars
-from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend, SequencePairs, Sequences
 from swsearch.errors import InputError
 from swsearch.hits.cigar import CigarCounts, count
 from swsearch.pairs.sequence import PairSequence, number_texts
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.sequences.alphabet import CODE_MASK
-from swsearch.typing import Letters
+from swsearch.typing import Letters, Progress
 from swsearch.words import option, shortened
 
 # --- scores of letters and costs of gaps ---
@@ -192,7 +192,7 @@ def align_pair(
     free_ends: str | None = None,
     path: bool = True,
     backend: PairBackend | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> PairAlignment:
     """The best alignment of two sequences; see :func:`align_pairs`.
 
@@ -214,7 +214,7 @@ def align_pairs(
     path: bool = True,
     backend: PairBackend | None = None,
     n_threads: int = 1,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> list[PairAlignment]:
     """The best alignment of each pair, in the order of the pairs.
 
@@ -259,13 +259,13 @@ def align_pairs(
         return []
     problem, scored, compared = pair_arrays(pairs, mode, chosen, free_ends)
     try:
-        paths = backend.align(*scored, problem, path=path, progress=progress)
+        paths = backend.align(scored, problem, path=path, progress=progress)
     except InputError as error:
         query, subject = (shortened(sequence.identifier) for sequence in pairs[0])
         raise InputError(
             f"{query} and {subject if len(pairs) == 1 else 'the pairs after it'}: {error.marked}"
         ) from error
-    written = cigars(paths, *compared, n_threads) if path else [None] * len(pairs)
+    written = cigars(paths, compared, n_threads) if path else [None] * len(pairs)
     return [
         _alignment(mode, problem.free_ends, pair, chosen, ends, cigar)
         for pair, ends, cigar in zip(pairs, paths.ends.tolist(), written, strict=True)
@@ -314,7 +314,7 @@ def _has_empty_alignments(ends: FreeEnds) -> bool:
 
 def pair_arrays(
     pairs: Sequence[Pair], mode: str, scoring: PairScoring, free_ends: str | None = None
-) -> tuple[AlignmentProblem, tuple[Sequences, Sequences], tuple[Sequences, Sequences]]:
+) -> tuple[AlignmentProblem, SequencePairs, SequencePairs]:
     """Pairs as the arrays that backends require: the problem, the letters that it scores, and the letters to compare.
 
     A comparison of letters is faster than a lookup of their score. Therefore letters are compared if the matrix has one
@@ -329,18 +329,17 @@ def pair_arrays(
     records = [[side.record for side in column if side.record is not None] for column in sides]
     if len(records[0]) < len(pairs) or len(records[1]) < len(pairs):
         texts = number_texts([side.letters for column in sides for side in column])
-        compared = Sequences.of(texts[: len(pairs)]), Sequences.of(texts[len(pairs) :])
-        codes = compared
+        codes = compared = SequencePairs(Sequences.of(texts[: len(pairs)]), Sequences.of(texts[len(pairs) :]))
     else:
         plain = [[(record.codes & CODE_MASK).astype(np.uint16) for record in column] for column in records]
-        codes = Sequences.of(plain[0]), Sequences.of(plain[1])
+        codes = SequencePairs(*map(Sequences.of, plain))
         identity = records[0][0].alphabet.identity_table.astype(np.uint16)
-        numbered = [Sequences(identity[side.letters], side.ends) for side in codes]
-        compared = numbered[0], numbered[1]
+        numbered = (Sequences(identity[side.letters], side.ends) for side in (codes.queries, codes.subjects))
+        compared = SequencePairs(*numbered)
     costs = mode == "local", free_ends_of_mode(mode, free_ends), scoring.gap_open, scoring.gap_extend
     if scoring.matrix is None:
         return AlignmentProblem(*costs, scoring.match, scoring.mismatch), compared, compared
-    two_scores = match_mismatch_of(scoring.matrix, codes[0].letters, codes[1].letters)
+    two_scores = match_mismatch_of(scoring.matrix, codes.queries.letters, codes.subjects.letters)
     if two_scores is not None:
         return AlignmentProblem(*costs, *two_scores), compared, compared
     return AlignmentProblem(*costs, table=scoring.matrix.scores), codes, compared

@@ -43,8 +43,9 @@ def score_matrix(
     >>> int(score_matrix((PairSequence("", "RISOTTO"), PairSequence("", "PRESTO")), "edit")[7, 6])
     4
     """
-    problem, (queries, subjects), _ = pair_arrays([pair], mode, mode_scoring(mode, scoring), free_ends)
-    h = fill(letter_scores(queries[0], subjects[0], problem), problem).h
+    problem, scored, _ = pair_arrays([pair], mode, mode_scoring(mode, scoring), free_ends)
+    ((query, subject),) = scored
+    h = fill(letter_scores(query, subject, problem), problem).h
     return -h if mode == "edit" else h
 
 

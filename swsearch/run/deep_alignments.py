@@ -17,7 +17,6 @@ from typing import Final
 import numpy as np
 
 from swsearch.database.opening import Databases, opened
-from swsearch.engine.protocol import Progress
 from swsearch.engine.registry import Machine, open_engine
 from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
@@ -28,6 +27,7 @@ from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import USUAL_RESIDUES, Searcher
 from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.sequences.record import SequenceRecord
+from swsearch.typing import Progress
 
 QUERIES_AT_ONCE: Final = 16
 """Queries whose hits in all databases are in memory together."""

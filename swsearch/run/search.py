@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
-from swsearch.engine.protocol import Progress
 from swsearch.errors import InputError, StoreError
 from swsearch.file_registry import registry
 from swsearch.hits.result import QueryResult, RunInfo, SearchStats
@@ -25,7 +24,7 @@ from swsearch.run.surveys import WHOLE, add_to_count, count_queries, query_key, 
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import Queries
 from swsearch.sequences.record import InvalidRecord, SequenceRecord
-from swsearch.typing import Closeable
+from swsearch.typing import Closeable, Progress
 from swsearch.words import as_options
 
 if TYPE_CHECKING:  # the store imports SQLAlchemy, which takes longer than many searches

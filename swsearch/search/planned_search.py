@@ -15,7 +15,7 @@ from typing import Final, TypeVar, cast
 
 from swsearch import __version__
 from swsearch.database.reader import PackedDatabase
-from swsearch.engine.protocol import Forecast, Progress
+from swsearch.engine.protocol import Forecast
 from swsearch.engine.registry import Machine
 from swsearch.errors import InputError
 from swsearch.hits.result import TAXONOMY_DIGEST, DatabaseInfo, QueryResult, RunInfo
@@ -29,6 +29,7 @@ from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.significance import Significance, scheme_statistics
 from swsearch.search.threshold import SearchThresholds
 from swsearch.sequences.record import SequenceRecord
+from swsearch.typing import Progress
 from swsearch.words import option, shortened
 
 T = TypeVar("T")

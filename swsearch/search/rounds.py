@@ -24,7 +24,6 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Protocol
 
-from swsearch.engine.protocol import Progress
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.query.estimation import estimated_query
@@ -32,6 +31,7 @@ from swsearch.query.multiple_alignment import anchored_rows
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.search.planned_search import PlannedSearch, started
 from swsearch.sequences.record import SequenceRecord
+from swsearch.typing import Progress
 
 
 class SearchOnce(Protocol):

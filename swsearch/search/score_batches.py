@@ -19,14 +19,14 @@ from typing import Final
 import numpy as np
 
 from swsearch.database.partition import Partition
-from swsearch.engine.protocol import BackgroundEngine, LengthFloorsEngine, Progress, ScoreEngine, ScoreRequest, Scoring
+from swsearch.engine.protocol import BackgroundEngine, LengthFloorsEngine, ScoreEngine, ScoreRequest, Scoring
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.composition_adjustment import EvalueAdjustment
 from swsearch.search.frames import Frame
 from swsearch.search.threshold import LENGTH_STEPS, Threshold
 from swsearch.sequences.record import SequenceRecord
-from swsearch.typing import LengthRange
+from swsearch.typing import LengthRange, Progress
 
 MIN_SUBJECTS: Final = 20_000
 """Subjects of a partition from which on its division saves more time than it costs."""

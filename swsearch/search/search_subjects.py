@@ -30,7 +30,7 @@ from swsearch.search.options import SearchOptions
 from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.sequences.genetic_code import CODON, FRAMES
 from swsearch.sequences.record import SequenceRecord
-from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
+from swsearch.typing import Codes, Lengths, Offsets, Progress, SubjectIndex
 
 if TYPE_CHECKING:
     from swsearch.database.translated_subjects import TranslatedSubjects
@@ -93,7 +93,7 @@ class SearchSubjects:
         database: PackedDatabase,
         options: SearchOptions,
         partition_residues: int | None = None,
-        translating: Callable[[int], None] | None = None,
+        translating: Progress | None = None,
         *,
         is_scored_here: bool = True,
     ) -> None:

@@ -22,7 +22,7 @@ from swsearch.database.opening import Databases, opened
 from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
-from swsearch.engine.protocol import BackgroundEngine, EndsEngine, Forecast, ForwardEngine, Progress, ScoreEngine
+from swsearch.engine.protocol import BackgroundEngine, EndsEngine, Forecast, ForwardEngine, ScoreEngine
 from swsearch.engine.registry import Machine, open_engine
 from swsearch.errors import InputError
 from swsearch.hits.limits import RankedCandidates
@@ -40,7 +40,7 @@ from swsearch.search.score_batches import PreparedQuery, ScoreBatch, in_proporti
 from swsearch.search.search_subjects import PositiveSubjects
 from swsearch.sequences.record import SequenceRecord
 from swsearch.threads import Threads
-from swsearch.typing import SubjectIndex
+from swsearch.typing import Progress, SubjectIndex
 from swsearch.words import counted, option
 
 if TYPE_CHECKING:

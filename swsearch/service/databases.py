@@ -31,7 +31,7 @@ from typing import Final
 from swsearch.database.builder import build_database
 from swsearch.database.format import CATALOGUE, Catalogue
 from swsearch.database.opening import load_catalogue
-from swsearch.database.segment_writer import Progress
+from swsearch.database.segment_writer import ReadProgress
 from swsearch.errors import AlphabetMismatch, DatabaseError, FastaFormatError, InputError, Refused
 from swsearch.sequences.archives import MAGIC_BYTES, archive_format
 from swsearch.service.logs import log_seldom
@@ -459,7 +459,7 @@ def _file_of(owner: str) -> str:
     return _OWNER + hashlib.sha256(owner.encode("utf-8", "surrogateescape")).hexdigest()[:20]
 
 
-def _built(source: Path, target: Path, progress: Progress) -> Catalogue:
+def _built(source: Path, target: Path, progress: ReadProgress) -> Catalogue:
     """The catalogue of a new database; messages do not name the file."""
     try:
         return build_database(source, target, threads=1, progress=progress).catalogue

@@ -21,7 +21,7 @@ from rapidfuzz.distance import LCSseq, Levenshtein
 
 from swsearch import _native
 from swsearch.engine.cpu.pairs import CpuPairs, cigars, usable_instruction_sets
-from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, SequencePairs
 from swsearch.pairs.pair_alignment import (
     EDIT,
     EDLIB_MODES,
@@ -128,10 +128,10 @@ def trial(trial: Trial) -> None:
     scores = AlignmentProblem(mode == "local", free_ends_of_mode(mode, free), *gap, match, mismatch, table)
     pairs = [draw_pair(n_letters, rng) for _ in range(int(rng.integers(25, 50)))]
     where = f"{mode}, free {free}, gap {gap}, " + (f"{match}/{mismatch}" if table is None else "a table")
-    sides = [_sequences([pair[side] for pair in pairs]) for side in (0, 1)]
-    found = CpuPairs(1 + trial.number % 2).align(*sides, scores)
-    spelled = cigars(found, sides[0], sides[1])
-    _same_in_batches(trial, where, sides, scores, found)
+    batch = SequencePairs.of(pairs)
+    found = CpuPairs(1 + trial.number % 2).align(batch, scores)
+    spelled = cigars(found, batch)
+    _same_in_batches(trial, where, batch, scores, found)
     judge = _parasail_matrix(n_letters, scores)
     aligner = _biopython(mode, n_letters, scores)
     for index, (query, subject) in enumerate(pairs):
@@ -196,10 +196,6 @@ def _gap(rng: np.random.Generator) -> tuple[int, int]:
     return int(rng.integers(0, 20)), int(rng.integers(1, 6))
 
 
-def _sequences(parts: list[np.ndarray]) -> Sequences:
-    return Sequences(np.concatenate(parts), np.cumsum([len(part) for part in parts], dtype=np.int64))
-
-
 def _values(query: np.ndarray, subject: np.ndarray, scores: AlignmentProblem) -> np.ndarray:
     if scores.table is None:
         return np.where(query[:, None] == subject[None, :], scores.match, scores.mismatch)
@@ -234,13 +230,13 @@ def _biopython(mode: str, n_letters: int, scores: AlignmentProblem) -> Align.Pai
     )  # fmt: skip
 
 
-def _same_in_batches(trial: Trial, where: str, sides: list[Sequences], scores: AlignmentProblem, found: Any) -> None:
+def _same_in_batches(trial: Trial, where: str, batch: SequencePairs, scores: AlignmentProblem, found: Any) -> None:
     for name in usable_instruction_sets():
-        other = CpuPairs(2, instruction_set=name).align(sides[0], sides[1], scores)
+        other = CpuPairs(2, instruction_set=name).align(batch, scores)
         for field in ("ends", "run_ends", "runs"):
             same = np.array_equal(getattr(other, field), getattr(found, field))
             trial.check(same, f"{where}: the batch in {name} differs in {field}")
-        alone = CpuPairs(instruction_set=name).align(sides[0], sides[1], scores, path=False)
+        alone = CpuPairs(instruction_set=name).align(batch, scores, path=False)
         same = np.array_equal(alone.ends[:, :3], found.ends[:, :3])
         trial.check(same, f"{where}: scores alone in {name} differ from those with paths")
 

@@ -21,9 +21,9 @@ from swsearch.engine.cuda.pairs.diamonds import DiamondPairs
 from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
 from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
-from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend, SequencePairs
 from swsearch.engine.reference_pairs import ReferencePairs
-from swsearch.errors import EngineError, InputError
+from swsearch.errors import EngineError
 from swsearch.scoring.matrix import named_matrix
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 from tests.pairs.whole_matrix import PROBLEMS, free_ends, whole_matrix
@@ -97,10 +97,10 @@ def backend(case: BackendCase, request: pytest.FixtureRequest) -> PairBackend:
     getattr(made, "close", device.close)()
 
 
-def pairs_of(seed: int, sizes: list[tuple[int, int]], letters: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def pairs_of(seed: int, sizes: list[tuple[int, int]], letters: int) -> SequencePairs:
     """Return pairs of the given lengths; every second subject repeats its query with some letters changed."""
     rng = np.random.default_rng(seed)
-    queries, subjects = [], []
+    pairs = []
     for number, (m, n) in enumerate(sizes):
         query = rng.integers(0, letters, m).astype(np.uint16)
         subject = rng.integers(0, letters, n).astype(np.uint16)
@@ -108,9 +108,8 @@ def pairs_of(seed: int, sizes: list[tuple[int, int]], letters: int) -> tuple[lis
             subject = np.resize(query, n)
             changed = rng.random(n) < 0.2
             subject[changed] = rng.integers(0, letters, int(changed.sum()))
-        queries.append(query)
-        subjects.append(subject)
-    return queries, subjects
+        pairs.append((query, subject))
+    return SequencePairs.of(pairs)
 
 
 SIZES = [(1, 1), (1, 30), (30, 1), (7, 8), (8, 7), (9, 33), (31, 32), (64, 33), (37, 70)]
@@ -119,14 +118,13 @@ SIZES = [(1, 1), (1, 30), (30, 1), (7, 8), (8, 7), (9, 33), (31, 32), (64, 33), 
 def test_every_backend_gives_the_alignment_of_whole_matrices(case: BackendCase, backend: PairBackend) -> None:
     """Expected values: ``whole_matrix``, which shares no code with the program."""
     for seed, name in enumerate(case.scores):
-        queries, subjects = pairs_of(seed, SIZES, 20 if name == "table" else 4)
+        pairs = pairs_of(seed, SIZES, 20 if name == "table" else 4)
         for mode, free in case.problems:
             problem = AlignmentProblem(mode == "local", FreeEnds(free_ends(mode, free)), **SCORES[name])
-            sides = Sequences.of(queries), Sequences.of(subjects)
-            scored = backend.align(*sides, problem, path=False)
-            found = backend.align(*sides, problem) if case.paths else scored
+            scored = backend.align(pairs, problem, path=False)
+            found = backend.align(pairs, problem) if case.paths else scored
             first = 0
-            for index, (query, subject) in enumerate(zip(queries, subjects, strict=True)):
+            for index, (query, subject) in enumerate(pairs):
                 letters = (
                     np.where(query[:, None] == subject[None, :], problem.match, problem.mismatch)
                     if problem.table is None
@@ -143,7 +141,7 @@ def test_every_backend_gives_the_alignment_of_whole_matrices(case: BackendCase, 
                     assert "".join("MID"[run & 3] * (run >> 2) for run in runs) == judged.operations
                     first = last
             assert len(scored.runs) == 0
-            assert len(scored.run_ends) == len(queries)
+            assert len(scored.run_ends) == len(pairs)
 
 
 def test_empty_sides_are_aligned_with_gaps_alone(case: BackendCase, backend: PairBackend) -> None:
@@ -152,38 +150,26 @@ def test_empty_sides_are_aligned_with_gaps_alone(case: BackendCase, backend: Pai
     if not case.empty:
         linear = AlignmentProblem(False, FreeEnds.NONE, **SCORES["linear"])
         with pytest.raises(EngineError, match="letter"):
-            backend.align(Sequences.of([none]), Sequences.of([three]), linear, path=False)
+            backend.align(SequencePairs.of([(none, three)]), linear, path=False)
         return
     problem = AlignmentProblem(False, FreeEnds.NONE, **SCORES["affine"])
-    found = backend.align(Sequences.of([none, three, none]), Sequences.of([three, none, none]), problem)
+    found = backend.align(SequencePairs.of([(none, three), (three, none), (none, none)]), problem)
     assert found.ends[:, 0].tolist() == [-11, -11, 0]
     assert found.runs.tolist() == [3 << 2 | 2, 3 << 2 | 1]
     assert found.run_ends.tolist() == [1, 2, 2]
 
 
 def test_progress_ends_at_the_cells_of_the_pairs(case: BackendCase, backend: PairBackend) -> None:
-    queries, subjects = pairs_of(3, [(40, 50), (60, 70)], 4)
+    pairs = pairs_of(3, [(40, 50), (60, 70)], 4)
     problem = AlignmentProblem(False, FreeEnds.NONE, **SCORES["linear"])
     reported: list[int] = []
-    backend.align(Sequences.of(queries), Sequences.of(subjects), problem, path=False, progress=reported.append)
+    backend.align(pairs, problem, path=False, progress=reported.append)
     assert sum(reported) <= 40 * 50 + 60 * 70
     assert all(cells >= 0 for cells in reported)
 
 
 def test_no_pairs_have_no_outcome(case: BackendCase, backend: PairBackend) -> None:
     problem = AlignmentProblem(False, FreeEnds.NONE, **SCORES["linear"])
-    found = backend.align(Sequences.of([]), Sequences.of([]), problem, path=False)
+    found = backend.align(SequencePairs.of([]), problem, path=False)
     assert found.ends.shape == (0, 5)
     assert len(found.run_ends) == len(found.runs) == 0
-
-
-def test_arrays_that_do_not_belong_together_are_refused(backend: PairBackend) -> None:
-    """A missing query, and ends that decrease; the same words in every backend."""
-    problem = AlignmentProblem(False, FreeEnds.NONE, **SCORES["linear"])
-    two = Sequences(np.zeros(4, np.uint16), np.array([2, 4]))
-    for wrong, message in (
-        (Sequences(two.letters, np.array([4])), "the numbers of queries"),
-        (Sequences(two.letters, np.array([3, 2])), "the ends of the sequences do not increase"),
-    ):
-        with pytest.raises(InputError, match=message):
-            backend.align(wrong, two, problem, path=False)

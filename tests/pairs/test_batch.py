@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from swsearch.engine.cpu.pairs import SHORT_LETTERS, CpuPairs, cigars, usable_instruction_sets
-from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, SequencePairs, Sequences
 from swsearch.engine.reference_pairs import MAX_CELLS, ReferencePairs
 from swsearch.engine.registry import Machine
 from swsearch.errors import InputError
@@ -95,11 +95,12 @@ def test_the_reference_gives_the_same_alignments():
 def test_every_instruction_set_and_thread_count_gives_the_same_batch(instruction_set):
     rng = np.random.default_rng(1)
     lengths = rng.integers(1, 300, 60)
-    sides = [Sequences(rng.integers(0, 4, lengths.sum()).astype(np.uint16), np.cumsum(lengths)) for _ in range(2)]
+    letters = rng.integers(0, 4, (2, lengths.sum())).astype(np.uint16)
+    pairs = SequencePairs(*(Sequences(side, np.cumsum(lengths)) for side in letters))
     problem = AlignmentProblem(True, FreeEnds.ALL, 0, 2, 1, -1)
-    wanted = CpuPairs().align(*sides, problem)
+    wanted = CpuPairs().align(pairs, problem)
     for threads in (1, 3):
-        found = CpuPairs(threads, instruction_set=instruction_set).align(*sides, problem)
+        found = CpuPairs(threads, instruction_set=instruction_set).align(pairs, problem)
         for name in ("ends", "run_ends", "runs"):
             np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
 
@@ -126,14 +127,6 @@ def test_cigars_are_spelled_by_any_number_of_threads():
         assert [found.cigar for found in align_pairs(pairs, "global", scoring, n_threads=threads)] == wanted
 
 
-def test_sequences_can_be_taken_apart():
-    """Expected values by hand."""
-    side = Sequences(np.arange(6, dtype=np.uint16), np.array([2, 3, 6]))
-    assert (side.starts.tolist(), side.lengths.tolist()) == ([0, 2, 3], [2, 1, 3])
-    taken = side.take(np.array([2, 0]))
-    assert (taken.letters.tolist(), taken.ends.tolist()) == ([3, 4, 5, 0, 1], [3, 5])
-
-
 def test_arrays_that_do_not_fit_are_refused():
     problem = AlignmentProblem(False, FreeEnds.NONE, 0, 2, 1, -1)
     two = Sequences(np.zeros(4, np.uint16), np.array([2, 4]))
@@ -144,20 +137,21 @@ def test_arrays_that_do_not_fit_are_refused():
         (Sequences(np.full(4, 0xFFFF, np.uint16), two.ends), "no score"),
     ):
         with pytest.raises(InputError, match=message):
-            CpuPairs().align(wrong, two, problem)
-    paths = CpuPairs().align(two, two, problem)
-    assert cigars(paths, two, two) == cigars(paths, two, two, n_threads=3) == ["2=", "2="]
+            CpuPairs().align(SequencePairs(wrong, two), problem)
+    pairs = SequencePairs(two, two)
+    paths = CpuPairs().align(pairs, problem)
+    assert cigars(paths, pairs) == cigars(paths, pairs, n_threads=3) == ["2=", "2="]
     paths.runs[0] = 3 << 2
     with pytest.raises(ValueError, match="beyond their sequences"):
-        cigars(paths, two, two)
+        cigars(paths, pairs)
     paths.runs[0] = 2 << 2
     paths.ends[0, 3] = -1
     with pytest.raises(ValueError, match="a start lies beyond"):
-        cigars(paths, two, two)
+        cigars(paths, pairs)
     paths.ends[0, 3] = 0
     paths.runs[0] = 2 << 2 | 3
     with pytest.raises(ValueError, match="no operation"):
-        cigars(paths, two, two)
+        cigars(paths, pairs)
 
 
 # --- the command ---

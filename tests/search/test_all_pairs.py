@@ -18,7 +18,6 @@ from Bio.Align import substitution_matrices
 
 import swsearch
 from swsearch.database.partition import Partition
-from swsearch.engine.protocol import Progress
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
@@ -30,6 +29,7 @@ from swsearch.search.queries import SubjectQueries
 from swsearch.search.search_subjects import STEPS, LeadingParts
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import PROTEIN
+from swsearch.typing import Progress
 from tests.sliced_databases import sliced_databases
 from tests.support import random_codes
 

@@ -13,13 +13,13 @@ import pytest
 from swsearch.database.builder import build_database
 from swsearch.database.opening import open_database
 from swsearch.database.partition import Partition
-from swsearch.engine.protocol import Progress
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.record import sequence
+from swsearch.typing import Progress
 
 PROTEINS = ">a\nMKVLAAGIVGLLLAQWERTYHHWW\n>b\nMKWVTFISLLFLFSSAYSPEPTIDE\n>c\nWWHHKKLLMMNNPPQQRRSSTTVVWW\n"
 

@@ -21,7 +21,7 @@ from swsearch.database.opening import open_database
 from swsearch.database.reader import DatabasePart
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
-from swsearch.engine.protocol import Forecast, Progress, ScoreEngine
+from swsearch.engine.protocol import Forecast, ScoreEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import DatabaseError, InputError
 from swsearch.hits.result import QueryResult
@@ -33,6 +33,7 @@ from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.searcher import Searcher
 from swsearch.search.slices import merge_results, slices_of, whole
 from swsearch.sequences.record import SequenceRecord
+from swsearch.typing import Progress
 from tests.engine.cuda.emulation.emulated_device import opener
 from tests.sliced_databases import DATA, segmented, sliced_databases
 from tests.tiers import mostly_thorough

@@ -36,7 +36,7 @@ from swsearch.hits.traceback import LocalAligner
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cpu.pairs import CpuPairs
-from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, SequencePairs, Sequences
 from swsearch.query.profile import sequence_profile
 from swsearch.search.frames import Frame
 from swsearch.scoring.scheme import default_scheme
@@ -51,9 +51,9 @@ profile = sequence_profile(query, default_scheme(PROTEIN))
 found = LocalAligner(PROTEIN, n_threads=3).paths(Frame("plus", 0, query, profile), partition)
 long = rng.integers(0, 4, 8000).astype(np.uint16)
 problem = AlignmentProblem(True, FreeEnds.ALL, 5, 2, 2, -3)
-pair = CpuPairs(3).align(Sequences.of([long]), Sequences.of([long[90:]]), problem)
-sides = [Sequences(long, np.arange(100, 8001, 100)) for _ in range(2)]
-batch = CpuPairs(3).align(*sides, problem)
+pair = CpuPairs(3).align(SequencePairs.of([(long, long[90:])]), problem)
+side = Sequences(long, np.arange(100, 8001, 100))
+batch = CpuPairs(3).align(SequencePairs(side, side), problem)
 cigars = sum(len(path.cigar) for several in found for path in several)
 print(block.score.sum(), cigars, pair.ends.sum(), pair.runs.sum(), batch.ends.sum(), flush=True)
 os._exit(0)

@@ -18,12 +18,12 @@ import numpy as np
 
 from swsearch import _native
 from swsearch.database.partition import Partition
-from swsearch.engine.protocol import EngineInfo, Progress
+from swsearch.engine.protocol import EngineInfo
 from swsearch.errors import EngineError, EngineUnavailable, InputError
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.threads import threads_to_use, usable_cores
-from swsearch.typing import Closeable
+from swsearch.typing import Closeable, Progress
 
 _LengthFloors = Sequence[tuple[int, Sequence[int]]]
 """Shortest lengths and the floors of all profiles, as in :class:`swsearch.engine.protocol.LengthFloorsEngine`."""

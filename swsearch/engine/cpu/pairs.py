@@ -6,16 +6,16 @@ The matrix of a long pair is divided into diamonds, which the threads compute (d
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
 from swsearch import _native
 from swsearch.engine.cpu.engine import usable_instruction_sets
-from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences, checked_lengths, limited
+from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, SequencePairs, limited
 from swsearch.errors import InputError
 from swsearch.threads import check_threads
+from swsearch.typing import Letters, Progress
 
 SHORT_LETTERS: Final = 2048
 """Maximum number of letters of either sequence of a short pair; a longer pair alone occupies all threads."""
@@ -41,41 +41,24 @@ class CpuPairs:
         self._instruction_set = instruction_set
 
     def align(
-        self,
-        queries: Sequences,
-        subjects: Sequences,
-        problem: AlignmentProblem,
-        *,
-        path: bool = True,
-        progress: Callable[[int], None] | None = None,
+        self, pairs: SequencePairs, problem: AlignmentProblem, *, path: bool = True, progress: Progress | None = None
     ) -> PairPaths:
         """See :class:`swsearch.engine.pair_arrays.PairBackend`; scores may not exceed 30 bits."""
-        lengths = checked_lengths(queries, subjects)
-        short = (lengths.min(axis=0) >= 1) & (lengths.max(axis=0) <= SHORT_LETTERS)
-        limited_progress = limited(progress, int(queries.lengths @ subjects.lengths))
+        short = (pairs.lengths.min(axis=0) >= 1) & (pairs.lengths.max(axis=0) <= SHORT_LETTERS)
+        report = limited(progress, int(pairs.cells.sum()))
         try:
             if len(short) > 1 and short.all():
-                return self._align_short(queries, subjects, problem, path, limited_progress)
-            return PairPaths.concatenate(
-                [
-                    self._align_one(queries, subjects, index, problem, path, limited_progress)
-                    for index in range(len(queries))
-                ]
-            )
+                return self._align_short(pairs, problem, path, report)
+            return PairPaths.concatenate([self._align_one(*pair, problem, path, report) for pair in pairs])
         except ValueError as error:
             raise InputError(str(error)) from error
 
     def _align_short(
-        self,
-        queries: Sequences,
-        subjects: Sequences,
-        problem: AlignmentProblem,
-        path: bool,
-        progress: Callable[[int], None] | None,
+        self, pairs: SequencePairs, problem: AlignmentProblem, path: bool, progress: Progress | None
     ) -> PairPaths:
         """Align all pairs in one native call, in which each thread aligns one pair after another."""
         ends, run_ends, runs = _native.align_pairs(
-            queries.letters, queries.ends, subjects.letters, subjects.ends,
+            pairs.queries.letters, pairs.queries.ends, pairs.subjects.letters, pairs.subjects.ends,
             problem.table, problem.match, problem.mismatch, problem.gap_open, problem.gap_extend,
             problem.local, problem.free_ends, path, self._n_threads, self._memory_bytes,
             progress, self._instruction_set or _fastest_for_short(path=path),
@@ -83,17 +66,11 @@ class CpuPairs:
         return PairPaths(ends, run_ends, runs)
 
     def _align_one(
-        self,
-        queries: Sequences,
-        subjects: Sequences,
-        index: int,
-        problem: AlignmentProblem,
-        path: bool,
-        progress: Callable[[int], None] | None,
+        self, query: Letters, subject: Letters, problem: AlignmentProblem, path: bool, progress: Progress | None
     ) -> PairPaths:
         """Align one pair on all threads."""
         *ends, runs = _native.align_pair(
-            queries[index], subjects[index],
+            query, subject,
             problem.table, problem.match, problem.mismatch, problem.gap_open, problem.gap_extend,
             problem.local, problem.free_ends, path, self._n_threads, self._memory_bytes,
             progress, self._instruction_set or "auto",
@@ -110,13 +87,13 @@ def _fastest_for_short(*, path: bool) -> str:
     return next((name for name in (("sse41", "avx2") if path else ("avx2", "sse41")) if name in usable), "auto")
 
 
-def cigars(paths: PairPaths, queries: Sequences, subjects: Sequences, n_threads: int = 1) -> list[str]:
+def cigars(paths: PairPaths, pairs: SequencePairs, n_threads: int = 1) -> list[str]:
     """The CIGAR of each pair, with ``=`` for columns of equal numbers and ``X`` for columns of different ones.
 
     Raises :class:`ValueError` if the paths are inconsistent with the sequences.
     """
     return _native.write_cigars(
-        queries.letters, queries.ends, subjects.letters, subjects.ends,
+        pairs.queries.letters, pairs.queries.ends, pairs.subjects.letters, pairs.subjects.ends,
         np.ascontiguousarray(paths.ends[:, 3]), np.ascontiguousarray(paths.ends[:, 4]), paths.run_ends, paths.runs,
         n_threads,
     )  # fmt: skip

@@ -31,13 +31,12 @@ from swsearch.engine.cuda.runtime.kernels import CODE_COLUMNS, UNIT_BYTES, WARP,
 from swsearch.engine.cuda.runtime.parameters import CLASSIC, PARTITIONED, packed
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.subjects import DeviceSubjects, SubjectStore
-from swsearch.engine.protocol import Progress
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.matrix import PAD_SCORE
 from swsearch.scoring.scheme import GapPenalty
-from swsearch.typing import Closeable
+from swsearch.typing import Closeable, Progress
 
 CLASSIC_KERNELS: Final = ("simt", "striped", "partitioned")
 THREADS: Final = 256

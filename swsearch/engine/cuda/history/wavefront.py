@@ -8,7 +8,6 @@ tiles leaves most of a GPU idle, and every wave is a launch: the kernel serves f
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -16,9 +15,9 @@ import numpy as np
 from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.engine.cuda.runtime.parameters import WAVEFRONT, packed
-from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences, checked_lengths
+from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, SequencePairs
 from swsearch.errors import EngineError, InputError
-from swsearch.typing import Letters
+from swsearch.typing import Letters, Progress
 
 TILE: Final = 16
 THREADS: Final = 64
@@ -37,20 +36,13 @@ class WavefrontPairs:
         self._device = device
 
     def align(
-        self,
-        queries: Sequences,
-        subjects: Sequences,
-        problem: AlignmentProblem,
-        *,
-        path: bool = True,
-        progress: Callable[[int], None] | None = None,
+        self, pairs: SequencePairs, problem: AlignmentProblem, *, path: bool = True, progress: Progress | None = None
     ) -> PairPaths:
         """See :class:`swsearch.engine.pair_arrays.PairBackend`.
 
         Raises :class:`InputError` for paths and other problems, and :class:`EngineError` if a side is empty or
         scores may exceed 30 bits.
         """
-        checked_lengths(queries, subjects)
         if path:
             raise InputError("--kernel wavefront computes scores only; leave out --cigar or the kernel")
         if problem.table is not None:
@@ -58,8 +50,7 @@ class WavefrontPairs:
         if problem.gap_open or problem.local or problem.free_ends:
             raise InputError("--kernel wavefront is for global problems with linear gaps")
         found = []
-        for index in range(len(queries)):
-            query, subject = queries[index], subjects[index]
+        for query, subject in pairs:
             score, _ = wavefront_score(
                 self._device, query, subject,
                 match=problem.match, mismatch=problem.mismatch, indel=problem.gap_extend,

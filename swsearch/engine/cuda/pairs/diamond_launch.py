@@ -8,7 +8,7 @@ For a path (``diamond_paths.py``) it sweeps strips again with ``cuda/pairs/trace
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream
 from swsearch.engine.cuda.runtime.kernels import SWEEP_WARPS
 from swsearch.engine.cuda.runtime.parameters import LOCATE, SWEEP, packed
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
+from swsearch.typing import Progress
 
 CELLS_PER_LAUNCH: Final = 4_000_000_000_000
 """Maximum number of cells of a launch: one or two seconds on a large GPU, after which an interrupt takes effect."""
@@ -79,7 +80,7 @@ class DiamondLaunch:
         """Number of strips of all pairs."""
         return self._n_strips
 
-    def sweep(self, checkpoints: StripCheckpoints | None = None, progress: Callable[[int], None] | None = None) -> None:
+    def sweep(self, checkpoints: StripCheckpoints | None = None, progress: Progress | None = None) -> None:
         """Sweep all pairs once; a call with a single pair may save rows in ``checkpoints``."""
         for strips in self._strips_per_launch(0, self._n_strips, int(self._table["columns"].max())):
             self._start("sweep_pairs", strips, self._parameters(strips.stop, checkpoints))

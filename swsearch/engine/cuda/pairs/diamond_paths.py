@@ -14,7 +14,6 @@ path of the CPU's kernels (docs/design/diamond.md, "Path").
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -37,15 +36,6 @@ from swsearch.typing import Letters
 
 PATH_SHARE: Final = 0.5
 """Share of the device's free memory that checkpoints may take."""
-
-
-@dataclass(frozen=True)
-class PairPath:
-    """Numbers of query and subject letters before a path, and its runs of ``M``, ``D`` and ``I`` with their lengths."""
-
-    query_start: int
-    subject_start: int
-    runs: list[tuple[str, int]]
 
 
 def evenly(first: int, last: int, n_rows: int) -> list[int]:
@@ -98,10 +88,13 @@ class DiamondPath:
                     raise
                 n_rows //= 2
 
-    def find(self, query: Letters, subject: Letters, end: PairEnd, known: Sequence[KnownRow]) -> PairPath:
+    def find(
+        self, query: Letters, subject: Letters, end: PairEnd, known: Sequence[KnownRow]
+    ) -> tuple[int, int, list[tuple[str, int]]]:
         """The path of the pair that ends at ``end``; ``known`` are rows that the first sweep saved, from the top down.
 
-        Raises :class:`OutOfDeviceMemory` if the checkpoints of a single strip do not fit.
+        Returns the numbers of query and subject letters before the path, and its runs of ``M``, ``D`` and ``I`` with
+        their lengths. Raises :class:`OutOfDeviceMemory` if the checkpoints of a single strip do not fit.
         """
         problem = self._problem
         walk = _native.PairWalk(
@@ -109,7 +102,7 @@ class DiamondPath:
             problem.local, problem.free_ends, end.query_end, end.subject_end,
         )  # fmt: skip
         self._band(walk, 0, self._launch.n_strips, None, known)
-        return PairPath(*walk.finish())
+        return walk.finish()
 
     def _band(
         self, walk: _native.PairWalk, first: int, last: int, top: KnownRow | None, known: Sequence[KnownRow]

@@ -1,10 +1,10 @@
 """Aligns pairs on a GPU by diamonds over a linear horizon: best score, its end and the path, in linear memory.
 
-Inputs are pairs of uint16 letter arrays and a problem; outputs are a :class:`PairEnd` per pair and, for a single pair,
-a :class:`PairPath`. Every cell of the matrix is computed. :class:`DiamondSweep` plans the sweeps of
-``diamond_launch.py``. All pairs of a call share its launches as far as the device's memory allows; a path is found for
-one pair at a time (``diamond_paths.py``). If several ends have the best score, the one in the smallest column is
-reported and, within this column, the one in the smallest row (docs/design/diamond.md).
+Inputs are pairs of uint16 letter arrays and a problem; outputs are a :class:`PairEnd` per pair, or the path of a single
+pair. Every cell of the matrix is computed. :class:`DiamondSweep` plans the sweeps of ``diamond_launch.py``. All pairs
+of a call share its launches as far as the device's memory allows; a path is found for one pair at a time
+(``diamond_paths.py``). If several ends have the best score, the one in the smallest column is reported and, within this
+column, the one in the smallest row (docs/design/diamond.md).
 
 :class:`DiamondPairs` is the pair backend of long pairs (:class:`swsearch.engine.pair_arrays.PairBackend`).
 """
@@ -18,7 +18,7 @@ from typing import Final, TypeVar
 
 from swsearch.engine.cuda.pairs.diamond_checkpoints import StripCheckpoints
 from swsearch.engine.cuda.pairs.diamond_launch import DiamondLaunch, PairEnd, better, pair_table
-from swsearch.engine.cuda.pairs.diamond_paths import PATH_SHARE, DiamondPath, PairPath, rows_between
+from swsearch.engine.cuda.pairs.diamond_paths import PATH_SHARE, DiamondPath, rows_between
 from swsearch.engine.cuda.pairs.diamond_plan import (
     MAX_GAP_FIRST,
     MAX_LOCAL_SCORE,
@@ -31,10 +31,10 @@ from swsearch.engine.cuda.pairs.diamond_plan import (
 )
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Stream
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
-from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, Sequences, checked_lengths, limited
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, SequencePairs, limited
 from swsearch.engine.reference_pairs import ReferencePairs
 from swsearch.errors import InputError
-from swsearch.typing import Closeable, Letters
+from swsearch.typing import Closeable, Letters, Progress
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ class DiamondSweep:
         self,
         pairs: Sequence[tuple[Letters, Letters]],
         problem: AlignmentProblem,
-        progress: Callable[[int], None] | None = None,
+        progress: Progress | None = None,
         shape: SweepShape | None = None,
     ) -> list[PairEnd]:
         """Best score and end of each pair of uint16 letter arrays, as ``problem`` numbers the letters.
@@ -93,10 +93,10 @@ class DiamondSweep:
         subject: Letters,
         problem: AlignmentProblem,
         memory_bytes: int,
-        progress: Callable[[int], None] | None = None,
+        progress: Progress | None = None,
         shape: SweepShape | None = None,
-    ) -> tuple[PairEnd, PairPath]:
-        """Best score and end of one pair without an empty side, and the path to it.
+    ) -> PairPaths:
+        """Best score and end of one pair without an empty side, with the path to it.
 
         If the device runs out of memory, fewer checkpoints are saved and more cells computed again; ``memory_bytes`` of
         host memory are then used for rows, at least for one. ``progress`` counts the cells of the first sweep only.
@@ -107,7 +107,7 @@ class DiamondSweep:
         chosen = self._shape([pair], problem, shape)
         n_strips = chosen.strips(len(query))
 
-        def find() -> tuple[PairEnd, PairPath]:
+        def find() -> PairPaths:
             checkpoint_bytes = int(self._device.free_bytes() * PATH_SHARE)
             n_rows = rows_between(n_strips, chosen, columns, checkpoint_bytes, memory_bytes)
             with contextlib.ExitStack() as stack:
@@ -118,10 +118,10 @@ class DiamondSweep:
                     self._sweep(launch, progress, checkpoints)
                     known = [] if checkpoints is None else checkpoints.all_rows()
                 end = better(_border_end(len(query), columns, problem), launch.ends()[0])
-                found = path.find(query, subject, end, known)
+                query_start, subject_start, runs = path.find(query, subject, end, known)
             self.seconds += path.seconds
             self.peak_bytes = max(self.peak_bytes, launch.n_bytes + path.peak_bytes)
-            return end, found
+            return PairPaths.of_pair((end.score, end.query_end, end.subject_end, query_start, subject_start), runs)
 
         return self._alone(pair, find)
 
@@ -144,7 +144,7 @@ class DiamondSweep:
         self,
         pairs: Sequence[tuple[Letters, Letters]],
         problem: AlignmentProblem,
-        progress: Callable[[int], None] | None,
+        progress: Progress | None,
         shape: SweepShape | None,
     ) -> list[PairEnd]:
         """The ends of pairs that share their launches. Memory is allocated before any progress is reported."""
@@ -171,9 +171,7 @@ class DiamondSweep:
         table = pair_table([(len(query), len(subject)) for query, subject in pairs], letters, shape, problem)
         return DiamondLaunch(self._device, stack, problem, shape, letters, table)
 
-    def _sweep(
-        self, launch: DiamondLaunch, progress: Callable[[int], None] | None, checkpoints: StripCheckpoints | None
-    ) -> None:
+    def _sweep(self, launch: DiamondLaunch, progress: Progress | None, checkpoints: StripCheckpoints | None) -> None:
         with self._device.timed(Stream.COMPUTE) as seconds:
             launch.sweep(checkpoints, progress)
         self.seconds += seconds[0]
@@ -247,39 +245,25 @@ class DiamondPairs(Closeable):
         return self._device.facts.name
 
     def align(
-        self,
-        queries: Sequences,
-        subjects: Sequences,
-        problem: AlignmentProblem,
-        *,
-        path: bool = True,
-        progress: Callable[[int], None] | None = None,
+        self, pairs: SequencePairs, problem: AlignmentProblem, *, path: bool = True, progress: Progress | None = None
     ) -> PairPaths:
         """See :class:`swsearch.engine.pair_arrays.PairBackend`.
 
         Without paths all pairs are scored in the same launches; a path is found for one pair at a time. A pair with an
         empty side has no cells and is aligned on the host. Errors are those of :meth:`DiamondSweep.ends`.
         """
-        query_lengths, subject_lengths = checked_lengths(queries, subjects)
-        report = limited(progress, int(query_lengths @ subject_lengths))
+        report = limited(progress, int(pairs.cells.sum()))
         if not path:
-            pairs = [(queries[index], subjects[index]) for index in range(len(queries))]
-            return PairPaths.concatenate(
-                [
-                    PairPaths.of_pair((end.score, end.query_end, end.subject_end, 0, 0))
-                    for end in self._sweep.ends(pairs, problem, report)
-                ]
-            )
-        found = []
-        for index in range(len(queries)):
-            query, subject = queries[index], subjects[index]
-            if len(query) == 0 or len(subject) == 0:
-                found.append(ReferencePairs().align(Sequences.of([query]), Sequences.of([subject]), problem))
-                continue
-            end, pair_path = self._sweep.end_and_path(query, subject, problem, MEMORY_BYTES, report)
-            ends = (end.score, end.query_end, end.subject_end, pair_path.query_start, pair_path.subject_start)
-            found.append(PairPaths.of_pair(ends, pair_path.runs))
-        return PairPaths.concatenate(found)
+            ends = self._sweep.ends(list(pairs), problem, report)
+            outcomes = [PairPaths.of_pair((end.score, end.query_end, end.subject_end, 0, 0)) for end in ends]
+        else:
+            outcomes = [
+                self._sweep.end_and_path(*pair, problem, MEMORY_BYTES, report)
+                if len(pair[0]) and len(pair[1])
+                else ReferencePairs().align(SequencePairs.of([pair]), problem)
+                for pair in pairs
+            ]
+        return PairPaths.concatenate(outcomes)
 
     def close(self) -> None:
         """Close the device."""

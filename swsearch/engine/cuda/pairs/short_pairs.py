@@ -8,7 +8,7 @@ bytes per letter for its runs and, with a path, half a byte per cell (a quarter 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -18,9 +18,9 @@ from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Timing
 from swsearch.engine.cuda.runtime.kernels import SHORT_ROWS, SHORT_THREADS, WARP, short_pairs_kernel
 from swsearch.engine.cuda.runtime.parameters import SHORT_PAIRS, packed
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
-from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences, checked_lengths
+from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, SequencePairs
 from swsearch.errors import EngineError
-from swsearch.typing import Closeable
+from swsearch.typing import Closeable, Progress
 
 LONGEST: Final = 8192
 """Letters of the longest sequence that the kernel supports; scores stay below 2**30."""
@@ -62,33 +62,27 @@ class ShortPairs(Closeable):
         return self._device.facts.name
 
     def align(
-        self,
-        queries: Sequences,
-        subjects: Sequences,
-        problem: AlignmentProblem,
-        *,
-        path: bool = True,
-        progress: Callable[[int], None] | None = None,
+        self, pairs: SequencePairs, problem: AlignmentProblem, *, path: bool = True, progress: Progress | None = None
     ) -> PairPaths:
         """See :class:`swsearch.engine.pair_arrays.PairBackend`.
 
         Raises :class:`EngineError` if a sequence is empty or has more than 8,192 letters.
         """
-        lengths = checked_lengths(queries, subjects)
+        lengths = pairs.lengths
         if lengths.size and not 1 <= int(lengths.min()) <= int(lengths.max()) <= LONGEST:
             raise EngineError(f"sequences of {lengths.min()} to {lengths.max()} letters; 1 to {LONGEST} can be aligned")
-        longest_query = int(queries.lengths.max(initial=1))
+        longest_query = int(lengths[0].max(initial=1))
         few, many = SHORT_ROWS
         rows = few if longest_query <= WARP * few else many
-        words = np.zeros(len(queries), dtype=np.int64)
+        words = np.zeros(len(pairs), dtype=np.int64)
         if path:
-            words = decision_words(queries.lengths, subjects.lengths, rows, 4 if problem.gap_open > 0 else 2)
+            words = decision_words(lengths[0], lengths[1], rows, 4 if problem.gap_open > 0 else 2)
         parts = []
-        for chosen in self._slices_per_launch(words, queries.lengths + subjects.lengths):
-            parts.append(self._launch(queries, subjects, problem, rows, words, chosen, path=path))
+        for chosen in self._slices_per_launch(words, lengths.sum(axis=0)):
+            parts.append(self._launch(pairs, problem, rows, words, chosen, path=path))
             if progress is not None:
-                progress(int(queries.lengths[chosen] @ subjects.lengths[chosen]))
-        self.timing.cells += int(queries.lengths @ subjects.lengths)
+                progress(int(pairs.cells[chosen].sum()))
+        self.timing.cells += int(pairs.cells.sum())
         return PairPaths.concatenate(parts)
 
     def close(self) -> None:
@@ -110,8 +104,7 @@ class ShortPairs(Closeable):
 
     def _launch(
         self,
-        queries: Sequences,
-        subjects: Sequences,
+        pairs: SequencePairs,
         problem: AlignmentProblem,
         rows: int,
         words: NDArray[np.int64],
@@ -123,14 +116,14 @@ class ShortPairs(Closeable):
         n_pairs = chosen.stop - chosen.start
         sides = []
         jobs = np.empty((n_pairs, 4), dtype=np.uint32)
-        for number, side in enumerate((queries, subjects)):
+        for number, side in enumerate((pairs.queries, pairs.subjects)):
             first = int(side.starts[chosen.start])
             sides.append(side.letters[first : int(side.ends[chosen.stop - 1])])
             jobs[:, 2 * number] = side.starts[chosen] - first
             jobs[:, 2 * number + 1] = side.lengths[chosen]
-        letters = queries.lengths[chosen] + subjects.lengths[chosen]
-        cells = queries.lengths[chosen] * subjects.lengths[chosen]
-        largest_first = np.argsort(-cells, kind="stable").astype(np.uint32)
+        query_lengths, subject_lengths = pairs.lengths[:, chosen]
+        letters = query_lengths + subject_lengths
+        largest_first = np.argsort(-pairs.cells[chosen], kind="stable").astype(np.uint32)
         decisions_start = (np.cumsum(words[chosen]) - words[chosen]).astype(np.uint64)
         runs_start = (np.cumsum(letters) - letters).astype(np.uint32)
 
@@ -140,8 +133,8 @@ class ShortPairs(Closeable):
         shared_bytes = 0 if problem.table is None else TABLE_BYTES
         resident = device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes)
         grid = min(resident, -(-n_pairs // (SHORT_THREADS // WARP)))
-        stride = int(subjects.lengths[chosen].max())
-        several = int(queries.lengths[chosen].max()) > WARP * rows
+        stride = int(subject_lengths.max())
+        several = int(query_lengths.max()) > WARP * rows
         boundary = self._buffer("boundary", grid * (SHORT_THREADS // WARP) * stride * 8 if several else 0)
         n_letters = int(letters.sum())
         uploads = [self._upload(str(number), side) for number, side in enumerate(sides)]

@@ -24,10 +24,10 @@ from swsearch.engine.cuda.search.plan import PlanOptions, SearchPlan, Thresholds
 from swsearch.engine.cuda.search.planner import Planner, batch_indices
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import SubjectStore
-from swsearch.engine.protocol import Progress, Scored, ScoreRequest, score_requests
+from swsearch.engine.protocol import Scored, ScoreRequest, score_requests
 from swsearch.hits.score_block import Ends, ScoreBlock
 from swsearch.query.profile import QueryProfile
-from swsearch.typing import Closeable, Scores
+from swsearch.typing import Closeable, Progress, Scores
 
 DATABASE_SHARE: Final = 0.5
 """Share of the device's free memory that databases may take."""

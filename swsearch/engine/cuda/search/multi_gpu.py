@@ -33,12 +33,12 @@ from swsearch.engine.cuda.search.forward import ForwardThread
 from swsearch.engine.cuda.search.pipeline import ScoreCall
 from swsearch.engine.cuda.search.plan import SearchForecast, expected_rate
 from swsearch.engine.cuda.search.subjects import ONE_SLOT_RESIDUES, device_bytes
-from swsearch.engine.protocol import Progress, Scored, ScoreRequest, score_requests
+from swsearch.engine.protocol import Scored, ScoreRequest, score_requests
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import Ends, ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.query.profile_model import ProfileModel
-from swsearch.typing import Closeable, Floats, Scores
+from swsearch.typing import Closeable, Floats, Progress, Scores
 
 Result = TypeVar("Result")
 

@@ -15,6 +15,7 @@ import pytest
 from swsearch import _native
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.engine.cuda.pairs import diamonds
 from swsearch.engine.cuda.pairs.diamond_checkpoints import strip_bytes
 from swsearch.engine.cuda.pairs.diamond_launch import PairEnd
@@ -24,7 +25,7 @@ from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.runtime.kernels import SWEEP_WORDS
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, SequencePairs
 from swsearch.pairs.pair_alignment import MODES, align_pair, scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
 from swsearch.query.profile import sequence_profile
@@ -110,11 +111,9 @@ def test_paths_are_those_of_the_cpu(sweep: DiamondSweep, shape: SweepShape, loca
         gap = [(0, 2), (5, 2), (3, 1), (5, 2)][case]
         query, subject = related(rng, m, n, 20 if case == 2 else 3)
         problem = AlignmentProblem(local, FreeEnds.NONE, *gap, 2, -3, table if case == 2 else None)
-        end, path = sweep.end_and_path(query, subject, problem, 1 << 26, shape=shape)
-        wanted = _native.align_pair(
-            query, subject, problem.table, 2, -3, *gap, local, FreeEnds.NONE, True, 2, 1 << 28, None, "auto"
-        )
-        assert (end.score, end.query_end, end.subject_end, path.query_start, path.subject_start, path.runs) == wanted
+        found = sweep.end_and_path(query, subject, problem, 1 << 26, shape=shape)
+        wanted = CpuPairs(2).align(SequencePairs.of([(query, subject)]), problem)
+        assert (found.ends.tolist(), found.runs.tolist()) == (wanted.ends.tolist(), wanted.runs.tolist())
 
 
 @pytest.mark.parametrize("local", [True, False])
@@ -127,9 +126,9 @@ def test_paths_through_many_bands_are_those_of_the_cpu(
     shape = SweepShape(True, 8)
     share = 8 * strip_bytes(shape, len(subject)) / sweep._device.free_bytes()
     monkeypatch.setattr(diamonds, "PATH_SHARE", share)
-    end, path = sweep.end_and_path(query, subject, problem, 2 * 8 * len(subject), shape=shape)
-    wanted = _native.align_pair(query, subject, None, 2, -3, 5, 2, local, FreeEnds.NONE, True, 2, 1 << 28, None, "auto")
-    assert (end.score, end.query_end, end.subject_end, path.query_start, path.subject_start, path.runs) == wanted
+    found = sweep.end_and_path(query, subject, problem, 2 * 8 * len(subject), shape=shape)
+    wanted = CpuPairs(2).align(SequencePairs.of([(query, subject)]), problem)
+    assert (found.ends.tolist(), found.runs.tolist()) == (wanted.ends.tolist(), wanted.runs.tolist())
 
 
 def test_paths_and_scores_are_the_cpus_in_every_mode() -> None:

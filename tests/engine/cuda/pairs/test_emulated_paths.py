@@ -51,10 +51,11 @@ def broken(seed: int, m: int, n: int, n_letters: int = 4) -> Pair:
 
 def by_device(device: EmulatedDevice, pair: Pair, problem: AlignmentProblem, memory_bytes: int = 1 << 20,
               shape: SweepShape | None = NARROW) -> Found:  # fmt: skip
-    end, path = DiamondSweep(device).end_and_path(*pair, problem, memory_bytes, shape=shape)
-    operations = "".join(operation * length for operation, length in path.runs)
+    found = DiamondSweep(device).end_and_path(*pair, problem, memory_bytes, shape=shape)
+    operations = "".join("MID"[run & 3] * (run >> 2) for run in found.runs.tolist())
     assert device.used_bytes == 0
-    return end.score, end.query_end, end.subject_end, path.query_start, path.subject_start, operations
+    score, query_end, subject_end, query_start, subject_start = found.ends[0].tolist()
+    return score, query_end, subject_end, query_start, subject_start, operations
 
 
 def by_cpu(pair: Pair, p: AlignmentProblem) -> Found:
@@ -161,8 +162,8 @@ def test_other_memory_is_freed_for_a_path(emulated: MakeDevice) -> None:
         asked.append(True)
         others.free()
 
-    end, _ = DiamondSweep(device, make_room).end_and_path(*pair, problem, 1 << 20, shape=NARROW)
-    assert end.score == by_cpu(pair, problem)[0]
+    found = DiamondSweep(device, make_room).end_and_path(*pair, problem, 1 << 20, shape=NARROW)
+    assert found.ends[0, 0] == by_cpu(pair, problem)[0]
     assert asked == [True]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from swsearch.engine.cuda.pairs.short_pairs import LONGEST, ShortPairs
-from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, SequencePairs
 from swsearch.errors import EngineError
 from swsearch.scoring.matrix import named_matrix
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
@@ -21,23 +21,17 @@ MakeDevice = Callable[..., EmulatedDevice]
 COSTS = {"linear": (1, -1, 0, 2), "affine": (2, -3, 5, 2), "edit": (0, -1, 0, 1), "lcs": (1, -1, 0, 0)}
 
 
-def sequences(parts: list[np.ndarray]) -> Sequences:
-    lengths = np.array([len(part) for part in parts], dtype=np.int64)
-    return Sequences(np.concatenate(parts).astype(np.uint16), np.cumsum(lengths))
-
-
-def some_pairs(seed: int, sizes: list[tuple[int, int]], letters: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def some_pairs(seed: int, sizes: list[tuple[int, int]], letters: int) -> SequencePairs:
     """Return pairs of the given lengths; every other subject is made of segments of its query."""
     rng = np.random.default_rng(seed)
-    queries, subjects = [], []
+    pairs = []
     for number, (m, n) in enumerate(sizes):
-        query, subject = rng.integers(0, letters, m), rng.integers(0, letters, n)
+        query, subject = (rng.integers(0, letters, length).astype(np.uint16) for length in (m, n))
         if number % 2 == 0:
             piece = query[rng.random(m) > 0.15][: n - n // 8]
             subject[n // 8 : n // 8 + len(piece)] = piece
-        queries.append(query)
-        subjects.append(subject)
-    return queries, subjects
+        pairs.append((query, subject))
+    return SequencePairs.of(pairs)
 
 
 def problem_of(
@@ -60,14 +54,14 @@ def judged(paths: PairPaths) -> list[Judged]:
     return found
 
 
-def expected(queries: list, subjects: list, scores: AlignmentProblem, mode: str, free: str) -> list[Judged]:
+def expected(pairs: SequencePairs, scores: AlignmentProblem, mode: str, free: str) -> list[Judged]:
     wanted = []
-    for query, subject in zip(queries, subjects, strict=True):
+    for query, subject in pairs:
         if scores.table is not None:
-            pairs = scores.table[np.ix_(query, subject)].astype(int)
+            of_letters = scores.table[np.ix_(query, subject)].astype(int)
         else:
-            pairs = np.where(query[:, None] == subject[None, :], scores.match, scores.mismatch)
-        wanted.append(whole_matrix(pairs, scores.gap_open, scores.gap_extend, mode, free))
+            of_letters = np.where(query[:, None] == subject[None, :], scores.match, scores.mismatch)
+        wanted.append(whole_matrix(of_letters, scores.gap_open, scores.gap_extend, mode, free))
     return wanted
 
 
@@ -77,15 +71,15 @@ SIZES = [(1, 1), (1, 40), (40, 1), (7, 8), (8, 7), (9, 33), (31, 32), (64, 65), 
 @pytest.mark.parametrize("costs", COSTS)
 def test_paths_are_those_of_the_whole_matrix(emulated: MakeDevice, costs: str) -> None:
     """All modes; letters compared; lengths near a lane's rows and a warp's lanes."""
-    queries, subjects = some_pairs(1, SIZES, 4)
+    pairs = some_pairs(1, SIZES, 4)
     with ShortPairs(emulated()) as engine:
         for mode, free in PROBLEMS:
             if mode == "local" and costs in ("edit", "lcs"):
                 continue  # nothing scores above 0, or gaps cost nothing
             scores = problem_of(mode, free, COSTS[costs])
-            found = engine.align(sequences(queries), sequences(subjects), scores)
-            assert judged(found) == expected(queries, subjects, scores, mode, free), (mode, free)
-            alone = engine.align(sequences(queries), sequences(subjects), scores, path=False)
+            found = engine.align(pairs, scores)
+            assert judged(found) == expected(pairs, scores, mode, free), (mode, free)
+            alone = engine.align(pairs, scores, path=False)
             np.testing.assert_array_equal(alone.ends[:, :3], found.ends[:, :3])
             assert len(alone.runs) == 0
 
@@ -93,43 +87,43 @@ def test_paths_are_those_of_the_whole_matrix(emulated: MakeDevice, costs: str) -
 @pytest.mark.parametrize(("mode", "gap"), [("local", (11, 1)), ("global", (0, 4))])
 def test_scores_may_come_from_a_table(emulated: MakeDevice, mode: str, gap: tuple[int, int]) -> None:
     table = named_matrix("BLOSUM62").scores
-    queries, subjects = some_pairs(2, SIZES, 20)
+    pairs = some_pairs(2, SIZES, 20)
     scores = problem_of(mode, "both", (0, 0, *gap), table)
     with ShortPairs(emulated(reversed_order=True)) as engine:
-        found = engine.align(sequences(queries), sequences(subjects), scores)
-    assert judged(found) == expected(queries, subjects, scores, mode, "both")
+        found = engine.align(pairs, scores)
+    assert judged(found) == expected(pairs, scores, mode, "both")
 
 
 def test_long_queries_take_strips_and_wide_lanes(emulated: MakeDevice) -> None:
     """257 rows need 16 rows per lane, 513 a second strip."""
-    queries, subjects = some_pairs(3, [(257, 40), (530, 50)], 4)
+    pairs = some_pairs(3, [(257, 40), (530, 50)], 4)
     with ShortPairs(emulated()) as engine:
         for mode, costs in itertools.product(("local", "semiglobal"), ("linear", "affine")):
             scores = problem_of(mode, "subject", COSTS[costs])
-            found = engine.align(sequences(queries), sequences(subjects), scores)
-            assert judged(found) == expected(queries, subjects, scores, mode, "subject")
+            found = engine.align(pairs, scores)
+            assert judged(found) == expected(pairs, scores, mode, "subject")
 
 
 def test_little_memory_makes_more_launches_and_the_same_paths(emulated: MakeDevice) -> None:
-    queries, subjects = some_pairs(4, SIZES, 4)
+    pairs = some_pairs(4, SIZES, 4)
     scores = problem_of("global", "both", COSTS["linear"])
     device = emulated()
     with ShortPairs(device, decision_limit=12_000) as engine:
-        found = engine.align(sequences(queries), sequences(subjects), scores)
-        again = engine.align(sequences(queries[:3]), sequences(subjects[:3]), scores)
+        found = engine.align(pairs, scores)
+        again = engine.align(SequencePairs.of(list(pairs)[:3]), scores)
         assert engine.timing.cells == sum(m * n for m, n in SIZES + SIZES[:3])
     assert len(device.launches) > 3
     assert device.used_bytes == 0
-    assert judged(found) == expected(queries, subjects, scores, "global", "both")
+    assert judged(found) == expected(pairs, scores, "global", "both")
     assert judged(again) == judged(found)[:3]
 
 
 def test_what_the_kernel_cannot_take_is_refused(emulated: MakeDevice) -> None:
     scores = problem_of("global", "both", COSTS["linear"])
-    one = sequences([np.zeros(1)])
+    one = np.zeros(1, np.uint16)
     with ShortPairs(emulated()) as engine:
         for length in (0, LONGEST + 1):
             with pytest.raises(EngineError, match="1 to 8192 can be aligned"):
-                engine.align(sequences([np.zeros(length)]), one, scores)
-        nothing = engine.align(Sequences(np.empty(0, np.uint16), np.empty(0, np.int64)), one.take(np.arange(0)), scores)
+                engine.align(SequencePairs.of([(np.zeros(length, np.uint16), one)]), scores)
+        nothing = engine.align(SequencePairs.of([]), scores)
     assert len(nothing.ends) == 0

@@ -23,7 +23,7 @@ from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
 from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, SequencePairs, Sequences
 from swsearch.engine.protocol import ScoreEngine
 from swsearch.pairs.pair_alignment import align_pair, cost_set
 from swsearch.pairs.sequence import PairSequence
@@ -104,20 +104,20 @@ def test_short_pairs_get_the_cpus_alignments(longest: int, path: bool) -> None:
     related = queries.letters.copy()
     related[rng.random(len(related)) < 0.1] = 3
     both = [
-        (queries, random_sequences(rng, rng.integers(1, longest + 1, 200), 4)),
-        (queries, Sequences(related, queries.ends)),
+        SequencePairs(queries, random_sequences(rng, rng.integers(1, longest + 1, 200), 4)),
+        SequencePairs(queries, Sequences(related, queries.ends)),
     ]
     table = named_matrix("BLOSUM62").scores
     with ShortPairs() as engine:
-        for pair in both:
+        for pairs in both:
             for ends in ((True, FreeEnds.ALL), *((False, FreeEnds(flags)) for flags in (0, 15, 12, 1, 8))):
                 for problem in (
                     AlignmentProblem(*ends, 0, 2, 1, -1),
                     AlignmentProblem(*ends, 5, 2, 2, -3),
                     AlignmentProblem(*ends, 11, 1, table=table),
                 ):
-                    found = engine.align(*pair, problem, path=path)
-                    wanted = CpuPairs(4).align(*pair, problem, path=path)
+                    found = engine.align(pairs, problem, path=path)
+                    wanted = CpuPairs(4).align(pairs, problem, path=path)
                     np.testing.assert_array_equal(found.ends, wanted.ends)
                     np.testing.assert_array_equal(found.run_ends, wanted.run_ends)
                     np.testing.assert_array_equal(found.runs, wanted.runs)
