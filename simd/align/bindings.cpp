@@ -111,8 +111,8 @@ void for_each_subject(const align::Query& query, const Subjects& subjects, int n
 // give the same one: complete columns of a striped matrix leave the first cache.
 constexpr std::uint64_t kLengthForDiamonds = 8'000;
 
-// Whether the path of a query and so many residues of a subject is found by diamonds: if these take the pair, whose
-// scores stay within 30 bits, and what they save of it, its rows and the scores of its letters, is no more than may be.
+// Whether the path of a query and a subject of this length is found by diamonds: if their scores stay within 30 bits,
+// and the memory is enough for what diamonds save of the pair, for its rows and for the scores of its letters.
 bool takes_diamonds(const align::Query& query, std::int32_t n_rows, std::uint64_t length, std::uint64_t memory_bytes) {
     const std::uint64_t both = query.length + length, letters = static_cast<std::uint64_t>(n_rows);
     const auto step = static_cast<std::uint64_t>(std::max(query.max_score, 0) + query.first + 1);

@@ -11,11 +11,11 @@
 namespace swsearch::align {
 namespace {
 
-// All columns of H are kept in at most so many bytes; they stay in the cache of a core.
+// All columns of H are kept if they take at most this many bytes; they stay in the cache of a core.
 constexpr std::size_t kKeptBytes = std::size_t{2} << 20;
-// If they are not, so many bytes of columns are computed before the first ones are overwritten,
+// If they are not kept, this many bytes of columns are computed before the first ones are overwritten,
 constexpr std::size_t kPassBytes = std::size_t{1} << 15;
-// and so many columns for a path.
+// and this many columns for a path.
 constexpr std::size_t kPathColumns = 64;
 // Columns of a block, if several alignments are asked for. Fewer would be saved more often than it pays.
 constexpr std::size_t kBlockColumns = 64;

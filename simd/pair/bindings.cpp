@@ -66,7 +66,7 @@ Letters checked_subject(const Array& array, const Scoring& scoring) {
     return checked_letters(array, "subject", scoring.table != nullptr ? scoring.table_columns : pair::kMaxLetters);
 }
 
-// The calling thread polls only if there are so many cells that a user may need the progress or press Ctrl-C.
+// The calling thread polls only if there are enough cells for a user to need the progress or to press Ctrl-C.
 std::function<void()> poll_of(PythonPoll& poll, std::uint64_t cells) {
     return cells > kCellsWithoutSignals ? std::function<void()>(std::ref(poll)) : nullptr;
 }

@@ -27,7 +27,7 @@ def align(
     *,
     context: typer.Context,
 ) -> None:
-    """Align two sequences, one with each of a file, or the records of two files pair by pair, over all their cells.
+    """Align two sequences, one sequence with each record of a file, or two files record by record.
 
     edit and lcs compare letters as they are written, in any text; the other modes score residues.
 

@@ -69,7 +69,7 @@ _COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "engines": ("swsearch.cli.bench:engines", "Show which engines can be used here, and why not."),
     "completion": ("swsearch.cli.completion:completion", "Print the script that completes commands in a shell."),
     "config": ("swsearch.cli.configuration:config", "Show the options of a command, and where their values come from."),
-    "db": ("swsearch.cli.db:app", "Look at a database, check it, export it and change it."),
+    "db": ("swsearch.cli.db:app", "Fetch, inspect, verify, export and change databases."),
     "runs": ("swsearch.cli.stored_runs:app", "List, show, copy, merge, delete and prune stored runs."),
     "tokens": ("swsearch.cli.serve:tokens", "Add, list and revoke the tokens of a service."),
     "bench": ("swsearch.cli.bench:app", "Measure how fast this machine searches."),

@@ -50,8 +50,8 @@ def allpairs(
 
     The longer sequence of a pair is its query, the shorter one its subject; of two equally long ones, the later one in
     the database is the query. Scores, E-values and alignments are those of this query in `swsearch query`. No sequence
-    is compared with itself, and no pair is left out that has the E-value. Filters on subjects choose the sequences on
-    both sides. Each query is stored as it ends: --resume latest computes only what is missing.
+    is compared with itself. Filters on subjects choose the sequences on both sides. Each query is stored when it is
+    finished: --resume latest computes only what is missing.
 
     Example: swsearch allpairs proteins.db --evalue 1e-5 --out pairs.tsv
 

@@ -42,7 +42,7 @@ def completion(
 ) -> None:
     """Print the script that completes commands, options and values in a shell.
 
-    Choices, formats, fields, matrices and numbers of runs are completed. In ~/.bashrc, this line starts it:
+    Choices, formats, fields, matrices and numbers of runs are completed. A line in ~/.bashrc enables it:
     eval "$(swsearch completion bash)"; in ~/.zshrc, the same with zsh; for fish: swsearch completion fish | source.
 
     Example: swsearch completion bash

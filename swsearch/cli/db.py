@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from swsearch.database.format import Catalogue
     from swsearch.database.reader import PackedDatabase
 
-app = CommandGroup(help="Get a public database; look at one, check it, export it and change it.", no_args_is_help=True)
+app = CommandGroup(help="Fetch public databases; inspect, verify, export and change databases.", no_args_is_help=True)
 
 AnyDatabase = Annotated[
     str,
@@ -63,12 +63,12 @@ def get(
     threads: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Fetch a public database by its name, or list all; it is checked, and packed while it arrives.
+    """Fetch a public database by its name, or list all names; it is packed while it arrives, and verified.
 
     A download that ends early continues when the command is repeated. With UniProt and UniRef, NCBI's taxdump is
-    fetched and stored, for filters and reports. pfam is no database but a file of profiles, which are queries.
+    fetched and stored, for filters and reports. pfam is a file of profiles, which are used as queries.
 
-    SWSEARCH_DOWNLOADS names a file that adds names.
+    The file that SWSEARCH_DOWNLOADS names adds databases to the list.
 
     Example: swsearch db get
 
@@ -124,7 +124,7 @@ def info(
     databases: AnyDatabases,
     format_name: options.TableFormat = "table",
 ) -> None:
-    """Show what a database holds; of several, also what a search of all together would search.
+    """Show the contents of databases; of several, also the totals of a search of all.
 
     Example: swsearch db info proteins.db
 
@@ -201,9 +201,9 @@ def _rows_together(several: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 @app.command()
 def verify(databases: AnyDatabases, threads: options.Threads = None) -> None:
-    """Read every byte of databases and compare it with their checksums; exit code 1 where one differs.
+    """Read all files of databases and compare their checksums; the exit code is 1 if one differs.
 
-    Each database has its own line; those behind a damaged one are read too.
+    Each database has its own line; those after a damaged one are verified, too.
 
     Example: swsearch db verify proteins.db
 
@@ -296,10 +296,10 @@ def fetch(
         int, typer.Option("--line-width", min=0, help="Letters on each line; 0 writes each sequence on one line.")
     ] = 60,
 ) -> None:
-    """Write sequences, or parts of them, as FASTA, by their identifiers and in their order.
+    """Write the sequences with some identifiers, or parts of them, as FASTA, in the order of the identifiers.
 
-    An accession without its version denotes every version. If entries are not in the database, the others are written,
-    the message names the first one that is missing, and the exit code is 1.
+    An accession without its version denotes every version. If some are not in the database, the others are written, a
+    message names the first missing one, and the exit code is 1.
 
     Example: swsearch db fetch proteins.db P02232 NP_000537.3
 
@@ -351,9 +351,9 @@ def add(
     threads: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Add sequences to a database, behind those it has: all of them, or none where a file is bad.
+    """Add sequences to the end of a database: all of them, or none if a file cannot be read.
 
-    Searches that are under way go on with the database as it was. One process at a time may change a database.
+    Running searches continue with the database as it was. One process at a time may change a database.
 
     Example: swsearch db add proteins.db new.fasta.gz
 
@@ -414,9 +414,9 @@ def remove(
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Remove the sequences that have these identifiers: all of them, or none where an identifier is unknown.
+    """Remove the sequences with these identifiers: all of them, or none if an identifier is unknown.
 
-    From then on they are not searched and do not count in E-values. `swsearch db compact` frees their room.
+    Later searches leave them out, and E-values do not count them. `swsearch db compact` frees their space.
 
     Example: swsearch db remove proteins.db "sp|P02232|LGB1_VICFA" NP_000537.3
 
@@ -447,9 +447,9 @@ def compact(
     threads: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Rewrite a database as `swsearch index` would write what is left of it, and free the room of what was removed.
+    """Rewrite a changed database as `swsearch index` would write it, and free the space of removed sequences.
 
-    No search finds anything else than before. While it works it needs room for what is left, twice.
+    Searches find the same as before. Meanwhile, the disk needs space for two copies of the remaining sequences.
 
     Example: swsearch db compact proteins.db
 
@@ -488,8 +488,8 @@ def taxonomy(
 ) -> None:
     """Store the organisms of the sequences with a database: taxonomy ids, names and lineages.
 
-    Filters (--taxid) and reports (the columns sscinames, slineage …) then need no other file. What was stored before is
-    replaced. Searches that are under way go on, and none finds anything else than before.
+    Filters (--taxid) and reports (the columns sscinames, slineage …) then need no other file. An earlier taxonomy is
+    replaced. Running searches continue, and all searches find the same as before.
 
     Example: swsearch db taxonomy proteins.db taxdump.tar.gz
 

@@ -148,9 +148,9 @@ def sources_of(
 
 
 def index(fasta: Fasta = None, *, context: typer.Context) -> None:
-    """Pack FASTA files into a database that every query opens in no time.
+    """Pack FASTA files into a database, which searches open without delay.
 
-    Nothing is visible under the database's name until it is whole.
+    The database appears under its name when it is complete.
 
     With --taxonomy, the organisms of the sequences are stored with their names and lineages, for filters and reports.
 

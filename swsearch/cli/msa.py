@@ -73,7 +73,7 @@ def msa(
 ) -> None:
     """Make a deep multiple alignment of each query, for structure prediction and families.
 
-    The first database is searched in up to three rounds, each with a profile of the hits before. The last profile
+    The first database is searched in up to three rounds, each with a profile of the previous hits. The last profile
     searches the other databases, and their hits follow; or all are searched as one. No row is repeated. Alignments of
     many rows are reduced to diverse ones, as on ColabFold's server. Nothing is stored.
 

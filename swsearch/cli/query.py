@@ -66,8 +66,8 @@ def query(
 ) -> None:
     """Search a database with every sequence of the files; print ranked hits and store them.
 
-    Each query is aligned with every subject, so no hit is lost. Results go to stdout, talk to stderr. With --translate,
-    DNA is searched as protein in six frames: DNA against proteins, proteins against a genome, or both.
+    Each query is aligned with every subject, so no hit is lost. Results go to stdout, messages to stderr. With
+    --translate, DNA is searched as protein in six frames: DNA against proteins, proteins against a genome, or both.
 
     Example: swsearch query queries.fasta proteins.db --top 10
 
@@ -110,12 +110,12 @@ def batch(
     *,
     context: typer.Context,
 ) -> None:
-    """Search a database with every sequence of many files, and store the hits of each query as it ends.
+    """Search a database with every sequence of many files, and store the hits of each query when it is finished.
 
     A batch that was killed loses no finished query: --resume latest computes only what is missing. Identical queries
-    are computed once. A record that is no sequence fails alone; it is named at the end, and the exit code is 1. With
-    --shard, the jobs of an array each take their shard into a store of their own; `swsearch runs merge` joins them.
-    Queries may be profiles; PSSMs and Stockholm files are known by their first line.
+    are computed once. An invalid record fails alone; it is named at the end, and the exit code is 1. With --shard, each
+    job of an array writes its shard to a store of its own; `swsearch runs merge` joins them. Queries may be profiles;
+    PSSMs and Stockholm files are recognised by their first line.
 
     Example: swsearch batch genome1.faa genome2.faa proteins.db --store hits.sqlite --resume latest
 
@@ -313,7 +313,7 @@ def about_subjects(databases: list[str]) -> int:
 
 
 def _are_many(paths: list[str], query_format: str, n_queries: int) -> bool:
-    """Whether the query files have at least so many queries; pipes, which can be read once, may have many."""
+    """Whether the query files have ``n_queries`` or more; pipes, which can be read once, may have many."""
     from swsearch.sequences.source import text_lines
 
     if len(paths) >= n_queries or not all(map(os.path.isfile, paths)):

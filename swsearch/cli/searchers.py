@@ -44,7 +44,7 @@ def gpus_started(
     n_residues, query_residues : int
         About the numbers of residues of the database and of all queries.
     are_many : callable
-        Whether there are at least so many queries.
+        Whether there are this many queries or more.
     """
     gpus = _separate_gpus(arguments, n_residues, query_residues, are_many)
     if not gpus:

@@ -257,7 +257,7 @@ def _write_slices(whole: Segment, folders: Sequence[Path], alphabet: Alphabet, t
     if n_subjects < n_slices:
         given = option("slices", n_slices)
         few = counted(n_subjects, "sequence")
-        raise InputError(f"{given}: {few} cannot be divided into so many slices; choose fewer")
+        raise InputError(f"{given}: {few} cannot be divided into more slices than that; choose fewer")
     entries = []
     for number, folder in enumerate(folders):
 

@@ -108,7 +108,7 @@ class FoundDomain:
     number, n_domains : int
         Its place among the reported domains of its family in the protein, from 1, and how many there are.
     evalue : float
-        The expected number of domains that score as much, in a protein and all models.
+        The expected number of domains with this score or a higher one, in a protein and all models.
     conditional_evalue : float
         The same among the models that are reported for the protein.
     """

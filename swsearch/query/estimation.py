@@ -123,7 +123,7 @@ def column_frequencies(rows: NDArray[np.uint8], n_threads: int = 1) -> ColumnFre
 
 
 def _draws_with(diversity: Floats) -> Floats:
-    """Number of random letters that are expected to have so many different ones, interpolated, at most 400."""
+    """Number of random letters with this expected number of different ones, interpolated, at most 400."""
     expected = _expected_kinds()
     upper = np.clip(np.searchsorted(expected, diversity), 1, MAX_OBSERVATIONS)
     low, high = np.take(expected, upper - 1), np.take(expected, upper)

@@ -64,7 +64,7 @@ class RowFilter:
     diff : int
         Rows of each window of 50 columns, at least 0, beyond which similar rows are removed; 0: no such selection.
     filter_above : int
-        The conditions on identity among rows are ignored if at most so many rows besides the query pass the others;
+        The conditions on identity among rows are ignored if at most this many rows besides the query pass the others;
         the idea of MMseqs2's ``--filter-min-enable``.
 
     Raises

@@ -166,7 +166,7 @@ class CommonAncestors:
     Parameters
     ----------
     percent : float
-        Hits count whose bit score is at most so many percent below the best; 0 to 100. If a run has no bit scores, raw
+        Hits count whose bit score is at most this percentage below the best; 0 to 100. If a run has no bit scores, raw
         scores take their place.
 
     Attributes

@@ -105,10 +105,9 @@ def survey(
             add_to_count(count, record)
         if not force_alphabet:
             searcher.requirements.refuse_dna(path, "".join(letters), profiles=form != "fasta")
-    shown: tuple[str, ...] = ()
-    if notes:
-        shown = (notes[0] + (f" (so it is with {len(notes):,} of the profiles)" if len(notes) > 1 else ""),)
-    return Survey(cells, count.asked(shard), tuple(first), shown)
+    if len(notes) > 1:
+        notes = [f"{notes[0]} (and {len(notes) - 1:,} more profiles)"]
+    return Survey(cells, count.asked(shard), tuple(first), tuple(notes))
 
 
 # --- single queries ---

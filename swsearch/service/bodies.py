@@ -69,7 +69,7 @@ class Budget:
         Raises
         ------
         Refused
-            Other requests have so many that these would exceed a limit.
+            Together with those of other requests, these would exceed a limit.
         """
         limits = self._limits
         with self._lock:

@@ -152,7 +152,7 @@ class Client:
             Longest time to wait for the end of the search, in seconds, up to 50; a search that takes longer is returned
             as it is then. This takes one request where :meth:`wait` takes a second one.
         hits : int
-            If the search is done in that time, its ``hits`` are the page of so many hits of its first query, up to
+            If the search is done in that time, its ``hits`` are a page of this many hits of its first query, up to
             1,000, as from :meth:`hits`; otherwise they are None. This saves a further request.
 
         Raises

@@ -160,5 +160,5 @@ class Pace:
         return self._queries * QUERY_SECONDS
 
     def overhead(self, n_hits: int) -> int:
-        """Number of cells that take as long as a query with so many alignments takes besides its own cells."""
+        """Number of cells that take as long as a query with ``n_hits`` alignments takes besides its own cells."""
         return round((self.query_seconds + HIT_SECONDS * n_hits) * self.cells_per_second)

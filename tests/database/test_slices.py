@@ -223,7 +223,7 @@ def test_impossible_numbers_of_slices_are_refused(tmp_path: Path, fasta: Path, n
 def test_more_slices_than_sequences_are_refused(tmp_path: Path, database_path: Path) -> None:
     """Expected values: no new database, and the existing one as it was."""
     (tmp_path / "two.fa").write_bytes(b">a\nMK\n>b\nML\n")
-    message = "slices=3: 2 sequences cannot be divided into so many slices; choose fewer"
+    message = "slices=3: 2 sequences cannot be divided into more slices than that; choose fewer"
     with pytest.raises(InputError, match=message):
         build_database(tmp_path / "two.fa", tmp_path / "db", slices=3)
     assert not (tmp_path / "db").exists()
