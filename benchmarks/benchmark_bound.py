@@ -6,7 +6,7 @@
 The database is that of ``benchmark_cuda.py`` or, with ``--database``, the proteins of a file, followed by copies of
 them in which 30 % of the residues are replaced, up to ``--residues`` residues. The floors are the lowest scores with an
 E-value of at most 10, for each range of subject lengths, as in a search. ``bands``: the rows of a band of the bound;
-``auto`` is the engine's choice, and 0 is no bound. For each of them, every query alone, pairs of queries of similar
+``auto`` is the engine's choice, and 0 is not a bound. For each of them, every query alone, pairs of queries of similar
 length, and all queries in one call are scored. GCUPS are effective: the product of query residues and subject residues,
 in billions, divided by the time of the kernels by events on the device, although a bound computes no score. ``passing``
 is the share of the subjects that were scored again. ``different``: blocks that differ from those without a bound.

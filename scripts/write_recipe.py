@@ -24,7 +24,7 @@ def write_recipe(sdist: Path, home: str, folder: Path) -> None:
     Raises
     ------
     ValueError
-        The file has no name of an sdist of swsearch, or the home page is no address of the web.
+        The file has no name of an sdist of swsearch, or the home page is not an address of the web.
     """
     version = re.fullmatch(r"swsearch-(\d+\.\d+\.\d+\w*)\.tar\.gz", sdist.name)
     if version is None:

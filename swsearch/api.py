@@ -533,7 +533,7 @@ def find_domains(
     Raises
     ------
     InputError, DatabaseError, EngineUnavailable
-        As for :func:`search_database`; or the sequences are no proteins, or a model is damaged or has no statistics.
+        As for :func:`search_database`; or the sequences are not proteins, or a model is damaged or has no statistics.
 
     Examples
     --------

@@ -101,7 +101,7 @@ def path(name: str, value: Any) -> str:
     except UnicodeEncodeError:
         is_name = False
     if not is_name:
-        raise InputError(f"{option(name, value)}: this is no path; it has a character that no name of a file can have")
+        raise InputError(f"{option(name, value)}: this is not a path; it has a character that file names cannot have")
     return found
 
 
@@ -111,7 +111,7 @@ def choice(name: str, value: Any, choices: Sequence[str]) -> str:
     Raises
     ------
     InputError
-        It is another word; a WrongType if it is no word.
+        It is another word; a WrongType if it is not a word.
     """
     if not isinstance(value, str) or value not in choices:
         problem = f"{option(name, value)}: choose {', '.join(choices)}"
@@ -187,7 +187,7 @@ def names(name: str, value: Any) -> list[str]:
     Raises
     ------
     WrongType
-        It is no iterable of strings.
+        It is not an iterable of strings.
     """
     given = None if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
     if given is None or not all(isinstance(one, str) for one in given):

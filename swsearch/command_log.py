@@ -63,7 +63,7 @@ class LogFile(logging.Handler):
             raise InputError(f"--log {path}: {reason}; choose another file") from error
         if _is_other_file(path):
             os.close(self._descriptor)
-            raise InputError(f"--log {path}: this file is no log of swsearch, and would be appended to; choose another")
+            raise InputError(f"--log {path}: this file is not a log of swsearch, and would be changed; choose another")
 
     def emit(self, record: logging.LogRecord) -> None:
         """Append one record."""

@@ -36,7 +36,7 @@ def check_threads(threads: int) -> None:
     Raises
     ------
     InputError
-        It is no whole number, below 1, or above 1,024.
+        It is not a whole number, below 1, or above 1,024.
     """
     if whole_number("threads", threads) < 1:
         raise InputError(f"{option('threads', threads)}: at least 1 thread is needed")

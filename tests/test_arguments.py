@@ -27,7 +27,7 @@ FAMILIES = Path(__file__).parents[1] / "data" / "families.hmm.gz"
 
 
 class Thing:
-    """An object that is no argument of any function."""
+    """An object that is not an argument of any function."""
 
     def __repr__(self) -> str:
         return "<a thing>"
@@ -106,7 +106,7 @@ def test_a_wrong_argument_is_an_error_of_ours_that_names_it(calls, name):
                 if parameter.removesuffix("s") not in str(error) and shown not in str(error):
                     wrong.append(f"{parameter}={value!r}: {error}")
                 if isinstance(value, Thing) and not isinstance(error, TypeError):
-                    wrong.append(f"{parameter}={value!r} is no TypeError: {error}")
+                    wrong.append(f"{parameter}={value!r} is not a TypeError: {error}")
                 if "--" in str(error):
                     wrong.append(f"{parameter}={value!r} in the words of the command line: {error}")
             except Exception as error:
@@ -181,7 +181,7 @@ def test_an_alphabet_is_given_by_its_name(tmp_path):
         ("strand", "minus", "queries are proteins, which have one strand; leave it out"),
         ("mask", "lower,simple", "choose none, or one or more of tantan, dust, seg, lower separated by commas"),
         ("min_identity", "101", "choose a percentage, 0 to 100"),
-        ("id_pattern", "(", "is no regular expression: missing ), unterminated subpattern at position 0"),
+        ("id_pattern", "(", "is not a regular expression: missing ), unterminated subpattern at position 0"),
     ],
 )
 def test_one_check_speaks_to_both_callers(place, tmp_path, capfd, option, value, problem):

@@ -254,7 +254,7 @@ class ShortPairAligner {
                     words[r / Words::kCells] |= cell << (r % Words::kCells * Words::kBits);
                 }
                 if constexpr (kLocal) {
-                    // Rows past the query's end lie below all real rows and are no ends.
+                    // Rows past the query's end lie below all real rows and are not ends.
                     highest = top + r < rows_ && now > highest ? now : highest;
                 }
             }

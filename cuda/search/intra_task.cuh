@@ -69,7 +69,7 @@ SWS_DEVICE EndObserver<Shape> observe_strip(const WantedEnds& wanted, u32 subjec
 constexpr int kMostTeams = 8;  // largest number of teams of several warps in a block
 
 // Data that the warps of a block share. It follows the staged strips, in the padding due to which the read for a byte
-// that is no residue code stays inside the block's shared memory.
+// that is not a residue code stays inside the block's shared memory.
 struct ListBlock {
     int scores[kMostTeams];  // best score of each team's subject
     u32 item;                // index in the list of the first team's subject

@@ -17,7 +17,7 @@ _REPAIRS: Final = {
     # What scrolls must take the focus, so that keys can scroll it.
     "<pre>": '<pre tabindex="0">',
     '<div class="table-wrapper ': '<div tabindex="0" class="table-wrapper ',
-    # The empty corner of a table is no header.
+    # The empty corner of a table is not a header.
     '<th class="head"><p></p></th>': "<td></td>",
 }
 

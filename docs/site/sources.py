@@ -123,7 +123,7 @@ def title_of(page: str, text: str) -> str:
     """
     first = text.partition("\n")[0]
     if not first.startswith("# "):
-        raise SiteError(f"{page}: the first line is no title; begin the page with '# ' and the title")
+        raise SiteError(f"{page}: the first line is not a title; begin the page with '# ' and the title")
     return first[2:].strip()
 
 

@@ -40,7 +40,7 @@ void context_sums(const Array& costs_array, const Array& priors_array, const Arr
     const std::size_t width = costs.length / context::kAminoAcids;
     check_that(costs.length == width * context::kAminoAcids && width % 2 == 1, "the width of the window is odd");
     check_that(priors.length % context::kRowMultiple == 0 && priors.length > 0 && central.length == priors.length,
-               "the arrays of the contexts do not fit together, or their number is no multiple of 32");
+               "the arrays of the contexts do not fit together, or their number is not a multiple of 32");
     check_that(sums.length == counts.length, "there is one row of sums for each position");
     const std::int16_t* const last = costs.data + costs.length * costs.columns;
     check_that(std::all_of(costs.data, last, [](std::int16_t cost) { return cost >= 0; }), "a cost is negative");

@@ -147,7 +147,7 @@ def _pairs(query: str, subject: str | None, given: Arguments) -> list[Pair]:
         return read_text_pairs(query, subject)
     for side, words in (("QUERY", query), ("SUBJECT", subject or "")):
         if not words.isascii() and any("\ud800" <= letter <= "\udfff" for letter in words):
-            raise InputError(f"--text: {side} is no UTF-8; give it in UTF-8")
+            raise InputError(f"--text: {side} is not UTF-8; give it in UTF-8")
     return [(PairSequence("query", query), PairSequence("subject", subject or ""))]
 
 

@@ -27,7 +27,7 @@ MEASURED_QUERIES: Final = {"cpu": 1, "cuda": 128}
 
 
 def engines(format_name: options.TableFormat = "table") -> None:
-    """Show which engines are built, which can be used here, what would mend a "no", and how fast they are now.
+    """Show which engines are built, which can be used here, what the others need, and how fast they are now.
 
     Example: swsearch engines
 

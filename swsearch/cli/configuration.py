@@ -42,7 +42,7 @@ OTHER_VARIABLES: Final = (
     "SWSEARCH_KERNEL_CACHE", "SWSEARCH_LINKS", "SWSEARCH_TAXONOMY",
     "SWSEARCH_TEST_CACHE", "SWSEARCH_TOKEN",
 )  # fmt: skip
-"""Environment variables that are no default of an option."""
+"""Environment variables that do not set an option."""
 _SEARCHES: Final = ("query", "batch", "allpairs", "msa")
 _OF_ALL: Final = ("threads", "store", "stage_store", "quiet")
 _OF_MACHINE: Final = tuple(
@@ -52,7 +52,7 @@ _LOG: Final = "log"
 SHARED: Final = (_LOG, *_OF_ALL, *_OF_MACHINE, *(name for name in SEARCH_OPTIONS if name != "taxonomy"))
 """The options that have an environment variable and may stand outside of tables, by their names with ``_``.
 
-``SWSEARCH_TAXONOMY`` is no default of ``--taxonomy``: it counts only where a taxonomy is needed and the database has
+``SWSEARCH_TAXONOMY`` is not a default of ``--taxonomy``: it counts only where a taxonomy is needed and the database has
 none (:mod:`swsearch.taxonomy.subject_taxa`).
 """
 
@@ -182,9 +182,9 @@ def in_plain_words(message: str) -> str:
     """A message of Typer about a value, without the names of its types.
 
     >>> in_plain_words("'1e3' is not a valid int range")
-    "'1e3' is no whole number"
+    "'1e3' is not a whole number"
     """
-    return _TYPER_TYPE.sub(lambda match: "is no whole number" if match[1] == "int" else "is no number", message)
+    return _TYPER_TYPE.sub(lambda match: "is not a whole number" if match[1] == "int" else "is not a number", message)
 
 
 def _user_file() -> Path | None:
@@ -240,14 +240,14 @@ def converted(option: Any, context: Any, given: Given) -> Any:
     is_wrong = isinstance(value, dict) or isinstance(value, list) != bool(option.multiple)
     if is_wrong or (isinstance(value, bool) and not option.is_flag):
         advice = f'; give a list, such as ["{value}"]' if option.multiple and isinstance(value, str) else ""
-        raise UsageError(f"{given.place}: {shown} is no value of {option.opts[0]}{advice}")
+        raise UsageError(f"{given.place}: {shown} is not a value of {option.opts[0]}{advice}")
     try:
         return option.type_cast_value(context, value if isinstance(value, bool | list) else str(value))
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
         reason = in_plain_words(str(getattr(error, "message", ""))).rstrip(".")
-        raise UsageError(f"{given.place}: {shown} is no value of {option.opts[0]}: {reason}") from error
+        raise UsageError(f"{given.place}: {shown} is not a value of {option.opts[0]}: {reason}") from error
 
 
 def config(
@@ -293,7 +293,7 @@ def config(
         shown = "" if row["value"] is None else str(row["value"])
         print(f"{row['option']:<26}{shown:<22} {row['place'] or row['source']}")
     for variable in wrong:
-        say(f"warning: {variable} is no variable of this program")
+        say(f"warning: {variable} is not a variable of this program")
 
 
 def unknown_variables() -> list[str]:

@@ -94,7 +94,7 @@ def get(
         return
     if name not in rows:
         raise UsageError(
-            f"{quoted(name)} is no public database: choose {', '.join(rows)}, or add it to {TABLE_VARIABLE}"
+            f"{quoted(name)} is not a public database: choose {', '.join(rows)}, or add it to {TABLE_VARIABLE}"
         )
     row = rows[name]
     target = out or row.usual_target

@@ -336,9 +336,10 @@ def _refuse_sequences(queries: QueryFiles) -> None:
 
     for path, form in zip(queries.paths, queries.formats, strict=True):
         if form == "fasta":
-            next(text_lines(path, shown_name(path)), None)
+            name = shown_name(path)
+            next(text_lines(path, name), None)
             advice = "a FASTA file of aligned sequences is a query file, with --query-format aligned or a3m"
-            raise InputError(f"--in-pssm {shown_name(path)} is no checkpoint, PSSM, model or Stockholm file; {advice}")
+            raise InputError(f"--in-pssm {name} is not a checkpoint, PSSM, model or Stockholm file; {advice}")
 
 
 def _refuse_contradictions(arguments: options.Arguments) -> None:
@@ -475,7 +476,7 @@ def queries_and_databases(
     command : str
         ``query`` or ``batch``.
     has_queries : bool
-        Whether the search has queries that are no arguments.
+        Whether the search has queries that are not arguments.
     are_defaults : bool
         Whether ``further`` are those of the configuration file, which databases among the arguments replace.
 

@@ -496,7 +496,7 @@ def answer(arguments: Sequence[str], commands: Mapping[str, Any]) -> str | None:
         arguments = arguments[1:]
         word = arguments[0]
     if word in LINES:
-        return f"{of}{word} is no command of swsearch; here it is: {LINES[word]}"
+        return f"{of}{word} is not a command of swsearch; here it is: {LINES[word]}"
     if word not in PROGRAM_WORDS:
         return None
     meant = PROGRAM_WORDS[word]
@@ -572,7 +572,7 @@ def _parsed(arguments: Sequence[str], command: Any, context: Any) -> tuple[dict[
     programs = context.meta[PROGRAMS] or ()
     have_only_options = BLAST in programs or DIAMOND in programs
     words = list(arguments)
-    if have_only_options:  # an unknown name is no short option with its value, as -f oo for -foo
+    if have_only_options:  # an unknown name is not a short option with its value, as -f oo for -foo
         known = one_dash_names(command, context)
         words = [f"-{word}" if is_long_name(word) and word not in known else word for word in words]
     shown = list(arguments)

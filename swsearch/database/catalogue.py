@@ -79,7 +79,7 @@ def catalogue_text(folder: Path) -> str:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ValueError(f"{CATALOGUE} is no regular file")
+            raise ValueError(f"{CATALOGUE} is not a regular file")
         with open(descriptor, "rb", closefd=False) as file:
             text = file.read(MAX_CATALOGUE_BYTES + 1)
     finally:
@@ -98,7 +98,7 @@ def read_catalogue(text: str) -> Catalogue:
     Raises
     ------
     ValueError
-        The text is no catalogue, is of another version, fails its checksum, or has a field that no catalogue of the
+        The text is not a catalogue, is of another version, fails its checksum, or has a field that no catalogue of the
         version can have; the message says which.
     """
     try:
@@ -153,7 +153,7 @@ def joined_catalogue(catalogues: Sequence[Catalogue]) -> Catalogue:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{CATALOGUE} is not JSON ({name} is no number)")
+    raise ValueError(f"{CATALOGUE} is not JSON ({name} is not a number)")
 
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
@@ -206,7 +206,7 @@ def _record(make: Callable[..., Any], **checks: _Check) -> _Check:
 
     def check(value: object, where: str) -> Any:
         if not isinstance(value, dict):
-            raise ValueError(f"{CATALOGUE}: {where or 'it'} is no object")
+            raise ValueError(f"{CATALOGUE}: {where or 'it'} is not an object")
         begin = f"{where}, " if where else ""
         return make(**{name: one(value.get(name), f"{begin}{name}") for name, one in checks.items()})
 

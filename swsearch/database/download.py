@@ -96,7 +96,7 @@ def published(address: str, name: str) -> Published:
     except (OSError, HTTPException) as error:
         raise _unreached(address, error) from error
     except (ElementTree.ParseError, ValueError) as error:
-        raise DatabaseError(f"{address} is no list of checksums: {error}; try again later") from error
+        raise DatabaseError(f"{address} is not a list of checksums: {error}; try again later") from error
     if found is None or len(found.checksum) not in _ALGORITHMS:
         raise DatabaseError(f"{address} has no checksum of {name}; check the addresses")
     return found

@@ -65,7 +65,7 @@ class NodeCache:
     Raises
     ------
     DatabaseError
-        The value of ``SWSEARCH_CACHE_LIMIT`` is no size.
+        The value of ``SWSEARCH_CACHE_LIMIT`` is not a size.
     """
 
     def __init__(self, folder: Path | None = None, limit_bytes: int | None = None) -> None:

@@ -247,7 +247,7 @@ def load_catalogue(folder: Path) -> Catalogue:
         if not folder.is_dir():
             if is_sequence_file(folder):
                 raise DatabaseError(
-                    f"{folder} is a sequence file, no packed database; index it first: "
+                    f"{folder} is a sequence file, not a packed database; index it first: "
                     f"`swsearch index {shlex.quote(str(folder))} -o {_proposed(folder)}`"
                 )
             raise DatabaseError(
@@ -255,7 +255,7 @@ def load_catalogue(folder: Path) -> Catalogue:
             )
         catalogue = read_catalogue(catalogue_text(folder))
     except FileNotFoundError as error:
-        raise DatabaseError(f"{folder} is no packed database: it has no {CATALOGUE}") from error
+        raise DatabaseError(f"{folder} is not a packed database: it has no {CATALOGUE}") from error
     except OSError as error:
         raise DatabaseError(f"{folder} cannot be read: {error.strerror or error}") from error
     except ValueError as error:

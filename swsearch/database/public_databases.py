@@ -80,7 +80,7 @@ def public_databases() -> dict[str, PublicDatabase]:
         rows |= _rows(Path(given), f"{TABLE_VARIABLE}={given}: ")
     for row in rows.values():
         if row.taxonomy and not (row.taxonomy in rows and rows[row.taxonomy].is_file):
-            problem = f"[{row.name}]: taxonomy = {row.taxonomy!r} is no name of a file in the table"
+            problem = f"[{row.name}]: taxonomy = {row.taxonomy!r} is not a name of a file in the table"
             raise InputError(f"{TABLE_VARIABLE}={given}: {problem}")
     return rows
 
@@ -99,7 +99,7 @@ def _row(name: str, table: Any, place: str) -> PublicDatabase:
     if _NAME.fullmatch(name) is None or not isinstance(table, dict):
         raise InputError(f"{place}: give a table, whose name has letters, digits, dots and hyphens")
     if wrong := [key for key, value in table.items() if key not in known or not isinstance(value, str)]:
-        raise InputError(f"{place}: {wrong[0]} is none of {', '.join(known)}, or is no string")
+        raise InputError(f"{place}: {wrong[0]} is none of {', '.join(known)}, or is not a string")
     if missing := [key for key in known if key not in table and key not in _OPTIONAL]:
         raise InputError(f"{place}: {missing[0]} is missing")
     row = PublicDatabase(name, **table)

@@ -52,7 +52,7 @@ def mapped_file(path: Path, dtype: np.dtype[Any], expected: int, n_items: int | 
         found = path.stat()
         size = found.st_size
         if not stat.S_ISREG(found.st_mode):
-            raise DatabaseError(f"{path} is no regular file; the database is damaged, index the FASTA again")
+            raise DatabaseError(f"{path} is not a regular file; the database is damaged, index the FASTA again")
         if size != expected:
             advice = "the database is damaged, index the FASTA again"
             raise DatabaseError(f"{path} has {counted(size, 'byte')}, {expected:,} are expected; {advice}")
@@ -215,7 +215,7 @@ class Segment:
         self.removed: SubjectIndex = removed_of(folder, entry)
         """FASTA indices of the removed subjects, ascending; uint32, empty if no subject was removed."""
         self.indices: SubjectIndex | None = indices_of(folder, entry)
-        """FASTA index in the whole segment of each subject, ascending; uint32; None if this is no slice."""
+        """FASTA index in the whole segment of each subject, ascending; uint32; None if this is not a slice."""
         self.n_whole = entry.n_subjects if n_whole is None else n_whole
         """Number of subjects, including removed ones, of the segment or of all slices together."""
         self.repeats = repeats_of(folder, entry)
@@ -264,7 +264,7 @@ class Segment:
         return self.numbering.subject_index(self.whole_indices(kept))
 
     def whole_indices(self, fasta_indices: SubjectIndex) -> SubjectIndex:
-        """The FASTA indices of subjects in the whole segment; the argument itself if this is no slice."""
+        """The FASTA indices of subjects in the whole segment; the argument itself if this is not a slice."""
         if self.indices is None:
             return fasta_indices
         self._check_layout()
@@ -381,8 +381,8 @@ class Segment:
         """Check that residue codes of this segment are letters or, if ``padded``, letters or padding."""
         known = alphabet.letter_codes + (bytes([PAD_CODE]) if padded else b"")
         for first in range(0, len(codes), _BLOCK_LETTERS):
-            if codes[first : first + _BLOCK_LETTERS].tobytes().translate(None, known):  # what is left is no letter
-                raise self._damaged("residues.bin", f"a residue is no letter of alphabet {alphabet.name}")
+            if codes[first : first + _BLOCK_LETTERS].tobytes().translate(None, known):  # what is left is not a letter
+                raise self._damaged("residues.bin", f"a residue is not a letter of alphabet {alphabet.name}")
 
     def _damaged(self, file: str, problem: str) -> DatabaseError:
         advice = "`swsearch db verify` tells which files have changed; index the FASTA again"
@@ -395,7 +395,7 @@ def _array(folder: Path, entry: SegmentEntry, name: str, n_items: int | None = N
 
 
 def indices_of(folder: Path, entry: SegmentEntry) -> SubjectIndex | None:
-    """The FASTA index in the whole segment of each subject of a slice; None if the segment is no slice."""
+    """The FASTA index in the whole segment of each subject of a slice; None if the segment is not a slice."""
     if entry.indices is None:
         return None
     return mapped_file(array_path(folder, INDICES), np.dtype(INDICES_DTYPE), entry.indices.size, entry.n_subjects)

@@ -144,7 +144,7 @@ def check_target(target: Path, *, overwrite: bool) -> None:
         read_catalogue(catalogue_text(target))
     except (OSError, ValueError) as error:
         raise DatabaseError(
-            f"{target} exists and is no packed database, so {_FORCE} does not replace it; choose another name"
+            f"{target} exists and is not a packed database, so {_FORCE} does not replace it; choose another name"
         ) from error
 
 
@@ -172,7 +172,7 @@ def _refuse_foreign_files(target: Path) -> None:
     inside = [Path(parent, name) for parent, folders, files in os.walk(target) for name in (*folders, *files)]
     foreign = sorted(path for path in inside if path.is_symlink() or not is_own(path))
     if foreign:
-        problem = "is a store" if is_sqlite(foreign[0]) else "is no file of the database"
+        problem = "is a store" if is_sqlite(foreign[0]) else "is not a file of the database"
         others = f", and {counted(len(foreign) - 1, 'other')}" if len(foreign) > 1 else ""
         raise InputError(f"{target}: {foreign[0]} lies in it and {problem}{others}; move it out of the database")
 

@@ -33,7 +33,7 @@ from swsearch.threads import Threads
 
 _BLOCK_BYTES: Final = 4 << 20
 _BLOCK_SUBJECTS: Final = 1 << 18
-_ORDER: Final = "order is no permutation"
+_ORDER: Final = "order is not a permutation"
 _STARTS: Final = "starts are not those of subjects side by side"
 _BY_LENGTH: Final = "subjects are not stored by length"
 
@@ -144,7 +144,7 @@ def _structure_problems(segment: Segment, where: str, alphabet: Alphabet, thread
     padding = segment.residues[len(segment.residues) - TAIL_PADDING :]
     holds = all_hold(lambda part: _residues_hold(segment, part, alphabet), _residue_blocks(segment))
     if not holds or not bool((padding == PAD_CODE).all()):
-        problems.append(f"{where}: a residue is no letter of the alphabet, or padding is not code {PAD_CODE}")
+        problems.append(f"{where}: a residue is not a letter of the alphabet, or padding is not code {PAD_CODE}")
     return problems
 
 

@@ -14,6 +14,7 @@ the model, so a domain may lie within another one.
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,7 +25,6 @@ import numpy as np
 
 from swsearch.database.opening import Databases, opened
 from swsearch.database.partition import Partition
-from swsearch.database.reader import PackedDatabase
 from swsearch.deterministic import exp, log
 from swsearch.domains.decoding import DecodedProtein, Decoder, Domain
 from swsearch.engine.registry import Machine
@@ -36,7 +36,7 @@ from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher, searcher_on
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import split_header
-from swsearch.sequences.source import refuse_repeated_pipes, seekable, shown_name, text_lines
+from swsearch.sequences.source import MAX_LINE_BYTES, refuse_repeated_pipes, seekable, shown_name, text_stream
 from swsearch.threads import Threads
 from swsearch.typing import Progress, SubjectIndex
 from swsearch.words import counted, quoted
@@ -50,6 +50,10 @@ NEAR_BITS: Final = 4.0
 LEAST_SEARCHED: Final = 10.0
 """The largest E-value in the search of one model is this at least, however many models there are."""
 
+_FEW: Final = 32
+"""Proteins that are decoded without a first estimate, which would take longer: so few do not fill its vectors."""
+_BLOCK_BYTES: Final = 1 << 20
+_LENGTH: Final = re.compile(rb"\nLENG +([0-9]{1,9})")
 _MODELS_AT_ONCE: Final = 4
 """Models whose proteins are decoded at the same time, so that no thread waits for the longest protein of one."""
 
@@ -213,8 +217,10 @@ class Annotation:
         family, model, subjects = searched
         threads, decoder, least_bits = self.searcher.threads, Decoder(model), self._least_bits(model)
         found = []
-        for part in _parts(self.searcher.database, subjects):
-            near = part[np.flatnonzero(decoder.expected_bits(part, threads) >= least_bits - NEAR_BITS)]
+        for rows, residues, starts, lengths in self.searcher.database.stored_ranges(subjects):
+            near = part = Partition(residues, starts, lengths, subjects[rows])
+            if len(part) > _FEW:
+                near = part[np.flatnonzero(decoder.expected_bits(part, threads) >= least_bits - NEAR_BITS)]
             several = decoder.decode(near, least_bits - 1.0, threads)
             for subject, decoded in zip(near.subject_index.tolist(), several, strict=True):
                 one = self._reported(family, model, decoded)
@@ -285,7 +291,7 @@ def open_annotation(
     Raises
     ------
     InputError
-        A file cannot be read, the sequences are no proteins, or a limit is out of range.
+        A file cannot be read, the sequences are not proteins, or a limit is out of range.
     DatabaseError
         The database cannot be opened.
     EngineUnavailable
@@ -306,18 +312,12 @@ def _size(paths: Sequence[str | os.PathLike[str]]) -> tuple[int, int]:
     """Number of models in some files, and of all their positions, by single lines of them."""
     n_models = n_positions = 0
     for path in paths:
-        for line in text_lines(path, shown_name(path)):
-            n_models += line.rstrip() == "//"
-            if line.startswith("LENG "):
-                length = line[5:].strip()[:9]
-                n_positions += int(length) if length.isdecimal() else 0
+        with text_stream(path, shown_name(path)) as stream:
+            while block := stream.read(_BLOCK_BYTES):
+                lines = b"\n" + block + stream.readline(MAX_LINE_BYTES)
+                n_models += lines.count(b"\n//")
+                n_positions += sum(map(int, _LENGTH.findall(lines)))
     return n_models, n_positions
-
-
-def _parts(proteins: PackedDatabase, subjects: SubjectIndex) -> Iterator[Partition]:
-    """The subjects, segment by segment."""
-    for rows, residues, starts, lengths in proteins.stored_ranges(subjects):
-        yield Partition(residues, starts, lengths, subjects[rows])
 
 
 def without_overlaps(families: Sequence[FoundFamily]) -> list[FoundFamily]:

@@ -140,21 +140,19 @@ def entry_probabilities(family: FamilyModel) -> Floats:
 
     All fragments of the positions that a sequence of the family occupies are equally probable (Eddy 2008).
     """
-    transitions = family.model.transitions
-    length = len(transitions)
-    occupied = np.empty(length)
-    occupied[0] = family.first_occupancy
-    for k in range(1, length):
-        before = transitions[k - 1]
-        occupied[k] = occupied[k - 1] * (before[MM] + before[MI]) + (1.0 - occupied[k - 1]) * before[DM]
-    weights = occupied * np.arange(length, 0, -1)
-    entry: Floats = occupied / float(sum_in_order(weights))
-    return entry
+    transitions = family.model.transitions[:-1]
+    shares = [family.first_occupancy]
+    for stays, returns in zip(
+        (transitions[:, MM] + transitions[:, MI]).tolist(), transitions[:, DM].tolist(), strict=True
+    ):
+        shares.append(shares[-1] * stays + (1.0 - shares[-1]) * returns)
+    occupied = np.array(shares)
+    return occupied / float(sum_in_order(occupied * np.arange(len(occupied), 0, -1)))
 
 
 def _odds(columns: Floats) -> Floats:
     """The odds of each position and residue code, float64 of shape (length, 32); 1 for other letters than amino acids,
-    0 for codes that are no letters.
+    0 for codes that are not letters.
     """
     odds = np.zeros((len(columns), N_CODES))
     odds[:, : len(PROTEIN.letters)] = 1.0

@@ -48,7 +48,7 @@ class Machine:
     InputError
         ``partition_residues`` is out of range.
     WrongType
-        ``bound`` is no truth value, or ``partition_residues`` is no whole number.
+        ``bound`` is not a truth value, or ``partition_residues`` is not a whole number.
     """
 
     engine: str = ENGINES[0]

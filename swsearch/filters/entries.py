@@ -41,7 +41,7 @@ class SubjectRange:
         Raises
         ------
         InputError
-            The text is no range.
+            The text is not a range.
 
         >>> SubjectRange.parse("10-200")
         SubjectRange(start=9, stop=200)
@@ -78,7 +78,7 @@ def read_entries(path: str, part: SubjectRange | None = None, strand: str = "plu
     Raises
     ------
     InputError
-        The file cannot be read, has headers of FASTA, or a line is no entry.
+        The file cannot be read, has headers of FASTA, or a line is not an entry.
     """
     for number, (name, *others) in identifier_lines("--ids", path):
         strands = [word for word in others if word in STRANDS]

@@ -227,7 +227,7 @@ def identifier_pattern(text: str) -> Callable[[str], bool]:
         re.compile(text)
         text.encode()
     except (re.error, OverflowError, RecursionError, UnicodeEncodeError) as error:
-        raise InputError(f"{given} is no regular expression: {error}") from error
+        raise InputError(f"{given} is not a regular expression: {error}") from error
     import re2  # only here: few searches have a pattern
 
     options = re2.Options()

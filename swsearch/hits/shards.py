@@ -287,7 +287,7 @@ def _task(text: str, environment: Mapping[str, str]) -> tuple[_Scheduler, int]:
             return scheduler, _number(text, scheduler.task, environment)
     known = ", ".join(scheduler.task for scheduler in _SCHEDULERS)
     raise InputError(
-        f"--shard {text}: this is no task of a job array (none of {known} is set); give the shard, such as --shard 3/8"
+        f"--shard {text}: this is not a task of a job array (none of {known} is set); give the shard: --shard 3/8"
     )
 
 
@@ -316,6 +316,6 @@ def _number(text: str, variable: str, environment: Mapping[str, str]) -> int:
         raise InputError(f"--shard {text}: {variable} is not set; give the shard, such as --shard 3/8")
     if not (value.isascii() and value.isdecimal() and len(value) <= len(str(MAX_SHARES))):
         raise InputError(
-            f"--shard {text}: {variable} is {value[:40]!r}, no number; give the shard, such as --shard 3/8"
+            f"--shard {text}: {variable} is {value[:40]!r}, not a number; give the shard, such as --shard 3/8"
         )
     return int(value)

@@ -158,7 +158,7 @@ def _letters(values: dict[str, list[Value]], n_columns: int) -> Codes:
             text = "".join(LETTERS[code] for code in digits)
         except (ValueError, IndexError):
             raise InputError(
-                f"the query has digits that are no letters of NCBIstdaa (0 to {len(LETTERS) - 1})"
+                f"the query has digits that are not letters of NCBIstdaa (0 to {len(LETTERS) - 1})"
             ) from None
     else:
         text = "".join(str(values[path][0]) for path in _STRINGS if path in values)
@@ -186,7 +186,7 @@ def _integers(values: dict[str, list[Value]], path: str, n_due: int) -> NDArray[
     what = path.rsplit("/", 1)[1]
     word = next((value for value in found if not isinstance(value, int)), None)
     if word is not None:
-        raise InputError(f"{what} holds {quoted(str(word))}, which is no whole number")
+        raise InputError(f"{what} holds {quoted(str(word))}, which is not a whole number")
     if len(found) != n_due:
         raise InputError(f"{what} holds {counted(len(found), 'number')}, {n_due} are due; the file may be cut short")
     return np.array(found, dtype=np.int64)

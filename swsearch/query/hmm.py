@@ -137,8 +137,7 @@ class _Model:
     def __init__(self, lines: list[str], name: str, first_line: int) -> None:
         self._lines, self._name, self._first_line = lines, name, first_line
         self._tags: dict[str, str] = {}
-        self._body = 0
-        """Place of the line after the one with the letters (HMM)."""
+        self._body = 0  # the place of the line after the one with the letters (HMM)
         while self._body < len(lines) and "HMM" not in self._tags:
             tag, _, value = lines[self._body].strip().partition(" ")
             if tag == "STATS":  # three lines
@@ -160,12 +159,12 @@ class _Model:
         # The names of the transitions, perhaps the composition (COMPO), and two lines of node 0 precede node 1.
         has_composition = "".join(self._lines[self._body + 1 : self._body + 2]).split()[:1] == ["COMPO"]
         first = self._body + (4 if has_composition else 3)
-        numbers = self._numbers(first, 1 + N_AMINO_ACIDS)
+        numbers = _leading_numbers(self._lines[first::3], 1 + N_AMINO_ACIDS)
         n_nodes = len(numbers)
         wrong = np.flatnonzero((numbers[:, 0] != np.arange(1, n_nodes + 1)) | ~(numbers >= 0).all(axis=1))
         if wrong.size:
             raise self._unexpected(first + 3 * wrong[0], f"node {wrong[0] + 1} with {N_AMINO_ACIDS} emissions")
-        leaving = self._numbers(first - 1, N_TRANSITIONS)
+        leaving = _leading_numbers(self._lines[first - 1 :: 3], N_TRANSITIONS)
         wrong = np.flatnonzero(~(leaving >= 0).all(axis=1))
         if wrong.size:
             raise self._unexpected(first - 1 + 3 * wrong[0], f"the {N_TRANSITIONS} transitions of node {wrong[0]}")
@@ -201,10 +200,6 @@ class _Model:
             raise self._damaged(self._body - 1, "the line HMM does not name the twenty amino acids")
         return [_CODES[letter] for letter in letters]
 
-    def _numbers(self, first: int, n_columns: int) -> Floats:
-        """The numbers at the beginning of every third line from the place ``first``."""
-        return _leading_numbers([line.replace("*", f" {_NEVER} ") for line in self._lines[first::3]], n_columns)
-
     def _codes(self, first: int, logarithms: Floats) -> Codes:
         """The letter of each position; ``first`` is the place of the first node."""
         codes = logarithms.argmin(axis=1).tolist()
@@ -227,8 +222,7 @@ class _Model:
             return None
         found = [float(word) for word in value.rstrip("; ").split() if _NUMBER.fullmatch(word)]
         if len(found) != 2:
-            problem = f"the line {tag} has {quoted(value)} in place of two numbers"
-            raise self._damaged(len(self._lines), problem)
+            raise self._damaged(len(self._lines), f"the line {tag} has {quoted(value)} in place of two numbers")
         return found[0], found[1]
 
     def _unexpected(self, place: int, expected: str) -> InputError:
@@ -246,7 +240,8 @@ def _leading_numbers(lines: list[str], n_columns: int) -> Floats:
     """The numbers at the beginning of each line; NaN for a line that has others."""
     if lines and all(map(str.strip, lines)):
         with suppress(ValueError):
-            return np.loadtxt(lines, usecols=range(n_columns), comments=None, ndmin=2)
+            given = [line.replace("*", f" {_NEVER} ") for line in lines]
+            return np.loadtxt(given, usecols=range(n_columns), comments=None, ndmin=2)
     if len(lines) <= 1:
         return np.full((len(lines), n_columns), np.nan)
     return np.concatenate([_leading_numbers([line], n_columns) for line in lines])

@@ -176,11 +176,11 @@ def read_pssm(path: str | os.PathLike[str], matrix: SubstitutionMatrix, header: 
             break
         if fields[0].lstrip("0") != str(len(rows) + 1):
             problem = f"position {fields[0][:20]} where {len(rows) + 1} is due"
-            raise InputError(f"{name}, line {number}: {problem}; mend the PSSM")
+            raise InputError(f"{name}, line {number}: {problem}; correct the PSSM")
         try:
             scores = [whole_number(field) for field in fields[2 : 2 + N_AMINO_ACIDS]]
         except ValueError as error:
-            raise InputError(f"{name}, line {number}: a score is no whole number ({error}); mend the PSSM") from error
+            raise InputError(f"{name}, line {number}: a score is wrong ({error}); correct the PSSM") from error
         if len(scores) < N_AMINO_ACIDS:
             problem = f"{counted(len(scores), 'score')}, {N_AMINO_ACIDS} are needed"
             raise InputError(f"{name}, line {number}: {problem}; the file may be cut short")
@@ -188,7 +188,7 @@ def read_pssm(path: str | os.PathLike[str], matrix: SubstitutionMatrix, header: 
         rows.append(scores)
     if not rows:
         raise InputError(
-            f"{name} is no PSSM as `psiblast -out_ascii_pssm` writes it: no column letters, or no positions"
+            f"{name} is not a PSSM as `psiblast -out_ascii_pssm` writes it: no column letters, or no positions"
         )
     try:
         consensus = PROTEIN.encode("".join(letters))

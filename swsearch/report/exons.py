@@ -255,7 +255,7 @@ def _residue(codon: str, number: int) -> str:
 
 
 def _between_pairs(columns: list[_Column]) -> list[_Column]:
-    """The columns from the first to the last one that is no gap."""
+    """The columns from the first to the last one that is not a gap."""
     pairs = [place for place, column in enumerate(columns) if column.is_pair]
     return columns[pairs[0] : pairs[-1] + 1] if pairs else []
 

@@ -253,7 +253,7 @@ FOREIGN_SUFFIXES: Final = (
     ".xlsx", ".xlsm", ".xls", ".ods", ".docx", ".doc", ".odt", ".rtf", ".pptx", ".pdf", ".ps", ".png", ".jpg", ".jpeg",
     ".svg", ".bam", ".cram", ".feather", ".arrow", ".h5", ".sqlite",
 )  # fmt: skip
-"""Ends of names of files that are no text, and none of these formats."""
+"""Ends of names of files that are not text, and none of these formats."""
 
 
 def names_with_notes() -> str:

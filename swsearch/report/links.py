@@ -135,5 +135,5 @@ def _row(line: str, place: str) -> LinkPattern:
     except (re.error, ValueError) as error:
         raise InputError(f"{place}: {error}") from error
     if address != _NO_ADDRESS and scheme not in ("http", "https"):
-        raise InputError(f"{place}: {address} is no address of http or https; write - for no link")
+        raise InputError(f"{place}: {address} is not an address of http or https; write - for no link")
     return LinkPattern(name, compiled, address)

@@ -13,7 +13,7 @@ the server of ColabFold uses, in MMseqs2's form:
 ``diff`` (``-diff``)  the number of rows that a diverse selection keeps in each window of 50 columns
 
 **Identity of two rows** is the percentage of equal residues among the columns in which both have a residue, or among
-the residues of the shorter row if that is lower. Letters that are no amino acids (X, B …) or bases (N …) are no
+the residues of the shorter row if that is lower. Letters that are not amino acids (X, B …) or bases (N …) are no
 residues. The rows are considered from the one with the most residues to the one with the fewest, those of equal length
 in their order; a row is removed if its identity with a row that was kept before exceeds ``max_identity``. The query is
 the first and is always kept.

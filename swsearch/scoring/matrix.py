@@ -266,7 +266,7 @@ def _matrix_lines(path: str | os.PathLike[str], name: str) -> list[str]:
     except ValueError as error:
         raise ScoringError(f"{name!r}: {error}; choose another file") from error
     if len(raw) > MAX_FILE_BYTES:
-        raise ScoringError(f"{name} has more than {MAX_FILE_BYTES:,} bytes, so it is no matrix; choose another file")
+        raise ScoringError(f"{name} has more than {MAX_FILE_BYTES:,} bytes, so it is not a matrix; choose another file")
     lines = raw.removeprefix(b"\xef\xbb\xbf").splitlines()
     for number, line in enumerate(lines, 1):
         bad = next((byte for byte in line if byte >= 0x7F or (byte < 0x20 and byte != ord("\t"))), None)
@@ -308,7 +308,7 @@ class _MatrixTable:
         for column, field in zip(self.columns, fields[1:], strict=True):
             if not _WHOLE.fullmatch(field):
                 raise ScoringError(
-                    f"{where}: score {quoted(field)} of {letter} with {column} is no whole number; round it"
+                    f"{where}: score {quoted(field)} of {letter} with {column} is not a whole number; round it"
                 )
             # int() raises an error for numbers of thousands of digits, so longer fields are refused first.
             if len(field) > _LONGEST_SCORE or not MIN_SCORE <= int(float(field)) <= MAX_SCORE:
@@ -321,9 +321,9 @@ class _MatrixTable:
     def _check_letter(self, where: str, field: str) -> None:
         if len(field) != 1:
             form = "a line of letters comes first, then a line for each, its letter and its scores"
-            raise ScoringError(f"{where}: {field[:20]!r} is no letter; {form}, separated by blanks")
+            raise ScoringError(f"{where}: {field[:20]!r} is not a letter; {form}, separated by blanks")
         if field.upper() not in self.alphabet.letters + "*":
-            raise ScoringError(f"{where}: {field!r} is no letter of {self.alphabet.name}; give a matrix for it")
+            raise ScoringError(f"{where}: {field!r} is not a letter of {self.alphabet.name}; give a matrix for it")
 
     def square(self) -> tuple[str, np.ndarray]:
         """The letters, and the scores with the rows in the order of the columns."""

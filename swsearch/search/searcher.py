@@ -360,9 +360,7 @@ class Searcher(PlannedSearch):
     def _candidates(
         self, prepared: PreparedQuery, blocks: list[ScoreBlock], scores: ScoreBatch
     ) -> tuple[list[ScoreBlock], list[ScoreBlock], RankedCandidates, int]:
-        """The blocks with the parts that the batch leaves out; the scores of each comparison; the candidates; and the
-        number of those for whom the list has no room.
-        """
+        """The blocks with all parts, the scores of each comparison, the candidates, and the number left out of them."""
         if scores.shortest_part is not None:
             of_profiles = zip(blocks, prepared.profiles, prepared.min_scores(), strict=True)
             blocks = [self.search_subjects.with_parts(*each, self._part_engine) for each in of_profiles]

@@ -28,7 +28,7 @@ from swsearch.hits.result import QueryResult
 from swsearch.search.search_subjects import SearchSubjects
 
 SMALL_SEGMENT: Final = 0.1
-"""A segment with less than this share of the residues of the largest segment is no slice by itself."""
+"""A segment with less than this share of the residues of the largest segment is not a slice by itself."""
 
 
 @dataclass(frozen=True)

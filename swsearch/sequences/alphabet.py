@@ -120,9 +120,9 @@ class Alphabet:
         """
         try:
             raw = letters.encode("utf-8", "surrogateescape") if isinstance(letters, str) else letters
-        except UnicodeEncodeError as error:  # half of a pair of UTF-16, which is no character
+        except UnicodeEncodeError as error:  # half of a pair of UTF-16, which is not a character
             wrong = f"{error.object[error.start]!r} is not in alphabet {self.name} ({self.letters})"
-            raise InputError(f"residue {error.start + 1}: {wrong}; mend the record") from error
+            raise InputError(f"residue {error.start + 1}: {wrong}; correct the record") from error
         codes: Codes = self.encode_table[np.frombuffer(raw, dtype=np.uint8)]
         if codes.size and int(codes.max()) == INVALID:
             index = int(np.argmax(codes == INVALID))
@@ -148,8 +148,8 @@ class Alphabet:
             profile = ", or search with the alignment as a profile (query --query-format aligned)"
             return f"{shown} is a gap; remove it{profile if self is PROTEIN else ''}"
         if self is DNA and PROTEIN.encode_table[byte] != INVALID:
-            return f"{shown} is not in alphabet dna; mend the record, or if it is protein: {PROTEIN_ADVICE}"
-        return f"{shown} is not in alphabet {self.name} ({self.letters}); mend the record"
+            return f"{shown} is not in alphabet dna; correct the record, or if it is protein: {PROTEIN_ADVICE}"
+        return f"{shown} is not in alphabet {self.name} ({self.letters}); correct the record"
 
 
 PROTEIN: Final = Alphabet(

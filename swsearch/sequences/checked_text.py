@@ -29,7 +29,7 @@ _COMMENT: Final = re.compile(rb"[\r\n][ \t]*[#;]")
 
 
 class ForeignBytes(Exception):
-    """The text is no FASTA, or contains bytes that a reader would ignore without an error."""
+    """The text is not FASTA, or contains bytes that a reader would ignore without an error."""
 
 
 class CheckedStream(io.RawIOBase):

@@ -226,5 +226,5 @@ def invalid_records(
 
 
 def wrong_letter(byte: int, alphabet: Alphabet) -> str:
-    """The message for a byte among residues that is no letter of the alphabet."""
+    """The message for a byte among residues that is not a letter of the alphabet."""
     return "white space among residues; remove it" if bytes([byte]).isspace() else alphabet.reject(byte)

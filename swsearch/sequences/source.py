@@ -19,7 +19,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import contextmanager
 from typing import Any, BinaryIO, Final
 
 from swsearch.errors import InputError
@@ -230,6 +230,19 @@ _WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _READ_BYTES: Final = 1 << 16
 
 
+@contextmanager
+def text_stream(path: str | os.PathLike[str], name: str) -> Iterator[io.BufferedReader]:
+    """The bytes of a text file, decompressed; parameters and errors are those of :func:`text_lines`."""
+    source = seekable(path)  # the copy of a pipe exists as long as this object
+    try:
+        raw = open(source, "rb")  # noqa: SIM115 - an error of opening it has another message
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{name}: {reason}; choose another file") from error
+    with raw:
+        yield io.BufferedReader(_Text(raw, name), _READ_BYTES)
+
+
 def text_lines(path: str | os.PathLike[str], name: str) -> Iterator[str]:
     """The lines of a text file with their line ends; bytes that are not UTF-8 become surrogate escapes.
 
@@ -245,14 +258,7 @@ def text_lines(path: str | os.PathLike[str], name: str) -> Iterator[str]:
     InputError
         The file cannot be read, its archive is damaged, or a line has more than 268,435,456 bytes.
     """
-    with ExitStack() as stack:
-        source = seekable(path)  # the copy of a pipe exists as long as this object
-        try:
-            raw = stack.enter_context(open(source, "rb"))
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise InputError(f"{name}: {reason}; choose another file") from error
-        stream = io.BufferedReader(_Text(raw, name), _READ_BYTES)
+    with text_stream(path, name) as stream:
         number = 0
         while line := stream.readline(MAX_LINE_BYTES + 1):
             number += 1
@@ -275,7 +281,7 @@ def whole_number(text: str) -> int:
     -12
     """
     if _WHOLE_NUMBER.fullmatch(text) is None:
-        raise ValueError(f"{text if len(text) <= 40 else text[:37] + '...'!r} is no whole number")
+        raise ValueError(f"{text if len(text) <= 40 else text[:37] + '...'!r} is not a whole number")
     return int(text)
 
 

@@ -199,7 +199,7 @@ def _unzipped(body: bytes, most: int, claim: Claim) -> bytes:
                     )
                 claim.take(len(parts[-1]))
     except zlib.error as error:
-        raise EarlyAnswer(400, "bad_encoding", "the body is no gzip, as its Content-Encoding says") from error
+        raise EarlyAnswer(400, "bad_encoding", "the body is not gzip, as its Content-Encoding says") from error
     if not unzip.eof:
         raise EarlyAnswer(400, "bad_encoding", "the gzip of the body is cut short")
     return b"".join(parts)

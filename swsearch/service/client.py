@@ -84,7 +84,7 @@ class Client:
     Raises
     ------
     InputError
-        The address is no URL of http or https.
+        The address is not a URL of http or https.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Client:
             raise InputError(f"{option('patience', patience)}: a number of seconds is needed")
         function("notify", notify)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
-            raise InputError(f"{shown} is no address of a server; give one such as http://127.0.0.1:8765")
+            raise InputError(f"{shown} is not an address of a server; give one such as http://127.0.0.1:8765")
         self.url = url.rstrip("/")
         self._scheme = parts.scheme
         self._host = parts.hostname
@@ -443,5 +443,5 @@ def _close_all(connections: list[http.client.HTTPConnection]) -> None:
 
 def _object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ServerError(0, "foreign", "the answer is no JSON object; is it a server of swsearch?")
+        raise ServerError(0, "foreign", "the answer is not a JSON object; is it a server of swsearch?")
     return value

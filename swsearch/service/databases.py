@@ -98,7 +98,7 @@ def named_databases(paths: Sequence[str]) -> dict[str, Path]:
     Raises
     ------
     DatabaseError
-        A path is no database.
+        A path is not a database.
     InputError
         Two databases have the same name.
     """
@@ -119,7 +119,7 @@ def database_folder(given: str) -> Path:
     Raises
     ------
     InputError
-        It is no folder, or is itself a database.
+        It is not a folder, or is itself a database.
     """
     folder = Path(given).absolute()
     if not folder.is_dir():

@@ -2,8 +2,8 @@
 
 :class:`Guard` is a middleware of ASGI, so that answers are streamed through it. In this order, a request is refused if
 
-- the server has no tokens and the request's ``Host`` is no loopback name: another site's page had its name resolved to
-  this machine (DNS rebinding);
+- the server has no tokens and the request's ``Host`` is not a loopback name: another site's page had its name resolved
+  to this machine (DNS rebinding);
 - it changes something and its ``Origin`` is another site: a browser was made to send it (CSRF);
 - its address has the character NUL, which no store can look for;
 - nobody is known to have sent it (:class:`Identity`), or its sender has sent too many;
@@ -239,7 +239,7 @@ class Identity:
         try:
             (owner,) = (value.encode("latin-1").decode("utf-8").strip() for value in given)
         except ValueError:
-            raise EarlyAnswer(403, "bad_owner", f"the header {header} is no single name in UTF-8") from None
+            raise EarlyAnswer(403, "bad_owner", f"the header {header} is not a single name in UTF-8") from None
         if not owner:  # some proxies send it empty for those who have not signed in
             return None
         if not is_owner_name(owner) or owner == LOCAL_OWNER:

@@ -48,7 +48,7 @@ def bytes_of(text: str, what: str) -> bytes:
     Raises
     ------
     InputError
-        The text has half of a surrogate pair that is no escape, which no file can contain.
+        The text has half of a surrogate pair that is not an escape, which no file can contain.
     """
     try:
         return text.encode("utf-8", "surrogateescape")
@@ -58,7 +58,7 @@ def bytes_of(text: str, what: str) -> bytes:
 
 def _unusable(what: str, text: str, place: int) -> InputError:
     code = ord(text[place])
-    kind = "no character" if code > 0xFF else "a control character"
+    kind = "not a character" if code > 0xFF else "a control character"
     return InputError(f"{what}: \\u{code:04x} at character {place + 1} is {kind}; remove it")
 
 

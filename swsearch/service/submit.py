@@ -283,7 +283,7 @@ def plain_text(uploaded: bytes, limits: ServerLimits, take: Callable[[int], None
 def fingerprint(database: SearchedDatabase, options: Parameters) -> str:
     """SHA-256 of a database, the options and the program; one engine call may score what shares it.
 
-    The generation counts, because filters and reports use the stored taxonomy, which is no part of the content.
+    The generation counts, because filters and reports use the stored taxonomy, which is not part of the content.
     """
     known = [database.digest, database.generation, sorted(options.items()), __version__]
     return hashlib.sha256(json.dumps(known).encode()).hexdigest()

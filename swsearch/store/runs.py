@@ -421,7 +421,7 @@ def stored_run(row: Row[Any]) -> StoredRun:
     if not isinstance(parameters, dict):
         raise ValueError("table runs, column parameters: no JSON object")
     if row.database_alphabet not in ALPHABETS:
-        raise ValueError(f"table runs, column database_alphabet: {row.database_alphabet[:40]!r} is no alphabet")
+        raise ValueError(f"table runs, column database_alphabet: {row.database_alphabet[:40]!r} is not an alphabet")
     if len({value is None for value in (row.shard_index, row.shard_count, row.asked_n_queries, row.asked_digest)}) > 1:
         raise ValueError("table runs: of shard_index, shard_count, asked_n_queries and asked_digest, some are empty")
     if isinstance(row.n_hits, float):

@@ -258,7 +258,7 @@ def parameters_of(text: str) -> Parameters:
     Raises
     ------
     ValueError
-        The text is no JSON object.
+        The text is not a JSON object.
     """
     options = json.loads(text)
     if not isinstance(options, dict):

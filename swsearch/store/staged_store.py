@@ -123,7 +123,7 @@ def _is_staged(target: str | os.PathLike[str], stage: str) -> bool:
     check_staging(stage)
     url = store_url(target)
     if stage == "always" and not _is_file(url):
-        raise InputError(f"--stage-store always: {display_name(url)} is no file; leave the option out")
+        raise InputError(f"--stage-store always: {display_name(url)} is not a file; leave the option out")
     return stage == "always" or (stage == "auto" and is_on_network(target))
 
 

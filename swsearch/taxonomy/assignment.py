@@ -75,7 +75,7 @@ def mapped_taxids(headers: Iterable[str], path: str) -> TaxidSets:
     Raises
     ------
     InputError
-        The file is no map (:func:`read_map`).
+        The file is not a map (:func:`read_map`).
     """
     rows, digests, n_rows = _names_of_all(headers)
     order = np.argsort(digests[:, 0], kind="stable")

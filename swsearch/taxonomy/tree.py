@@ -522,7 +522,7 @@ def unpacked(arrays: Mapping[str, NDArray[Any]]) -> Taxonomy:
     """
     columns = {name: Texts(arrays[name], arrays[f"{name.removesuffix('s')}_ends"]) for name in _TEXTS}
     if len(arrays["merged"]) % 2:
-        raise ValueError("the merged ids are no pairs")
+        raise ValueError("the merged ids are not pairs")
     return Taxonomy(
         taxids=arrays["taxids"],
         parents=arrays["parents"],

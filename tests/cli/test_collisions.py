@@ -336,7 +336,7 @@ def test_index_keeps_files_that_are_not_of_the_database(swsearch, folder, is_lin
         assert str(path.parts[0] if path.parts[0] == "results" else path) in refused(
             swsearch, folder, "index q.fa --force --out", name
         )
-        with pytest.raises(InputError, match="is no file of the database"):
+        with pytest.raises(InputError, match="is not a file of the database"):
             package.build_database(folder / "q.fa", folder / name, overwrite=True)
         (folder / "p.db" / path).unlink()
     (folder / "p.db" / "results").rmdir()

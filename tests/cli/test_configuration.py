@@ -104,9 +104,9 @@ def test_flags_and_stores_have_defaults(swsearch, configured, tmp_path, few_prot
         ("format = 'tsv'", "line 1: no default 'format' can stand outside of a command's table"),
         ("[db.info]\nfromat = 1", "line 2: `swsearch db info` has no option 'fromat'; 'format' is similar"),
         ("[quary]\ntop = 1", "line 1: there is no command 'quary'; 'query' is similar"),
-        ("threads = 'many'", "line 1: 'many' is no value of --threads: 'many' is no whole number"),
-        ("threads = true", "line 1: 'True' is no value of --threads"),
-        ("threads = [1]", "line 1: '[1]' is no value of --threads"),
+        ("threads = 'many'", "line 1: 'many' is not a value of --threads: 'many' is not a whole number"),
+        ("threads = true", "line 1: 'True' is not a value of --threads"),
+        ("threads = [1]", "line 1: '[1]' is not a value of --threads"),
         ("threads =", "mine.toml is not TOML"),
     ],
 )
@@ -120,16 +120,16 @@ def test_what_does_not_exist_is_refused_with_file_and_line(swsearch, configured,
 
 def test_one_database_is_a_list_too(swsearch, configured):
     path = configured("[query]\ndb = 'a.db'")
-    answer = f"{path}, line 2: 'a.db' is no value of --db; give a list, such as [\"a.db\"]"
+    answer = f"{path}, line 2: 'a.db' is not a value of --db; give a list, such as [\"a.db\"]"
     assert answer in swsearch("query", QUERIES).error
 
 
 def test_a_missing_file_that_was_named_and_a_wrong_variable_are_answered(swsearch, monkeypatch, few_proteins_db):
     monkeypatch.setenv("SWSEARCH_THREADS", "0.5")
-    assert "SWSEARCH_THREADS: '0.5' is no value of --threads" in swsearch("db", "verify", few_proteins_db).error
+    assert "SWSEARCH_THREADS: '0.5' is not a value of --threads" in swsearch("db", "verify", few_proteins_db).error
     monkeypatch.delenv("SWSEARCH_THREADS")
     monkeypatch.setenv("SWSEARCH_TREADS", "1")
-    assert "warning: SWSEARCH_TREADS is no variable of this program" in swsearch("config").err
+    assert "warning: SWSEARCH_TREADS is not a variable of this program" in swsearch("config").err
     monkeypatch.setenv("SWSEARCH_CONFIG", "none.toml")
     assert "SWSEARCH_CONFIG=none.toml: No such file or directory" in swsearch("engines").error
 

@@ -179,8 +179,8 @@ def test_identifiers_come_from_a_file_too(swsearch, spawn, tmp_path, small_db):
         (["remove", "none.db", "a"], "none.db does not exist"),
         (["add", "small.db", "none.fasta"], "none.fasta: cannot be read: No such file"),
         (["add", "small.db", "bad.fasta"], "bad.fasta, record 2 (e), line 4, column 3: '7'"),
-        (["add", "abc.fasta", "abc.fasta"], "abc.fasta is a sequence file, no packed database"),
-        (["compact", "."], "no packed database"),
+        (["add", "abc.fasta", "abc.fasta"], "abc.fasta is a sequence file, not a packed database"),
+        (["compact", "."], "not a packed database"),
     ],
 )
 def test_bad_requests_are_one_line_and_change_nothing(swsearch, tmp_path, small_db, arguments, words):

@@ -48,7 +48,7 @@ def document(swsearch):
 
 
 def test_runs_are_objects_with_the_documented_keys(swsearch, document, few_proteins_db, user_store, tmp_path):
-    """One of two records is no protein, so the batch has a failure; numbers by hand."""
+    """One of two records is not a protein, so the batch has a failure; numbers by hand."""
     (tmp_path / "two.fa").write_text(">bad\n1234\n>good\nMKVLAAGIVGLLLAQWERTYHHEDKNRSTPACFW\n")
     swsearch("batch", "two.fa", few_proteins_db, "-q")
     swsearch("query", DATA / "queries.fasta", few_proteins_db, "--top", 2, "-q")

@@ -23,7 +23,7 @@ LETTERS = "MKVLAAGIVGLLLAQWERTYHHEDKNRSTPACFWMKVLAAGIVGLLLAQWERTY"
 PROTEINS = "".join(
     f">{name}\n{LETTERS[start:]}{LETTERS[:start]}\n" for start, name in enumerate(("P02232", "NP_000537.3", "Q600K7"))
 )
-REFUSALS = "read by the same command|is the store|for something else, too|is no log of swsearch"
+REFUSALS = "read by the same command|is the store|for something else, too|is not a log of swsearch"
 OPENED: list[list[str]] = []
 """The files that this process opens, in the last list while there is one."""
 
@@ -91,7 +91,7 @@ def test_no_output_is_a_file_that_a_command_line_names(swsearch, monkeypatch, tm
             ]
             error = refused(swsearch, tmp_path, [*words, *elsewhere, option(output), target])
             assert re.search(
-                "read by the same command|is the store|for something else, too|is no log of swsearch", error
+                "read by the same command|is the store|for something else, too|is not a log of swsearch", error
             ), error
 
 

@@ -199,7 +199,7 @@ def test_a_file_that_cannot_be_a_log_is_refused_before_any_work(swsearch, tmp_pa
         "out.txt": "names this file for something else, too",
         "./out.txt": "names this file for something else, too",
         "hits.sqlite": "is an SQLite database",
-        "old.txt": "this file is no log of swsearch, and would be appended to; choose another",
+        "old.txt": "this file is not a log of swsearch, and would be changed; choose another",
         f"{few_proteins_db}/x.log": "lies in the packed database",
         "": "a log is a file",
     }.items():

@@ -19,7 +19,7 @@ from tests.store.conftest import RUN, make_query
 def shards(swsearch, tmp_path, few_proteins_db, many_queries):
     """Three shards of one batch of 36 queries, each in its own store; the last query, in shard 3/3, fails."""
     with (tmp_path / "two.fasta").open("a") as file:
-        file.write(">last is no protein\nMKV7\n")
+        file.write(">last is not a protein\nMKV7\n")
     for index in (1, 2, 3):
         arguments = ["--store", f"{index}.sqlite", "--shard", f"{index}/3", "--top", "3"]
         assert swsearch("batch", *many_queries, few_proteins_db, *arguments).code == (1 if index == 3 else 0)

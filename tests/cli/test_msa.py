@@ -137,7 +137,7 @@ def test_lists_that_end_at_top_are_told(swsearch, queries, databases, out):
 
 
 def test_a_folder_has_a_file_for_each_query(swsearch, queries, databases):
-    """Names that are no file names; two that are equal."""
+    """Names that are not file names; two that are equal."""
     (queries / "odd.fasta").write_text(
         f">../a|b x\n{OBG.split(chr(10), 1)[1]}>..\n{ENGB.split(chr(10), 1)[1]}>A_B\nMKWC\n"
     )

@@ -193,7 +193,7 @@ def test_letters_alone_are_one_sequence(spawn, tmp_path, typed):
 
 @pytest.mark.parametrize("typed", ["MKV1LLA\n", ">one\nMKV LLA\n", "a list of words, not letters\n"])
 def test_other_text_without_a_header_is_an_error(spawn, tmp_path, typed):
-    """Digits among letters are no numbers of a line; FASTA is read as it is in files."""
+    """Digits among letters are not numbers of a line; FASTA is read as it is in files."""
     (tmp_path / "one.fa").write_text(f">one\n{LETTERS}\n")
     process = spawn("query", "-", "one.fa", "--store", "none", stdin=subprocess.PIPE)
     assert "error: <stdin>" in process.communicate(typed)[1]

@@ -326,7 +326,7 @@ def test_lines_of_checksums_are_understood(swsearch, server, offer, fasta, tmp_p
     assert "the sha256 differs" in swsearch("db", "get", "mine", "--force").error
     assert swsearch("db", "verify", "mine.db").code == 0
     server.files["/list.md5"] = b"<html>moved</body>"
-    assert "list.md5 is no list of checksums: " in swsearch("db", "get", "mine", "--force").error
+    assert "list.md5 is not a list of checksums: " in swsearch("db", "get", "mine", "--force").error
     server.files["/list.md5"] = b"nothing\n"
     assert "list.md5 has no checksum of mine.fasta.gz" in swsearch("db", "get", "mine", "--force").error
 
@@ -461,7 +461,7 @@ def test_a_file_of_which_nothing_was_read_begins_anew(swsearch, offer, server, r
 
 
 def test_headers_choose_the_sequences(swsearch, offer, tmp_path):
-    """As in the PDB's file, whose nucleic acids are no proteins; a record without residues is left out and named."""
+    """As in the PDB's file, whose nucleic acids are not proteins; a record without residues is left out and named."""
     records = (
         ">1abc_A mol:protein length:5  ONE\nMKVLW\n>1abc_B mol:na length:4  TWO\nACGU\n>2abc_A mol:protein length:0\n"
     )
@@ -496,7 +496,7 @@ def test_without_a_name_all_are_listed(swsearch, offer, fasta):
     names = [line.split()[0] for line in listed[1:]]
     assert names == ["swissprot", "uniref50", "uniref90", "pdb", "pfam", "taxdump", "mine"]
     assert re.split("  +", listed[-1]) == ["mine", "1 MB", "proteins of ours", "the laboratory", "CC0"]
-    assert "'nosuch' is no public database: choose swissprot, " in swsearch("db", "get", "nosuch").error
+    assert "'nosuch' is not a public database: choose swissprot, " in swsearch("db", "get", "nosuch").error
     assert "name what --out is to be: swissprot, " in swsearch("db", "get", "-o", "x.db").error
 
 
@@ -510,7 +510,7 @@ ROW = {
     [
         ("[mine\n", r"the file cannot be read: .*line 1"),
         ("mine = 1\n", r"\[mine\]: give a table"),
-        ({"title": 1}, r"\[mine\]: title is none of .*, or is no string"),
+        ({"title": 1}, r"\[mine\]: title is none of .*, or is not a string"),
         ({"colour": "red"}, r"\[mine\]: colour is none of title, source, "),
         ({"licence": None}, r"\[mine\]: licence is missing"),
         ({"address": "ftp://example.org/x.fa"}, r"must be addresses of files of http or https"),
@@ -518,7 +518,7 @@ ROW = {
         ({"checksums": "/etc/passwd"}, r"must be addresses of files of http or https"),
         ({"holds": "peptides"}, r"holds = 'peptides': choose protein, dna, file"),
         ({"headers": "("}, r"\[mine\]: missing \)"),
-        ({"taxonomy": "nosuch"}, r"taxonomy = 'nosuch' is no name of a file in the table"),
+        ({"taxonomy": "nosuch"}, r"taxonomy = 'nosuch' is not a name of a file in the table"),
         (None, r"the file cannot be read: .*No such file"),
     ],
 )

@@ -52,8 +52,8 @@ def test_profiles_are_written_to_stdout(swsearch, iterated, tmp_path):
 def test_what_is_no_profile_is_refused(swsearch, iterated, database, tmp_path):
     (tmp_path / "empty").touch()
     for name, words in (
-        ("q.fasta", "--in-pssm q.fasta is no checkpoint, PSSM, model or Stockholm file"),
-        ("empty", "--in-pssm empty is no checkpoint"),
+        ("q.fasta", "--in-pssm q.fasta is not a checkpoint, PSSM, model or Stockholm file"),
+        ("empty", "--in-pssm empty is not a checkpoint"),
         ("missing.asn", "missing.asn: No such file or directory"),
     ):
         outcome = swsearch("query", database, "--in-pssm", name, "--store", "none", "-q")

@@ -129,7 +129,7 @@ def test_auto_outside_an_array_stores_nothing(swsearch, tmp_path, few_proteins_d
     for command in ("query", "batch"):
         refused = swsearch(command, QUERIES, few_proteins_db, "--shard", "auto", "--store", "h-{shard}.sqlite")
         assert refused.code == 1
-        assert "--shard auto: this is no task of a job array" in refused.error
+        assert "--shard auto: this is not a task of a job array" in refused.error
     assert not list(tmp_path.iterdir())
 
 

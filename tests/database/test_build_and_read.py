@@ -288,6 +288,6 @@ def test_replacing_spares_what_is_no_database(tmp_path: Path, fasta: Path) -> No
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").write_text("text")
     for target in (tmp_path / "thesis", fasta):
-        with pytest.raises(DatabaseError, match="no packed database"):
+        with pytest.raises(DatabaseError, match="not a packed database"):
             build_database(fasta, target, overwrite=True)
     assert (tmp_path / "thesis" / "chapter.tex").read_text() == "text"

@@ -268,7 +268,7 @@ def test_what_is_no_database_is_left_alone(tmp_path: Path, fasta: Path) -> None:
         lambda path: remove_from_database(path, ["P1"]),
         compact_database,
     ):
-        with pytest.raises(DatabaseError, match="no packed database"):
+        with pytest.raises(DatabaseError, match="not a packed database"):
             change(tmp_path / "thesis")
         with pytest.raises(DatabaseError, match="does not exist"):
             change(tmp_path / "none")

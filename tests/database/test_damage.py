@@ -139,7 +139,7 @@ def test_every_mapped_file_of_slices_and_taxonomy_has_its_size_checked(
 
 STRUCTURE = [
     ("lengths", lambda a: a[::-1].copy(), "not stored by length"),
-    ("order", np.zeros_like, "order is no permutation"),
+    ("order", np.zeros_like, "order is not a permutation"),
     ("positions", lambda a: np.roll(a, 1), "positions are not the inverse"),
     ("starts", lambda a: a + np.uint64(16), "starts are not"),
     ("residues", lambda a: np.where(a == 31, 30, a).astype(np.uint8), "padding is not code 31"),
@@ -194,7 +194,7 @@ def test_what_is_no_regular_file_is_refused_without_waiting(database_path: Path)
         path.unlink()
         for make in (os.mkfifo, os.mkdir, partial(os.symlink, "/dev/zero")):
             make(path)
-            assert "no regular file" in message_of(database_path)
+            assert "not a regular file" in message_of(database_path)
             path.rmdir() if path.is_dir() else path.unlink()
         path.write_bytes(sound)
 
@@ -210,7 +210,7 @@ FIELDS: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     ("count true", lambda fields: fields["segments"][0].update(n_subjects=True), "n_subjects is True"),
     ("a segment twice", lambda fields: fields["segments"].append(fields["segments"][0]), "two segments have one name"),
     ("no segment", lambda fields: fields["segments"].clear(), "0 subjects in all"),
-    ("a file less", lambda fields: fields["segments"][0]["files"].pop("order"), "order is no object"),
+    ("a file less", lambda fields: fields["segments"][0]["files"].pop("order"), "order is not an object"),
     ("a number for a text", lambda fields: fields.update(alphabet=7), "alphabet is 7"),
     ("few residues", lambda fields: fields["segments"][0].update(n_residues=1), "fewer residues than subjects"),
     (
@@ -255,8 +255,8 @@ LAYOUT = [
     ("positions", lambda a: a + np.uint32(200), "not the inverse"),
     ("header_ends", lambda a: a + np.uint64(2**63), "a header ends"),
     ("header_ends", lambda a: a[::-1].copy(), "a header ends"),
-    ("residues", lambda a: a | np.uint8(0x80), "a residue is no letter"),
-    ("residues", lambda a: np.where(a == 0, 30, a).astype(np.uint8), "a residue is no letter"),
+    ("residues", lambda a: a | np.uint8(0x80), "a residue is not a letter"),
+    ("residues", lambda a: np.where(a == 0, 30, a).astype(np.uint8), "a residue is not a letter"),
 ]
 
 
@@ -281,7 +281,7 @@ def test_damaged_dna_is_not_translated(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"\0", b"\x4e"))
     with (
         open_database(tmp_path / "dna.db") as database,
-        pytest.raises(DatabaseError, match=r"residues\.bin: a residue is no letter"),
+        pytest.raises(DatabaseError, match=r"residues\.bin: a residue is not a letter"),
     ):
         TranslatedSubjects(database, genetic_code(1))
 

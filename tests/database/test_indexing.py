@@ -132,7 +132,7 @@ def index(folder: Path, identifiers: list[bytes], n_threads: int = 1) -> BuildRe
 
 
 def test_identifiers_with_equal_hashes_are_compared(tmp_path: Path) -> None:
-    """Expected values: different identifiers are no duplicates; each of them occurs once more, the second one first."""
+    """Expected values: different identifiers are not duplicates; each occurs once more, the second one first."""
     one, other = with_equal_hashes(3)
     with open(tmp_path / "spool", "wb") as spool:
         ends = np.array([16, 32], dtype=np.uint64)

@@ -128,7 +128,7 @@ def test_parts_of_a_partition_have_the_repeats_that_lie_in_them(tmp_path):
 
 
 def test_changes_and_slices_keep_their_own_repeats(tmp_path):
-    """Removed subjects are no repeats; an addition and a slice have those among their subjects."""
+    """Removed subjects are not repeats; an addition and a slice have those among their subjects."""
     path = tmp_path / "a.db"
     write_repeated(tmp_path / "a.fa", 400, 50)
     write_repeated(tmp_path / "b.fa", 100, 20, seed=4)
@@ -172,7 +172,7 @@ def test_damaged_pairs_are_noticed_at_the_first_use(tmp_path, change, problem):
 
 
 def test_verification_compares_the_residues_of_repeats(tmp_path):
-    """Pairs of subjects that differ, or of which one is no part of the other; only a wrong writer makes them."""
+    """Pairs of subjects that differ, or of which one is not part of the other; only a wrong writer makes them."""
     (tmp_path / "a.fa").write_text(">a\nMKV\n>b\nMKV\n>c\nMKL\n>d\nAMKVL\n")
     build_database(tmp_path / "a.fa", tmp_path / "a.db")
     for pairs, holds in (([[0, 3], [1, 0]], True), ([[1, 0], [2, 0]], False), ([[1, 0], [2, 3]], False)):

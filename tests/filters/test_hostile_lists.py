@@ -41,7 +41,7 @@ def test_a_pattern_takes_linear_time():
         ("[[:alpha:]]", "[:alpha:] is not supported"),
         (r"\pL", "bad escape"),
         ("(a", "unterminated subpattern"),
-        ("\udc80", "is no regular expression"),
+        ("\udc80", "is not a regular expression"),
         ("((((a{50}){50}){50}){50})", "RE2"),
     ],
 )

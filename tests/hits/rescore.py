@@ -53,7 +53,7 @@ def rescore(
         ("subject", alignment.subject_start, alignment.subject_end, len(subject)),
     ):
         if not 0 <= start < end <= length:
-            raise wrong(f"{name} {start} to {end} is no part of {length} residues")
+            raise wrong(f"{name} {start} to {end} is not part of {length} residues")
 
     aligned_query = query[alignment.query_start : alignment.query_end]
     if strand == "minus":
@@ -68,7 +68,7 @@ def rescore(
 
     pieces = re.findall(r"(\d+)(\D)", alignment.cigar)
     if not pieces or "".join(map("".join, pieces)) != alignment.cigar:
-        raise wrong("it is no list of counts and operations")
+        raise wrong("it is not a list of counts and operations")
     if pieces[0][1] in "ID" or pieces[-1][1] in "ID":
         raise wrong("a gap at an end")
 

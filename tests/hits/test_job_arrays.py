@@ -52,14 +52,14 @@ def test_auto_with_a_number_of_shares_is_the_number_of_the_task(environment):
 @pytest.mark.parametrize(
     ("environment", "problem"),
     [
-        ({}, "this is no task of a job array (none of SLURM_ARRAY_TASK_ID, LSB_JOBINDEX, SGE_TASK_ID, PBS_ARRAY_INDEX"),
-        (lsf("0", last="0", step="0"), "this is no task of a job array"),
-        (grid_engine("undefined", "undefined", "undefined", "undefined"), "this is no task of a job array"),
+        ({}, "not a task of a job array (none of SLURM_ARRAY_TASK_ID, LSB_JOBINDEX, SGE_TASK_ID, PBS_ARRAY_INDEX"),
+        (lsf("0", last="0", step="0"), "this is not a task of a job array"),
+        (grid_engine("undefined", "undefined", "undefined", "undefined"), "this is not a task of a job array"),
         ({"PBS_ARRAY_INDEX": "3"}, "PBS does not tell how many tasks an array has; number the tasks from 1 and give"),
         ({"PBS_ARRAYID": "3"}, "Torque does not tell how many tasks an array has"),
         ({"SLURM_ARRAY_TASK_ID": "3"}, "SLURM_ARRAY_TASK_MAX is not set; give the shard, such as --shard 3/8"),
-        ({**slurm(3), "SLURM_ARRAY_TASK_COUNT": "many"}, "SLURM_ARRAY_TASK_COUNT is 'many', no number"),
-        ({"SGE_TASK_ID": "-1"}, "SGE_TASK_ID is '-1', no number"),
+        ({**slurm(3), "SLURM_ARRAY_TASK_COUNT": "many"}, "SLURM_ARRAY_TASK_COUNT is 'many', not a number"),
+        ({"SGE_TASK_ID": "-1"}, "SGE_TASK_ID is '-1', not a number"),
         # sbatch --array=3,5 and --array=3-5 of an array of 8: tasks that are submitted again
         (slurm(5, first=3, last=5, count=2), "task 5 of an array from 3 to 5, step 1; number the tasks from 1 and"),
         (slurm(5, first=3, last=5, count=3), "which also holds for tasks submitted again"),

@@ -139,7 +139,7 @@ def test_a_common_subsequence_is_one_of_both():
 
 
 def test_texts_are_compared_as_they_are_written(run, tmp_path):
-    """By hand: case is significant, non-ASCII characters are one letter each, the last line ending is no letter."""
+    """By hand: case is significant, non-ASCII characters are one letter each, the last line ending is not a letter."""
     (tmp_path / "a.txt").write_text("Straße\n日本 1\n", encoding="utf-8")
     with gzip.open(tmp_path / "b.txt.gz", "wb") as file:
         file.write("straſe\n日木 1".encode())

@@ -267,7 +267,7 @@ def test_free_ends_are_those_that_parasail_names(free, function):
 
 
 def test_the_cost_set_of_2009_agrees_with_a_plain_recurrence():
-    """Expected value: row by row in NumPy, indel 3, substitution 1, match 0; the length is no multiple of any tile."""
+    """Expected value: row by row in NumPy, indel 3, substitution 1, match 0; the length fits no tile."""
     query, subject = related(3, 1_237)
     row = 3 * np.arange(len(subject) + 1)
     steps = 3 * np.arange(len(subject) + 1)

@@ -161,7 +161,7 @@ def test_contexts_predict_the_mean_of_their_central_columns():
     weights = 1.6 * 0.85 ** np.abs(np.arange(-6, 7))
     for length, most in ((1, 1), (7, 1), (300, 1), (140, 9)):  # a part of a sequence has 128 residues
         counts = rng.dirichlet(np.full(20, 0.1), length) * rng.uniform(1, most, (length, 1))
-        if most == 1:  # a sequence, with letters that are no amino acid
+        if most == 1:  # a sequence, with letters that are not amino acid
             counts = np.eye(21)[np.minimum(random_codes(rng, length), 20)][:, :20]
         found = library.predicted(counts)
         for i in range(length):

@@ -61,7 +61,7 @@ def test_no_kept_row_is_too_similar_and_each_removed_row_is(seed, n_rows, n_colu
 
 
 def test_coverage_and_identity_with_the_query_include_their_limits():
-    """By hand: 2 of 4 columns; 1 of 2 residues equals the query's. X is no residue."""
+    """By hand: 2 of 4 columns; 1 of 2 residues equals the query's. X is not a residue."""
     codes = np.array([[0, 1, 2, 3], [0, 5, GAP, GAP], [0, X, 6, 7], [GAP, GAP, GAP, 3], [0, X, X, X]], np.uint8)
     assert RowFilter(coverage=50).kept(codes).tolist() == [0, 1, 2]
     assert RowFilter(coverage=50.1).kept(codes).tolist() == [0, 2]
@@ -109,7 +109,7 @@ def test_few_rows_are_not_compared_with_each_other():
 
 
 def test_bases_are_compared_as_bases():
-    """By hand: code 4 of DNA is no base, so the last row has three residues, all equal to the query's."""
+    """By hand: code 4 of DNA is not a base, so the last row has three residues, all equal to the query's."""
     codes = np.array([[0, 1, 2, 3, 0, 1], [0, 1, 2, 4, 4, 4], [3, 3, 3, 3, 3, 3]], np.uint8)
     assert RowFilter(max_identity=90).kept(codes, n_kinds=4).tolist() == [0, 2]
     assert RowFilter(max_identity=90).kept(codes).tolist() == [0, 1, 2]

@@ -50,10 +50,10 @@ BAD_TABLES = [
     ("   A  C  X\nA  5 -4  0\nC -4  5\nX  0  0 -1\n", "line 3: 2 scores in row C, but 3 column letters"),
     ("   A  C  X\nA  5 -4  0\n", "without a row for C"),
     ("   A  C  X\nA  5 -4  0\nA -4  5  0\nX  0  0 -1\n", "line 3: there are two rows A"),
-    ("   A  AC X\nA  5 -4  0\nAC -4  5  0\nX  0  0 -1\n", "line 1, column letter 2: 'AC' is no letter"),
+    ("   A  AC X\nA  5 -4  0\nAC -4  5  0\nX  0  0 -1\n", "line 1, column letter 2: 'AC' is not a letter"),
     ("   A  a  X\nA  5 -4  0\na -4  5  0\nX  0  0 -1\n", "line 1: there are two columns A"),
-    ("   A  X\nA  1_0  0\nX  0  -1\n", "line 2: score '1_0' of A with A is no whole number"),
-    ("   A  X\nA  nan  0\nX  0  -1\n", "line 2: score 'nan' of A with A is no whole number"),
+    ("   A  X\nA  1_0  0\nX  0  -1\n", "line 2: score '1_0' of A with A is not a whole number"),
+    ("   A  X\nA  nan  0\nX  0  -1\n", "line 2: score 'nan' of A with A is not a whole number"),
     ("   A  X\nA  " + "9" * 400 + "  0\nX  0  -1\n", "line 2: score 9+ of A with A is outside"),
 ]
 

@@ -58,7 +58,7 @@ def found(folder, engine="cpu", threads=2, **changes):
 
 
 def test_exons_of_a_gene_have_one_evalue_and_the_short_one_is_found(folder):
-    """By hand: three exons on each strand; the short one has E > 1e-6 by itself; the far exons are no chain."""
+    """By hand: three exons on each strand; the short one has E > 1e-6 by itself; the far exons are not chain."""
     run, result = found(folder, max_intron=3000)
     chains = chains_of(result.hits, 3000)
     assert sorted(map(len, chains)) == [1, 1, 3, 3]

@@ -203,7 +203,7 @@ def essence(results: Iterable[QueryResult]) -> list[tuple[Any, ...]]:
 
 
 def test_slices_contain_each_segment_once_and_small_ones_are_shared_out(folder: Path, tmp_path: Path) -> None:
-    """Expected value by hand: the additions of 10 sequences are no slices, and go where fewest residues are."""
+    """Expected value by hand: the additions of 10 sequences are not slices, and go where fewest residues are."""
     segmented(tmp_path, "few", [(f"p{number}", "MKVLAAGIVG" * 9) for number in range(400)], [200, 170, 2, 3])
     with open_database(tmp_path / "few.db") as database:
         subjects = SearchSubjects(database, SearchOptions(), is_scored_here=False)

@@ -95,7 +95,7 @@ def test_a_long_sequence_in_many_blocks_is_no_record_without_end(tmp_path: Path)
 def test_numbers_of_text_files_are_ascii_digits() -> None:
     assert [whole_number(text) for text in ("0", "-7", "+12")] == [0, -7, 12]
     for text in ("1_0", "\u0661", "", "1.0", "0x1", "9" * 5000, " 1"):
-        with pytest.raises(ValueError, match="is no whole number"):
+        with pytest.raises(ValueError, match="is not a whole number"):
             whole_number(text)
 
 

@@ -214,7 +214,7 @@ def assert_stopped(server):
         ({"queries": ">a\nMK1V\n"}, 400, "bad_input", "the queries, record 1 (a), line 2, column 3: '1' is not in"),
         ({"queries": ""}, 400, "bad_input", "no sequences"),
         ({"queries": ">a\n" + "ACGT" * 20}, 400, "bad_input", "to translate it say --translate query"),
-        ({"queries": ">a\ud800b\nMKTAYIA\n"}, 400, "bad_input", "the queries: \\ud800 at character 3 is no character"),
+        ({"queries": ">a\ud800b\nMKTAYIA\n"}, 400, "bad_input", "\\ud800 at character 3 is not a character"),
         ({"queries": "BZh91AY&SY"}, 400, "bad_input", "the queries are an archive"),
         ({"queries": ">a\nMKV\n" * 10_001}, 413, "too_many_queries", "up to 10,000"),
         ({"queries": ">a\n" + "MKV" * 40_000}, 413, "query_too_long", "up to 100,000"),
@@ -373,7 +373,7 @@ def test_a_query_on_a_server_prints_what_a_query_prints(server, databases, capfd
         ("--flank", "2"): "format table has no parts of subjects to choose",
         ("--translate", "both"): "both does not fit it",
         ("--alphabet", "dna"): "proteins.db is protein",
-        ("--server", "atuo"): "--server atuo is no address of a server",
+        ("--server", "atuo"): "--server atuo is not an address of a server",
     }
     for more, message in refused.items():
         assert main(["query", str(DATA / "queries.fasta"), "proteins.db", "--server", server.url, *more]) == 1
@@ -435,7 +435,7 @@ def test_a_server_that_is_not_there_is_named():
     with pytest.raises(ServerError, match="Connection refused"):
         Client("http://127.0.0.1:1", patience=0.6, notify=told.append).databases()
     assert told == ["http://127.0.0.1:1 does not answer: Connection refused; waiting for up to 1 s"]
-    with pytest.raises(ValueError, match="is no address of a server"):
+    with pytest.raises(ValueError, match="is not an address of a server"):
         Client("localhost:8765")
 
 

@@ -160,4 +160,4 @@ def test_a_sequence_file_in_a_folder_that_takes_none_is_indexed_elsewhere(tmp_pa
         monkeypatch.setattr(os, "access", lambda path, _mode, closed=closed: path not in closed)
         assert main(["serve", str(archive / "p.fa"), "--store", str(tmp_path / "hits.sqlite")]) == 1
         line = shlex.join(["swsearch", "index", str(archive / "p.fa"), "-o", str(place / "p.fa.swdb")])
-        assert capfd.readouterr().err.endswith(f"no packed database; index it first: `{line}`\n")
+        assert capfd.readouterr().err.endswith(f"not a packed database; index it first: `{line}`\n")

@@ -53,7 +53,7 @@ def test_a_file_is_sent_to_a_server_in_place_of_a_database(server, databases, ca
     ("body", "status", "message"),
     [
         ({"subjects": ">a\nMK1\n"}, 400, "the subjects, record 1 (a), line 2, column 3"),
-        ({"subjects": ">a\nK\udfff\n"}, 400, "the subjects: \\udfff at character 5 is no character"),
+        ({"subjects": ">a\nK\udfff\n"}, 400, "the subjects: \\udfff at character 5 is not a character"),
         ({"subjects": ""}, 400, "the subjects"),
         ({"subjects": "\x1f\x8b\x08"}, 400, "the subjects"),
         ({"subjects": TWO, "database": "few.db"}, 400, "not both"),

@@ -456,7 +456,7 @@ def test_the_choice_of_staging(target, tmp_path):
             assert type(store) is kind
     with pytest.raises(InputError, match=r"--stage-store 'perhaps': choose auto, always or never"):
         open_store(target, create=True, stage="perhaps")
-    with pytest.raises(InputError, match=r"postgresql.*is no file; leave the option out"):
+    with pytest.raises(InputError, match=r"postgresql.*is not a file; leave the option out"):
         open_store("postgresql://nobody@nowhere/hits", stage="always")
 
 

@@ -218,7 +218,7 @@ def bound() -> None:
     axes.text(46, 16.75, "no hit, proved", horizontalalignment="center", verticalalignment="center", fontsize=9.5)
     box(axes, 40, 23.7, 15, 5.5, PALE_BLUE, BLUE)
     axes.text(47.5, 26.45, "exact score", horizontalalignment="center", verticalalignment="center")
-    save(figure, "bound", "A bound that is cheaper than the score proves for most subjects that they are no hits")
+    save(figure, "bound", "A bound that is cheaper than the score proves for most subjects that they are not hits")
 
 
 def main() -> None:

@@ -583,7 +583,7 @@ def static(name: str) -> Response:
 
 @router.get("/favicon.ico")
 def icon() -> Response:
-    """The icon for answers that are no pages of HTML, which cannot name it."""
+    """The icon for answers that are not pages of HTML, which cannot name it."""
     return static_response("icon.svg")
 
 

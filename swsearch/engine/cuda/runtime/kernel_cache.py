@@ -61,7 +61,7 @@ def kernel_key(
 class KernelCache:
     """Compiled kernels on disk, each compiled when it is first requested.
 
-    A folder that cannot be written is no error: each process then compiles its kernels again.
+    A folder that cannot be written is not an error: each process then compiles its kernels again.
     """
 
     def __init__(self, compilers: Compilers, folder: Path | None = None) -> None:

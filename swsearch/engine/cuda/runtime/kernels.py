@@ -161,8 +161,8 @@ class Tile:
     def shared_bytes(self) -> int:
         """Shared memory of a block that stages a strip.
 
-        It includes the columns of codes that are no letters, so that a byte that is no residue code reads a wrong score
-        but never memory of another block.
+        It includes the columns of codes that are not letters, so that a byte that is not a residue code reads a wrong
+        score but never memory of another block.
         """
         return (self.strip_units + UNUSED_UNITS) * UNIT_BYTES
 

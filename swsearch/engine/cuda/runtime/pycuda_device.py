@@ -175,7 +175,7 @@ class PyCudaDevice:
             driver.init()
             count = driver.Device.count()
         except driver.Error as error:
-            unanswered = f"the NVIDIA driver does not answer ({error}); install or mend it"
+            unanswered = f"the NVIDIA driver does not answer ({error}); install or repair it"
             raise EngineUnavailable("cuda", look_for_gpus().missing or unanswered) from error
         if not 0 <= ordinal < count:
             raise EngineUnavailable("cuda", f"there is no device {ordinal}, the driver shows {count}; choose another")

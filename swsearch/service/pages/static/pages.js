@@ -133,7 +133,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// An empty field of the filter is no part of the address.
+// An empty field of the filter is not part of the address.
 document.addEventListener("htmx:configRequest", (event) => {
   const sent = event.detail.formData;
   if (event.detail.verb === "get") for (const [name, value] of [...sent.entries()]) if (value === "") sent.delete(name);

@@ -112,7 +112,7 @@ int cuGetErrorString(int status, const char **words) {{ *words = "what it says";
     ],
 )
 def test_a_drivers_library_is_asked(tmp_path, init, count, expected):
-    """Source: results of cuInit in CUDA's documentation: 34 is the toolkit's library for linking, 100 is no device."""
+    """Source: results of cuInit in CUDA's documentation: 34 is the toolkit's library for linking, 100: no device."""
     library = tmp_path / f"libcuda{init}.so"
     source = tmp_path / "driver.c"
     source.write_text(DRIVER.format(init=init, count=count))

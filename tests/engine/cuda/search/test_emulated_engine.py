@@ -338,7 +338,7 @@ def test_an_empty_partition_gives_empty_blocks(emulated: MakeDevice) -> None:
 
 
 def test_a_byte_that_is_no_residue_stays_inside_shared_memory(emulated: MakeDevice) -> None:
-    """Codes 27 to 30 are no letters, but a damaged database may contain them. Their scores are arbitrary."""
+    """Codes 27 to 30 are not letters, but a damaged database may contain them. Their scores are arbitrary."""
     rng = np.random.default_rng(11)
     damaged = Partition.pack([np.full(40, code, dtype=np.uint8) for code in (27, 28, 29, 30)])
     profiles = profiles_of([random_codes(rng, 61)], default_scheme(PROTEIN))
