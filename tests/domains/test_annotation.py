@@ -49,7 +49,8 @@ def reported(**limits):
         {"thresholds": "none", "evalue": 5.0},
     ],
 )
-def test_every_domain_that_reaches_the_limits_is_reported(decoded, limits):
+@pytest.mark.parametrize("few", [0, 10**6])
+def test_every_domain_that_reaches_the_limits_is_reported(decoded, limits, few, monkeypatch):
     """Source: the scores of all proteins, without a search; E = 2 exp(-λ (bits - τ)) of two models."""
     least, most_evalue = {"GA": 60.0, "TC": 150.0}.get(limits.get("thresholds", "GA")), limits.get("evalue", 0.01)
     expected = {}
@@ -68,6 +69,7 @@ def test_every_domain_that_reaches_the_limits_is_reported(decoded, limits):
                 2 * min(1.0, math.exp(-slope * (one.bits - location))),
                 [domain.bits for domain in domains],
             )
+    monkeypatch.setattr("swsearch.domains.annotation._FEW", few)  # with and without a first estimate
     found = reported(**limits)
     missing = expected.keys() - found.keys()
     assert found.keys() <= expected.keys()
