@@ -72,11 +72,11 @@ class MergeReport:
 def choose_runs(stores: Sequence[Store | Source], notify: Callable[[str], None]) -> list[Source]:
     """The runs that are shards of one batch, from one or several stores.
 
-    The batch is that of the first run that is named by a :class:`Source`, or else that of the newest run in the first
-    store that is a shard, or else that of its newest run. A named run is always chosen. From each store, all runs that
-    are shards of the batch are chosen or, if there are none, its newest shard or run. Shards of one batch have the same
-    search, queries and number of shards. If there are several runs of one shard, of which exactly one is finished, the
-    unfinished ones are left out; ``notify`` is called with a message about each run that is left out.
+    The batch is that of the first run that a :class:`Source` names; without one, that of the newest shard in the first
+    store, or of its newest run if it has no shard. A named run is always chosen. From each store, all shards of the
+    batch are chosen or, if there are none, its newest shard or run. Shards of one batch have the same search, queries
+    and number of shards. If exactly one of several runs of a shard is finished, the others are left out; ``notify`` is
+    called with a message about each run that is left out.
 
     Raises
     ------
