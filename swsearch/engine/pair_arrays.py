@@ -89,7 +89,7 @@ class SequencePairs:
         """Numbers of letters of the queries and of the subjects, shape (2, n)."""
         return np.stack((self.queries.lengths, self.subjects.lengths))
 
-    @property
+    @cached_property
     def cells(self) -> Offsets:
         """Number of cells of the matrix of each pair."""
         return self.queries.lengths * self.subjects.lengths

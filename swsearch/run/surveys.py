@@ -19,6 +19,7 @@ from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import Queries, QueriesByFile, known_letters, located_refusal
 from swsearch.sequences.fasta import SAMPLE_RESIDUES
 from swsearch.sequences.record import InvalidRecord, SequenceRecord
+from swsearch.words import counted
 
 WHOLE: Final = Shard()
 """The shard that contains all queries."""
@@ -106,7 +107,7 @@ def survey(
         if not force_alphabet:
             searcher.requirements.refuse_dna(path, "".join(letters), profiles=form != "fasta")
     if len(notes) > 1:
-        notes = [f"{notes[0]} (and {len(notes) - 1:,} more profiles)"]
+        notes = [f"{notes[0]}; the same holds for {counted(len(notes) - 1, 'other profile')}"]
     return Survey(cells, count.asked(shard), tuple(first), tuple(notes))
 
 

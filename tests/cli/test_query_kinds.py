@@ -164,3 +164,9 @@ def test_a_format_that_is_not_the_files_is_named(search):
     gaps = search("query", "protein.afa", "protein", None).error
     assert "'-' is a gap; remove it, or search with the alignment as a profile (query --query-format aligned)" in gaps
     assert search("query", "dna.afa", "dna", None).error.endswith("'-' is a gap; remove it")
+
+
+def test_the_scale_of_several_profiles_is_told_once(search):
+    """The scores of BLOSUM62 have another scale than BLOSUM45."""
+    said = search("query", "pssm.txt", "protein", None, "--in-pssm", "pssm.txt", "--matrix", "BLOSUM45").err
+    assert said.count("E-values may be far off") == said.count("; the same holds for 1 other profile\n") == 1
