@@ -34,7 +34,6 @@ from swsearch.engine.cuda.runtime.compiler import Compilers
 from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
-from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
 from swsearch.engine.cuda.search.plan import PlanOptions
 from swsearch.engine.cuda.search.planner import plan_search
 from swsearch.engine.protocol import ScoreRequest
@@ -119,9 +118,9 @@ def main() -> None:
         parser.error("there is no compiler; install the CUDA toolkit or nvidia-cuda-nvrtc and cuda-bindings")
 
     def seconds(specs: list[KernelSpec], threads: int) -> float:
-        compilers = Compilers.installed()  # those of a closed ParallelCompiler are abandoned
+        compilers = Compilers.installed()  # those of a closed cache are abandoned
         with tempfile.TemporaryDirectory() as folder:
-            builds = ParallelCompiler(KernelCache(compilers, Path(folder)), options.architecture, threads)
+            builds = KernelCache(compilers, options.architecture, Path(folder), threads)
             began = time.perf_counter()
             builds.begin(specs)
             for spec in specs:

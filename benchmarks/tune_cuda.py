@@ -21,10 +21,8 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import os
 import re
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -97,10 +95,11 @@ class Tuner:
 
     def compile(self, cases: Iterable[Case]) -> None:
         """Fill the kernel cache."""
-        cache = KernelCache(Compilers.of(self._compiler))
-        architecture = self.device.facts.architecture
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(lambda case: cache.load(case.spec, architecture), cases))
+        cache = KernelCache(Compilers.of(self._compiler), self.device.facts.architecture)
+        specs = [case.spec for case in cases]
+        cache.begin(specs)
+        for spec in specs:
+            cache.take(spec)
 
     def measure(self, case: Case) -> dict[str, Any]:
         """The constants of the kernel and its speed; registers only if it was compiled in this run."""

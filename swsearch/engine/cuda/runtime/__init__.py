@@ -7,10 +7,9 @@ module                 holds
 ``warm_up``            the creation of GPU contexts while the program starts
 ``info``               whether the engine can be used here, and why not
 ``kernels``            the kernels with their compile-time constants; the layout of a tile
-``compiler``           the installed compilers: each nvcc, then NVRTC
+``compiler``           the installed compilers: each nvcc, then NVRTC; what determines a kernel's code
 ``shipped_kernels``    the compiled kernels that the package contains
-``kernel_cache``       the cache of compiled kernels on disk
-``parallel_compile``   the concurrent compilation of several kernels
+``kernel_cache``       the compiled kernels that a device loads, and their cache on disk
 ``parameters``         the parameters of kernels, as one structure each
 ``device``             the interface of a GPU: memory, streams, texture objects, launches; buffers, times
 ``pycuda_device``      its implementation with PyCUDA

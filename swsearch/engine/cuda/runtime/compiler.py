@@ -8,6 +8,7 @@ too old for the architecture or finds no host compiler, is passed over for the n
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 import os
 import re
@@ -72,6 +73,31 @@ class Compiler(Protocol):
     def abandon(self) -> None:
         """End all running compilations with their files, and refuse later ones."""
         ...
+
+
+def source_digest() -> str:
+    """SHA-256 of every file under ``cuda/`` that a kernel may include, names and contents, in hexadecimal."""
+    digest = hashlib.sha256()
+    root = resource_folder("cuda")
+    for path in sorted([*root.rglob("*.cuh"), *root.rglob("*.cu")]):
+        digest.update(f"{path.relative_to(root).as_posix()}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def kernel_key(
+    sources: str, spec: KernelSpec, architecture: int, compiler: Compiler | None = None, *, virtual: bool = False
+) -> str:
+    """SHA-256 of everything that determines the code, in hexadecimal; without a compiler, of all but the compiler.
+
+    ``sources`` is :func:`source_digest`; with ``virtual``, the code is PTX. Specifications that differ only in their
+    threads per block share their code and their key.
+    """
+    parts = [sources, spec.entry, str(architecture)]
+    if compiler is not None:
+        parts += [compiler.name, compiler.version, compiler.flags]
+    parts += compile_options(spec, architecture, Path("."), virtual=virtual)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 class Nvcc:

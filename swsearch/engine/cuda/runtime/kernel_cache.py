@@ -1,26 +1,34 @@
-"""The cache of compiled kernels on disk.
+"""The compiled kernels that a device loads, and their cache on disk.
 
-The key of a kernel is the SHA-256 of everything that determines its code: every file under ``cuda/``, the entry and its
-constants, the architecture, the compiler's name and version, and the options that it takes from the environment. Files
-are written under a temporary name and renamed, so several processes may share the cache; the threads of one process do
-not compile a kernel twice. The cache is the folder ``$SWSEARCH_KERNEL_CACHE`` if that variable is set, otherwise
+A device begins the compilation of the kernels that it will launch, as many at a time as there are cores, while the
+engine continues; it requests each kernel at its launch. Kernels that the package contains are not compiled
+(:mod:`swsearch.engine.cuda.runtime.shipped_kernels`). The key of a kernel in the cache is the SHA-256 of everything
+that determines its code (:func:`swsearch.engine.cuda.runtime.compiler.kernel_key`). Files are written under a
+temporary name and renamed, so several processes may share the cache; the threads of one process do not compile a kernel
+twice. The cache is the folder ``$SWSEARCH_KERNEL_CACHE`` if that variable is set, otherwise
 ``swsearch/kernels`` under ``$XDG_CACHE_HOME`` or ``~/.cache``; it may be deleted at any time.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import tempfile
 import threading
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers, compile_options
+from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers, kernel_key, source_digest
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
-from swsearch.folders import resource_folder, user_cache
+from swsearch.engine.cuda.runtime.shipped_kernels import ShippedKernels
+from swsearch.errors import EngineError
+from swsearch.folders import user_cache
+from swsearch.threads import usable_cores
 
+INSTALL_COMPILER: Final = "install the CUDA toolkit or pip install nvidia-cuda-nvrtc"
 _COMPILING: Final[dict[Path, threading.Lock]] = {}
 """One lock per cached file that this process has compiled, because several devices may need the same kernel."""
 
@@ -33,81 +41,126 @@ def cache_folder() -> Path:
     return user_cache("kernels")
 
 
-def source_digest() -> str:
-    """SHA-256 of every file under ``cuda/`` that a kernel may include, names and contents, in hexadecimal."""
-    digest = hashlib.sha256()
-    root = resource_folder("cuda")
-    for path in sorted([*root.rglob("*.cuh"), *root.rglob("*.cu")]):
-        digest.update(f"{path.relative_to(root).as_posix()}\0".encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def kernel_key(
-    sources: str, spec: KernelSpec, architecture: int, compiler: Compiler | None = None, *, virtual: bool = False
-) -> str:
-    """SHA-256 of everything that determines the code, in hexadecimal; without a compiler, of all but the compiler.
-
-    ``sources`` is :func:`source_digest`; with ``virtual``, the code is PTX. Specifications that differ only in their
-    threads per block share their code and their key.
-    """
-    parts = [sources, spec.entry, str(architecture)]
-    if compiler is not None:
-        parts += [compiler.name, compiler.version, compiler.flags]
-    parts += compile_options(spec, architecture, Path("."), virtual=virtual)
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
 class KernelCache:
-    """Compiled kernels on disk, each compiled when it is first requested.
+    """The compiled kernels of one architecture: those of the package, those on disk, and those that are being compiled.
 
-    A folder that cannot be written is not an error: each process then compiles its kernels again.
+    A kernel that the package does not contain is compiled when it is first requested, or begun, by threads. A folder
+    that cannot be written is not an error: each process then compiles its kernels again. Used by one thread.
+
+    Parameters
+    ----------
+    compilers : Compilers
+    architecture : int
+        90 for compute capability 9.0.
+    folder : path, optional
+        By default :func:`cache_folder`.
+    n_threads : int, optional
+        Kernels that are compiled at a time; by default, as many as there are usable cores.
+    shipped : ShippedKernels, optional
+        The kernels of the package.
     """
 
-    def __init__(self, compilers: Compilers, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        compilers: Compilers,
+        architecture: int,
+        folder: Path | None = None,
+        n_threads: int | None = None,
+        shipped: ShippedKernels | None = None,
+    ) -> None:
         self._compilers = compilers
+        self._architecture = architecture
         self.folder = cache_folder() if folder is None else folder
-        self._sources: str | None = None
+        self._n_threads = n_threads or usable_cores()
+        self._shipped = shipped
+        self._threads: ThreadPoolExecutor | None = None
+        self._begun: dict[str, Future[bytes]] = {}  # by the kernel's key, whichever compiler makes it
 
-    def _source_digest(self) -> str:
-        if self._sources is None:
-            self._sources = source_digest()
-        return self._sources
+    @cached_property
+    def _sources(self) -> str:
+        return source_digest()
 
-    def key(self, spec: KernelSpec, architecture: int, compiler: Compiler | None = None) -> str:
-        """See :func:`kernel_key`."""
-        return kernel_key(self._source_digest(), spec, architecture, compiler)
+    def _key(self, spec: KernelSpec, compiler: Compiler | None = None) -> str:
+        return kernel_key(self._sources, spec, self._architecture, compiler)
+
+    def _path(self, spec: KernelSpec, compiler: Compiler | None = None) -> Path:
+        """The file of a kernel by a compiler, by default the one that is used at present; it need not exist."""
+        key = self._key(spec, compiler or self._compilers.current)
+        return self.folder / f"{spec.entry}-sm{self._architecture}-{key[:32]}.cubin"
 
     @property
-    def compiles(self) -> bool:
-        """Whether there is a compiler."""
+    def _compiles(self) -> bool:
         return self._compilers.current is not None
 
-    def abandon(self) -> None:
-        """See :meth:`Compilers.abandon`."""
-        self._compilers.abandon()
+    def is_shipped(self, spec: KernelSpec) -> bool:
+        """Whether the package contains a kernel: machine code or, if there is no compiler, PTX.
 
-    def path(self, spec: KernelSpec, architecture: int) -> Path:
-        """The file of a kernel by the compiler that is used at present, whether or not it exists yet."""
-        assert self._compilers.current is not None
-        return self._path(spec, architecture, self._compilers.current)
-
-    def _path(self, spec: KernelSpec, architecture: int, compiler: Compiler) -> Path:
-        return self.folder / f"{spec.entry}-sm{architecture}-{self.key(spec, architecture, compiler)[:32]}.cubin"
-
-    def load(self, spec: KernelSpec, architecture: int) -> bytes:
-        """The cubin, from disk or from the compiler. Several threads may call this concurrently.
-
-        Raises :class:`KernelCompileError` if no compiler compiles the kernel.
+        The driver compiles PTX, which takes it as long as a compiler.
         """
-        path = self.path(spec, architecture)
+        return self._shipped is not None and self._shipped.has(spec, virtual=self._needs_ptx(spec))
+
+    def _needs_ptx(self, spec: KernelSpec) -> bool:
+        """Whether a kernel's PTX is better than nothing. Only a kernel without machine code needs a compiler opened."""
+        assert self._shipped is not None
+        return not self._shipped.has(spec, virtual=False) and not self._compiles
+
+    def refuse(self, spec: KernelSpec, reason: str) -> None:
+        """Stop using the kernels of the package that came with this one."""
+        assert self._shipped is not None
+        self._shipped.refuse(spec, reason, virtual=self._needs_ptx(spec))
+
+    def begin(self, specs: Iterable[KernelSpec]) -> None:
+        """Begin to compile kernels that are not on disk, in this order; returns at once.
+
+        Only :meth:`take` raises an error of the compiler, so a kernel that is never launched cannot fail a search.
+        """
+        for spec in specs:
+            if self.is_shipped(spec) or not self._compiles:
+                continue
+            key = self._key(spec)
+            if key in self._begun or self._path(spec).exists():
+                continue
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(self._n_threads, "compile")
+            self._begun[key] = self._threads.submit(self._load, spec)
+
+    def is_ready(self, spec: KernelSpec) -> bool:
+        """Whether :meth:`take` returns a compiled kernel at once."""
+        if self.is_shipped(spec):
+            return True
+        if not self._compiles:
+            return False
+        begun = self._begun.get(self._key(spec))
+        return self._path(spec).exists() if begun is None else begun.done() and begun.exception() is None
+
+    def take(self, spec: KernelSpec) -> bytes:
+        """The cubin; waits for a pending compilation, or compiles the kernel now.
+
+        Raises :class:`KernelCompileError` if no compiler compiles the kernel, and :class:`EngineError` if there is none
+        and the package does not contain the kernel.
+        """
+        while self.is_shipped(spec):
+            assert self._shipped is not None
+            code = self._shipped.read(spec, virtual=self._needs_ptx(spec))
+            if code is not None:
+                return code
+        if not self._compiles:
+            reasons = [] if self._shipped is None else self._shipped.refusals
+            missing = "; ".join([f"there is no compiler for kernel {spec.entry}", *reasons])
+            raise EngineError(f"{missing}; {INSTALL_COMPILER}")
+        begun = self._begun.get(self._key(spec))
+        return self._load(spec) if begun is None else begun.result()
+
+    def _load(self, spec: KernelSpec) -> bytes:
+        """The cubin, from disk or from the compiler. Several threads may call this concurrently."""
+        path = self._path(spec)
         with contextlib.suppress(OSError):
             return path.read_bytes()
         with _COMPILING.setdefault(path, threading.Lock()):
             with contextlib.suppress(OSError):  # the previous holder of the lock has compiled it
                 return path.read_bytes()
-            compiler, code = self._compilers.compile(spec, architecture)
-            path = self._path(spec, architecture, compiler)
+            compiler, code = self._compilers.compile(spec, self._architecture)
+            path = self._path(spec, compiler)
             with contextlib.suppress(OSError):
                 self.folder.mkdir(parents=True, exist_ok=True)
                 handle, name = tempfile.mkstemp(dir=self.folder, prefix=path.name)
@@ -115,3 +168,9 @@ class KernelCache:
                     file.write(code)
                 os.replace(name, path)
             return code
+
+    def close(self) -> None:
+        """Cancel pending compilations and end running ones, so that nobody waits for them."""
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+            self._compilers.abandon()

@@ -29,9 +29,8 @@ from swsearch.engine.cuda.runtime.device import (
     Stream,
     Texture,
 )
-from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
+from swsearch.engine.cuda.runtime.kernel_cache import INSTALL_COMPILER, KernelCache
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, UNIT_BYTES, WARP, KernelSpec
-from swsearch.engine.cuda.runtime.parallel_compile import INSTALL_COMPILER, ParallelCompiler
 from swsearch.engine.cuda.runtime.presence import INSTALL, look_for_gpus
 from swsearch.engine.cuda.runtime.shipped_kernels import ShippedKernels
 from swsearch.engine.cuda.runtime.warm_up import LIBRARY, load_kernels_eagerly
@@ -202,7 +201,7 @@ class PyCudaDevice:
         if not self.shipped.has(COLLECT_KERNEL, virtual=True) and self.compilers.current is None:
             missing = "; ".join(["there is no compiler", *self.compilers.passed_over, *self.shipped.refusals])
             raise EngineUnavailable("cuda", f"{missing}; {INSTALL_COMPILER}")
-        self._builds = ParallelCompiler(KernelCache(self.compilers), self.facts.architecture, shipped=self.shipped)
+        self._cache = KernelCache(self.compilers, self.facts.architecture, shipped=self.shipped)
         self._context = device.retain_primary_context()
         self._context.push()
         try:
@@ -332,8 +331,8 @@ class PyCudaDevice:
     def _module(self, spec: KernelSpec) -> Any:
         """Load a kernel's code. Code of the package that the driver refuses, as an old driver may, is compiled here."""
         while True:
-            is_shipped = self._builds.is_shipped(spec)
-            code = self._builds.take(spec)
+            is_shipped = self._cache.is_shipped(spec)
+            code = self._cache.take(spec)
             with self.errors(f"loading kernel {spec.entry}"):
                 try:
                     return self._driver.module_from_buffer(code)
@@ -342,14 +341,14 @@ class PyCudaDevice:
                 except self._driver.Error as error:
                     if not is_shipped:
                         raise
-                    self._builds.refuse(spec, f"the driver, {self.facts.driver}, does not load them ({error})")
+                    self._cache.refuse(spec, f"the driver, {self.facts.driver}, does not load them ({error})")
 
     def prepare(self, specs: Sequence[KernelSpec]) -> None:
         """See :class:`Device`."""
         missing = [spec for spec in specs if spec not in self._kernels]
-        self._builds.begin(missing)
+        self._cache.begin(missing)
         for spec in missing:
-            if self._builds.is_ready(spec):
+            if self._cache.is_ready(spec):
                 self._function(spec)
 
     def launch(
@@ -418,7 +417,7 @@ class PyCudaDevice:
         """See :class:`Device`."""
         if self._open:
             self._open = False
-            self._builds.close()
+            self._cache.close()
             atexit.unregister(self.close)
             if self._failure is None:
                 self._release()

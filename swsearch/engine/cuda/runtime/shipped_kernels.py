@@ -4,8 +4,8 @@
 has machine code for compute capability 9.0, ``compute80.zip`` PTX, from which the driver compiles machine code for
 newer architectures. Machine code runs on later architectures of the same major number as well. An entry holds the
 kernels of a tile, which differ little and so are compressed together. The archive's manifest has the place of each
-kernel by its key (:mod:`swsearch.engine.cuda.runtime.kernel_cache`), which includes a digest of all sources, so code of
-other sources is never found. The manifest names that digest too, for the message.
+kernel by its key (:func:`swsearch.engine.cuda.runtime.compiler.kernel_key`), which includes a digest of all sources, so
+code of other sources is never found. The manifest names that digest too, for the message.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from swsearch.engine.cuda.runtime.kernel_cache import kernel_key, source_digest
+from swsearch.engine.cuda.runtime.compiler import kernel_key, source_digest
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.errors import SwSearchError
 from swsearch.folders import resource_folder

@@ -1,4 +1,4 @@
-"""The kernel compiler's cache, with a simulated compiler, and errors of the real compiler where it is installed.
+"""The compilers: what determines a kernel's code, which compiler is used, and errors of the real one.
 
 The expected values are written by hand.
 """
@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from swsearch.engine.cuda.runtime import compiler as compiler_module
-from swsearch.engine.cuda.runtime import kernel_cache
 from swsearch.engine.cuda.runtime.compiler import (
     FLAG_VARIABLES,
     Compiler,
@@ -20,9 +19,11 @@ from swsearch.engine.cuda.runtime.compiler import (
     Nvcc,
     compile_options,
     find_nvcc,
+    kernel_key,
     maxima_options,
+    source_digest,
 )
-from swsearch.engine.cuda.runtime.kernel_cache import KernelCache, cache_folder
+from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import (
     COLLECT_KERNEL,
     Arithmetic,
@@ -32,72 +33,27 @@ from swsearch.engine.cuda.runtime.kernels import (
     Tile,
     intra_task_kernel,
 )
-from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
 from swsearch.errors import EngineError, KernelCompileError
-
-
-class PlayedCompiler:
-    def __init__(self, version: str = "1", flags: str = "", name: str = "played", refuses: str | None = None) -> None:
-        self.name, self.version, self.flags = name, version, flags
-        self._refuses = refuses
-        self.compiled: list[tuple[str, int]] = []
-
-    def compile(self, spec: KernelSpec, architecture: int) -> tuple[bytes, str]:
-        self.compiled.append((spec.entry, architecture))
-        if self._refuses is not None:
-            raise KernelCompileError(spec.entry, self._refuses)
-        return f"{spec.entry} {architecture} {len(self.compiled)}".encode(), ""
-
-    def abandon(self) -> None:
-        """Nothing runs that could be ended."""
+from tests.engine.cuda.runtime.test_kernel_cache import PlayedCompiler
 
 
 def a_list_kernel(words: int) -> KernelSpec:
     return intra_task_kernel(Arithmetic.SHORT, Tile(Pairing.TWO_BLOCKS, 32, words), None, edges=BoundaryMode.NONE)
 
 
-def test_a_kernel_is_compiled_once_and_again_for_what_changes_it(tmp_path: Path) -> None:
-    played = PlayedCompiler()
-    cache = KernelCache(Compilers.of(played), tmp_path)
-    first = cache.load(a_list_kernel(4), 90)
-    assert KernelCache(Compilers.of(played), tmp_path).load(a_list_kernel(4), 90) == first
-    assert len(played.compiled) == 1
-    cache.load(a_list_kernel(8), 90)
-    cache.load(a_list_kernel(4), 86)
-    assert len(played.compiled) == 3
-
-
-def test_the_key_has_all_that_changes_the_code(tmp_path: Path) -> None:
-    compilers = [PlayedCompiler(), PlayedCompiler("2"), PlayedCompiler(flags="-G"), PlayedCompiler(name="other")]
-    cache = KernelCache(Compilers.of(*compilers), tmp_path)
-    keys = {cache.key(a_list_kernel(4), 90, compiler) for compiler in (*compilers, None)}
+def test_the_key_has_all_that_changes_the_code() -> None:
+    compilers = [PlayedCompiler(), PlayedCompiler(version="2"), PlayedCompiler(flags="-G"), PlayedCompiler(name="x")]
+    keys = {kernel_key("sources", a_list_kernel(4), 90, compiler) for compiler in (*compilers, None)}
     assert len(keys) == 5
+    assert kernel_key("others", a_list_kernel(4), 90) not in keys
 
 
-def test_a_changed_source_is_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_source_has_another_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.cuh").write_text("1")
-    monkeypatch.setattr(kernel_cache, "resource_folder", lambda name: tmp_path)
-    before = KernelCache(Compilers.of(PlayedCompiler()), tmp_path).key(COLLECT_KERNEL, 90)
+    monkeypatch.setattr(compiler_module, "resource_folder", lambda name: tmp_path)
+    before = source_digest()
     (tmp_path / "a.cuh").write_text("2")
-    assert KernelCache(Compilers.of(PlayedCompiler()), tmp_path).key(COLLECT_KERNEL, 90) != before
-
-
-def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    played = PlayedCompiler()
-    cache = KernelCache(Compilers.of(played), blocked / "folder")
-    assert cache.load(COLLECT_KERNEL, 90)
-    assert cache.load(COLLECT_KERNEL, 90)
-    assert len(played.compiled) == 2
-
-
-def test_the_cache_lies_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SWSEARCH_KERNEL_CACHE", "/somewhere")
-    assert cache_folder() == Path("/somewhere")
-    monkeypatch.delenv("SWSEARCH_KERNEL_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
-    assert cache_folder() == Path("/cache/swsearch/kernels")
+    assert source_digest() != before
 
 
 def test_half_precision_maxima_are_for_architectures_without_integer_maxima() -> None:
@@ -142,22 +98,22 @@ def test_a_compiler_that_fails_is_passed_over_with_its_reason(tmp_path: Path, ca
     broken = PlayedCompiler(name="nvcc", refuses="\nnvcc fatal: no host compiler\nmore")
     working = PlayedCompiler(name="nvrtc")
     compilers = Compilers.of(broken, working)
-    cache = KernelCache(compilers, tmp_path)
-    code = cache.load(a_list_kernel(4), 90)
-    cache.load(a_list_kernel(8), 90)
+    cache = KernelCache(compilers, 90, tmp_path)
+    code = cache.take(a_list_kernel(4))
+    cache.take(a_list_kernel(8))
     assert len(broken.compiled) == 1  # not asked again
     assert len(working.compiled) == 2
     assert compilers.current is working
     assert compilers.passed_over == ["nvcc 1 is passed over for nvrtc: nvcc fatal: no host compiler"]
     assert caplog.messages == [f"swsearch: {compilers.passed_over[0]}"]
-    assert KernelCache(Compilers.of(working), tmp_path).load(a_list_kernel(4), 90) == code
+    assert KernelCache(Compilers.of(working), 90, tmp_path).take(a_list_kernel(4)) == code
     assert len(working.compiled) == 2  # it was found on disk
 
 
 def test_a_kernel_that_all_compilers_reject_has_the_words_of_the_first(tmp_path: Path) -> None:
     compilers = Compilers.of(PlayedCompiler(refuses="too many words"), PlayedCompiler(refuses="no"))
     with pytest.raises(KernelCompileError, match="too many words"):
-        KernelCache(compilers, tmp_path).load(COLLECT_KERNEL, 90)
+        KernelCache(compilers, 90, tmp_path).take(COLLECT_KERNEL)
     assert not list(tmp_path.iterdir())
 
 
@@ -183,7 +139,7 @@ def test_threads_whose_compiler_fails_at_once_all_use_the_next(tmp_path: Path) -
             raise KernelCompileError(spec.entry, "broken")
 
     compilers = Compilers.of(Broken(), PlayedCompiler(name="second"), PlayedCompiler(name="third"))
-    builds = ParallelCompiler(KernelCache(compilers, tmp_path), 90, n_threads=3)
+    builds = KernelCache(compilers, 90, tmp_path, n_threads=3)
     specs = [a_list_kernel(words) for words in (2, 4, 8)]
     builds.begin(specs)
     codes = [builds.take(spec) for spec in specs]
@@ -218,8 +174,8 @@ def test_options_that_nvcc_takes_from_the_environment_change_the_key(
         monkeypatch.delenv(name, raising=False)
     plain = Nvcc(str(fake))
     assert (plain.version, plain.flags) == ("13.0.88", "")
-    keys = {KernelCache(Compilers.of(plain), tmp_path).path(COLLECT_KERNEL, 90)}
+    keys = {kernel_key("", COLLECT_KERNEL, 90, plain)}
     for name in FLAG_VARIABLES:
         monkeypatch.setenv(name, "-lineinfo")
-        keys.add(KernelCache(Compilers.of(Nvcc(str(fake))), tmp_path).path(COLLECT_KERNEL, 90))
+        keys.add(kernel_key("", COLLECT_KERNEL, 90, Nvcc(str(fake))))
     assert len(keys) == 1 + len(FLAG_VARIABLES)

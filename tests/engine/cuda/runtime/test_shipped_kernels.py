@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from swsearch.engine.cuda.history.wavefront import WAVEFRONT_KERNEL
-from swsearch.engine.cuda.runtime import kernel_cache
+from swsearch.engine.cuda.runtime import compiler as compiler_module
 from swsearch.engine.cuda.runtime.compiler import Compilers, Nvcc, find_nvcc
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import (
@@ -31,13 +31,12 @@ from swsearch.engine.cuda.runtime.kernels import (
     Tile,
     intra_task_kernel,
 )
-from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
 from swsearch.engine.cuda.runtime.shipped_kernels import MANIFEST, ShippedKernels, archive_name, write_archive
 from swsearch.engine.cuda.search.tiles import package_kernels
 from swsearch.errors import EngineError, KernelCompileError
 from swsearch.folders import resource_folder
 from tests.compiled import ROOT, compiled, digest_of, unpack
-from tests.engine.cuda.runtime.test_parallel_compile import PlayedCompiler, code_of
+from tests.engine.cuda.runtime.test_kernel_cache import PlayedCompiler, code_of
 from tests.patience import LIMIT_SECONDS, wait_until
 
 LISTED = intra_task_kernel(Arithmetic.FAST, Tile(Pairing.TWO_BLOCKS, 32, 4), None, edges=BoundaryMode.OWN)
@@ -51,9 +50,9 @@ def archive(folder: Path, architecture: int, *, virtual: bool = False, code: byt
     return write_archive(folder, architecture, kernels, virtual=virtual, compiler="played 1")
 
 
-def builds_of(folder: Path, cache: Path, architecture: int, *compilers: PlayedCompiler) -> ParallelCompiler:
+def builds_of(folder: Path, cache: Path, architecture: int, *compilers: PlayedCompiler) -> KernelCache:
     shipped = ShippedKernels(architecture, folder)
-    return ParallelCompiler(KernelCache(Compilers.of(*compilers), cache), architecture, 1, shipped)
+    return KernelCache(Compilers.of(*compilers), architecture, cache, 1, shipped)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +93,7 @@ def test_shipped_kernels_are_ready_at_once_and_never_compiled(tmp_path: Path) ->
     archive(tmp_path, 90)
     opened: list[PlayedCompiler] = []
     compilers = Compilers([lambda: opened.append(PlayedCompiler()) or opened[0]])
-    builds = ParallelCompiler(KernelCache(compilers, tmp_path / "cache"), 90, 1, ShippedKernels(90, tmp_path))
+    builds = KernelCache(compilers, 90, tmp_path / "cache", 1, ShippedKernels(90, tmp_path))
     builds.begin(KERNELS)
     assert all(builds.is_ready(spec) for spec in KERNELS)
     assert builds.take(LISTED) == b"sm90 intra_task"
@@ -152,7 +151,7 @@ def test_an_archive_of_other_sources_is_refused(tmp_path: Path, monkeypatch: pyt
     """The archive is written, then a source is changed by one character."""
     sources = tmp_path / "cuda"
     shutil.copytree(ROOT / "cuda", sources)
-    monkeypatch.setattr(kernel_cache, "resource_folder", lambda name: sources)
+    monkeypatch.setattr(compiler_module, "resource_folder", lambda name: sources)
     path = archive(tmp_path, 90)
     assert ShippedKernels(90, tmp_path).has(LISTED, virtual=True)
     with (sources / "search" / "strip.cuh").open("a") as file:
@@ -321,10 +320,9 @@ from pathlib import Path
 from swsearch.engine.cuda.runtime.compiler import Compilers, Nvcc
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL
-from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
 
 nvcc, told, cache = sys.argv[1:]
-builds = ParallelCompiler(KernelCache(Compilers.of(Nvcc(nvcc)), Path(cache)), 90, 1)
+builds = KernelCache(Compilers.of(Nvcc(nvcc)), 90, Path(cache), 1)
 builds.begin([COLLECT_KERNEL, COUNT_KERNEL])
 while not (Path(told).exists() and Path(told).read_text().endswith("\\n")):
     time.sleep(0.01)

@@ -1,4 +1,5 @@
-"""Concurrent compilation of kernels, with a simulated compiler that records when it runs, and with the real one.
+"""The cache of kernels and their concurrent compilation, with a simulated compiler that records when it runs, and with
+the real one.
 
 The expected order and results are written by hand, or come from compilation one after another.
 """
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,9 +18,8 @@ import pytest
 
 from swsearch.engine.cuda.history.wavefront import WAVEFRONT_KERNEL
 from swsearch.engine.cuda.runtime.compiler import Compilers
-from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
+from swsearch.engine.cuda.runtime.kernel_cache import KernelCache, cache_folder
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL, KernelSpec
-from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
 from swsearch.errors import KernelCompileError
 from tests.patience import LIMIT_SECONDS
 
@@ -28,16 +29,20 @@ SPECS = (COLLECT_KERNEL, COUNT_KERNEL, WAVEFRONT_KERNEL)
 class PlayedCompiler:
     """Return the kernel's name as its code; ``before`` is called first."""
 
-    name, version, flags = "played", "1", ""
-
-    def __init__(self, before: object = None) -> None:
-        self._before = before
+    def __init__(
+        self, before: Callable[[KernelSpec], object] | None = None, name: str = "played", version: str = "1",
+        flags: str = "", refuses: str | None = None,
+    ) -> None:  # fmt: skip
+        self.name, self.version, self.flags = name, version, flags
+        self._before, self._refuses = before, refuses
         self.compiled: list[str] = []
 
     def compile(self, spec: KernelSpec, architecture: int) -> tuple[bytes, str]:
         self.compiled.append(spec.entry)
-        if callable(self._before):
+        if self._before is not None:
             self._before(spec)
+        if self._refuses is not None:
+            raise KernelCompileError(spec.entry, self._refuses)
         return code_of(spec), ""
 
     def abandon(self) -> None:
@@ -48,11 +53,41 @@ def code_of(spec: KernelSpec) -> bytes:
     return spec.entry.encode()
 
 
+def test_a_kernel_is_compiled_once_and_again_for_what_changes_it(tmp_path: Path) -> None:
+    played = PlayedCompiler()
+
+    def take(spec: KernelSpec, architecture: int) -> bytes:
+        return KernelCache(Compilers.of(played), architecture, tmp_path).take(spec)
+
+    assert take(COUNT_KERNEL, 90) == take(COUNT_KERNEL, 90) == code_of(COUNT_KERNEL)
+    assert played.compiled == ["count_scores"]
+    take(WAVEFRONT_KERNEL, 90)
+    take(COUNT_KERNEL, 86)
+    assert played.compiled == ["count_scores", "wavefront", "count_scores"]
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    played = PlayedCompiler()
+    cache = KernelCache(Compilers.of(played), 90, blocked / "folder")
+    assert cache.take(COLLECT_KERNEL) == cache.take(COLLECT_KERNEL) == code_of(COLLECT_KERNEL)
+    assert len(played.compiled) == 2
+
+
+def test_the_cache_lies_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SWSEARCH_KERNEL_CACHE", "/somewhere")
+    assert cache_folder() == Path("/somewhere")
+    monkeypatch.delenv("SWSEARCH_KERNEL_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
+    assert cache_folder() == Path("/cache/swsearch/kernels")
+
+
 def test_kernels_are_compiled_at_the_same_time(tmp_path: Path) -> None:
     """Each compilation waits until all three have begun; a sequential implementation would wait forever."""
     meeting = threading.Barrier(3)
     compiler = PlayedCompiler(lambda spec: meeting.wait(LIMIT_SECONDS))
-    builds = ParallelCompiler(KernelCache(Compilers.of(compiler), tmp_path), 90, n_threads=3)
+    builds = KernelCache(Compilers.of(compiler), 90, tmp_path, n_threads=3)
     builds.begin(SPECS)
     assert [builds.take(spec) for spec in SPECS] == [code_of(spec) for spec in SPECS]
     assert sorted(compiler.compiled) == sorted(spec.entry for spec in SPECS)
@@ -72,7 +107,7 @@ def test_no_more_than_the_cores_and_in_the_order_given(tmp_path: Path) -> None:
         at_work.release()
 
     compiler = PlayedCompiler(look)
-    builds = ParallelCompiler(KernelCache(Compilers.of(compiler), tmp_path), 90, n_threads=1)
+    builds = KernelCache(Compilers.of(compiler), 90, tmp_path, n_threads=1)
     builds.begin([*SPECS, SPECS[0]])
     assert [builds.take(spec) for spec in reversed(SPECS)] == [code_of(spec) for spec in reversed(SPECS)]
     assert compiler.compiled == [spec.entry for spec in SPECS]
@@ -82,8 +117,8 @@ def test_no_more_than_the_cores_and_in_the_order_given(tmp_path: Path) -> None:
 
 def test_kernels_that_are_there_are_not_compiled_and_others_need_not_be_begun(tmp_path: Path) -> None:
     compiler = PlayedCompiler()
-    KernelCache(Compilers.of(compiler), tmp_path).load(COLLECT_KERNEL, 90)
-    builds = ParallelCompiler(KernelCache(Compilers.of(compiler), tmp_path), 90)
+    KernelCache(Compilers.of(compiler), 90, tmp_path).take(COLLECT_KERNEL)
+    builds = KernelCache(Compilers.of(compiler), 90, tmp_path)
     builds.begin([COLLECT_KERNEL])
     assert builds.take(COLLECT_KERNEL) == code_of(COLLECT_KERNEL)
     assert compiler.compiled == [COLLECT_KERNEL.entry]
@@ -97,7 +132,7 @@ def test_a_rejected_kernel_is_told_to_who_takes_it_and_to_nobody_else(tmp_path: 
         if spec is COUNT_KERNEL:
             raise KernelCompileError(spec.entry, "line 7: no such word")
 
-    builds = ParallelCompiler(KernelCache(Compilers.of(PlayedCompiler(reject)), tmp_path), 90)
+    builds = KernelCache(Compilers.of(PlayedCompiler(reject)), 90, tmp_path)
     builds.begin(SPECS)
     assert builds.take(COLLECT_KERNEL) == code_of(COLLECT_KERNEL)
     for _ in range(2):
@@ -118,7 +153,7 @@ def test_what_waits_for_a_core_is_given_up_at_the_end(tmp_path: Path) -> None:
         assert may_end.wait(LIMIT_SECONDS)
 
     compiler = PlayedCompiler(hold)
-    builds = ParallelCompiler(KernelCache(Compilers.of(compiler), tmp_path), 90, n_threads=1)
+    builds = KernelCache(Compilers.of(compiler), 90, tmp_path, n_threads=1)
     builds.begin(SPECS)
     assert began.wait(LIMIT_SECONDS)
     builds.close()
@@ -129,10 +164,10 @@ def test_what_waits_for_a_core_is_given_up_at_the_end(tmp_path: Path) -> None:
 
 def test_devices_that_need_the_same_kernel_compile_it_once(tmp_path: Path) -> None:
     compiler = PlayedCompiler()
-    devices = [ParallelCompiler(KernelCache(Compilers.of(compiler), tmp_path), 90) for _ in range(4)]
+    devices = [KernelCache(Compilers.of(compiler), 90, tmp_path) for _ in range(4)]
     together = threading.Barrier(len(devices))
 
-    def one_device(builds: ParallelCompiler) -> list[bytes]:
+    def one_device(builds: KernelCache) -> list[bytes]:
         together.wait(LIMIT_SECONDS)
         builds.begin(SPECS)
         return [builds.take(spec) for spec in SPECS]
@@ -148,7 +183,6 @@ def test_devices_that_need_the_same_kernel_compile_it_once(tmp_path: Path) -> No
 PROCESS = """
 import sys
 from pathlib import Path
-from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
 from swsearch.engine.cuda.runtime.compiler import Compilers
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL
@@ -164,7 +198,7 @@ folder = Path(sys.argv[1])
 print("here", flush=True)
 sys.stdin.readline()
 for _ in range(100):
-    builds = ParallelCompiler(KernelCache(Compilers.of(Large()), folder), 90)
+    builds = KernelCache(Compilers.of(Large()), 90, folder)
     builds.begin([COLLECT_KERNEL, COUNT_KERNEL])
     for spec in (COLLECT_KERNEL, COUNT_KERNEL):
         assert builds.take(spec) == spec.entry.encode() * 200_000
@@ -188,18 +222,3 @@ def test_processes_that_compile_the_same_kernels_never_read_half_a_file(tmp_path
         assert child.stdout.readline() == "here\n"
     outcomes = [child.communicate("\n") for child in children]
     assert [(child.returncode, errors) for child, (_, errors) in zip(children, outcomes, strict=True)] == [(0, "")] * 3
-
-
-@pytest.mark.thorough
-@pytest.mark.peer("a compiler of CUDA")
-def test_the_compiler_makes_side_by_side_what_it_makes_alone(tmp_path: Path) -> None:
-    """Source: the same compiler, with one kernel after another."""
-    compiler = Compilers.installed().current
-    assert compiler is not None
-    builds = ParallelCompiler(KernelCache(Compilers.of(compiler), tmp_path), 90, n_threads=3)
-    builds.begin(SPECS)
-    for spec in SPECS:
-        code = builds.take(spec)
-        assert code[:4] == b"\x7fELF"
-        assert code == compiler.compile(spec, 90)[0]
-    builds.close()
