@@ -1,11 +1,10 @@
-// Bindings of simd/pack: Python functions that rename files and pack query profiles for the CUDA kernels. Sizes are
-// checked here, so that the functions may rely on them.
+// Bindings of simd/pack: a Python function that packs query profiles for the CUDA kernels. Sizes are checked here, so
+// that it may rely on them.
 
 #include <nanobind/stl/string.h>
 
 #include "common/python.hpp"
 #include "pack/profile.hpp"
-#include "pack/rename.hpp"
 
 namespace swsearch {
 void bind_pack(nb::module_& module);
@@ -56,17 +55,6 @@ void pack_strips(const Array& low_rows, const Array& low_table, const Array& hig
 void bind_pack(nb::module_& module) {
     module.def("pack_strips", &pack_strips, "low_rows"_a, "low_table"_a, "high_rows"_a, "high_table"_a, "group"_a,
                "words"_a, "columns"_a, "pairing"_a, "arithmetic"_a, "first_row"_a, "n_strips"_a, "out"_a);
-    // Names are bytes, because the name of a file need not be text.
-    module.def(
-        "rename_without_replacing",
-        [](const nb::bytes& from, const nb::bytes& to) {
-            return pack::rename_without_replacing(from.c_str(), to.c_str());
-        },
-        "from_"_a, "to"_a);
-    module.def(
-        "exchange",
-        [](const nb::bytes& one, const nb::bytes& other) { return pack::exchange(one.c_str(), other.c_str()); },
-        "one"_a, "other"_a);
 }
 
 }  // namespace swsearch

@@ -14,6 +14,7 @@ an exception.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import fcntl
 import os
@@ -28,7 +29,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from swsearch import _native
 from swsearch.database.catalogue import catalogue_text, read_catalogue, write_catalogue
 from swsearch.database.format import CATALOGUE, GENERATION, TOMBSTONES, Catalogue
 from swsearch.errors import DatabaseError, InputError
@@ -37,6 +37,10 @@ from swsearch.folders import locked_file
 from swsearch.words import counted, option
 
 LOCK: Final = "writer.lock"
+_AT_FDCWD: Final = -100
+_NO_REPLACE: Final = 1
+_EXCHANGE: Final = 2
+"""Arguments of ``renameat2``, the same on every Linux."""
 
 
 @contextmanager
@@ -228,7 +232,7 @@ def publish(folder: Path, target: Path, *, overwrite: bool) -> None:
         with writer_lock(target, wait=True):
             _exchange(folder, target)
         return
-    failure = _native.rename_without_replacing(os.fsencode(folder), os.fsencode(target))
+    failure = _renamed(folder, target, _NO_REPLACE)
     if failure in (errno.EINVAL, errno.ENOSYS):
         check_target(target, overwrite=False)
         os.rename(folder, target)
@@ -239,7 +243,7 @@ def publish(folder: Path, target: Path, *, overwrite: bool) -> None:
 
 
 def _exchange(folder: Path, target: Path) -> None:
-    failure = _native.exchange(os.fsencode(folder), os.fsencode(target))
+    failure = _renamed(folder, target, _EXCHANGE)
     if failure in (errno.EINVAL, errno.ENOSYS):
         aside = folder.with_name(f"{folder.name}.old")
         os.rename(target, aside)
@@ -251,6 +255,18 @@ def _exchange(folder: Path, target: Path) -> None:
         os.rename(aside, folder)
     elif failure:
         raise OSError(failure, os.strerror(failure), str(target))
+
+
+def _renamed(one: Path, other: Path, flag: int) -> int:
+    """Rename a file or folder by ``renameat2``.
+
+    The result is 0 or an errno: ENOSYS or EINVAL if the C library, the system or the file system cannot do this.
+    """
+    library = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(library, "renameat2"):
+        return errno.ENOSYS
+    failed = library.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), flag)
+    return ctypes.get_errno() if failed else 0
 
 
 def disk_error(error: OSError, target: Path) -> DatabaseError:

@@ -273,9 +273,7 @@ def test_replacing_works_where_names_cannot_be_exchanged(
     """File systems without RENAME_EXCHANGE return EINVAL; expected value: the new database, and no old one."""
     import errno
 
-    from swsearch import _native
-
-    monkeypatch.setattr(_native, "exchange", lambda *_: errno.EINVAL)
+    monkeypatch.setattr("swsearch.database.staging._renamed", lambda *_: errno.EINVAL)
     (tmp_path / "new.fa").write_bytes(b">a\nMKVL\n")
     build_database(tmp_path / "new.fa", database_path, overwrite=True)
     with open_database(database_path) as database:
