@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from swsearch import __version__, _native
+from swsearch import __version__
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.hits.hit import Hit
@@ -53,16 +53,12 @@ def timed(searcher: Searcher, query: Codes, hits: list[Hit], strand: str, repeat
     without = within = 0.0
     for places, residues, starts, lengths in searcher.database.stored_ranges(index):
         scores = np.array([hits[place].score for place in places], dtype=np.int32)
-        native = _native.score_ends(
-            profile.rows, profile.table, profile.gap.open, profile.gap.extend, residues, starts, lengths
-        )
-        _, rows, columns = (np.array(column, dtype=np.int64) for column in zip(*native, strict=True))
-
         align = partial(
             LocalAligner(searcher.database.alphabet).paths, Frame(strand, 0, along, profile),
             Partition(residues, starts, lengths, index[places]), scores=scores,
         )  # fmt: skip
         plain, wanted = least_seconds(align, repeats)
+        rows, columns = np.array([(best.query_end, best.subject_end) for best, *_ in wanted], dtype=np.int64).T
         ended, found = least_seconds(partial(align, ends=Ends(rows, columns)), repeats)
         assert found == wanted
         without += plain

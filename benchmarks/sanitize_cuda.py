@@ -63,12 +63,12 @@ def case(
 
 
 def different_ends(engine: CudaEngine, profile: QueryProfile, partition: Partition) -> int:
-    """Number of end rows and end columns that differ from those of the CPU's forward pass."""
-    native = _native.score_ends(
-        profile.rows, profile.table, profile.gap.open, profile.gap.extend,
-        partition.residues, partition.starts, partition.lengths,
+    """Number of end rows and end columns that differ from those of the CPU's alignments."""
+    native = _native.align_local(
+        np.zeros(profile.length, np.uint8), profile.rows, profile.table, profile.gap.open, profile.gap.extend,
+        np.arange(32, dtype=np.uint8), partition.residues, partition.starts, partition.lengths,
     )  # fmt: skip
-    scores, rows, columns = (np.array(column) for column in zip(*native, strict=True))
+    scores, rows, columns = np.array([(best[0][0], best[0][2], best[0][4]) if best else (0, 0, 0) for best in native]).T
     found = engine.ends(profile, partition, scores.astype(np.int32))
     if found is None:
         return len(partition)

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from swsearch.typing import Codes, Floats, Lengths, Offsets, ScoreTable, SubjectIndex
 
 # simd/pack
-def rename_without_replacing(from_: bytes, to: bytes) -> int: ...
-def exchange(one: bytes, other: bytes) -> int: ...
 def pack_strips(
     low_rows: NDArray[np.int32],
     low_table: ScoreTable,
@@ -81,7 +79,6 @@ def contained_subjects(
     threads: int,
 ) -> NDArray[np.uint32]: ...
 def copy_subjects(sources: Sequence[Codes], which: NDArray[np.uint16], starts: Offsets, lengths: Lengths) -> Codes: ...
-def permuted(bytes: Codes, ends: Offsets, order: NDArray[np.int64]) -> tuple[Codes, Offsets]: ...
 def write_identifiers(
     headers: Codes, ends: Offsets, kept: NDArray[np.uint8], first: int, fd: int, offset: int
 ) -> NDArray[np.uint32]: ...
@@ -114,18 +111,6 @@ def align_local(
     floors: NDArray[np.int32] | None = None,
     earlier: Sequence[Sequence[tuple[int, int, str]]] = (),
 ) -> list[list[tuple[int, int, int, int, int, str, int, int, int, int, int]]]: ...
-def score_ends(
-    rows: NDArray[np.int32],
-    table: ScoreTable,
-    gap_open: int,
-    gap_extend: int,
-    residues: Codes,
-    starts: Offsets,
-    lengths: Lengths,
-    n_threads: int = 1,
-    progress: Callable[[int], None] | None = None,
-    instruction_set: str = "auto",
-) -> list[tuple[int, int, int]]: ...
 
 # simd/pair
 def align_pair(
@@ -315,6 +300,14 @@ def column_frequencies(
     diversity: Floats,
     n_present: NDArray[np.int64],
 ) -> None: ...
+def scaled_scores(
+    values: Floats,
+    present: NDArray[np.uint8],
+    factor: float,
+    odds: Floats,
+    composition: Floats,
+    scores: NDArray[np.int64],
+) -> float: ...
 
 # simd/context
 def context_sums(
@@ -367,6 +360,9 @@ def decode_domains(
     least: NDArray[np.int64],
     n_threads: int = 1,
 ) -> list[tuple[float, int, list[tuple[int, int, float, int, float, NDArray[np.float64], NDArray[np.uint32]]]]]: ...
+def leading_numbers(
+    text: bytes, first: int, step: int, n_columns: int, word: int, star: float
+) -> tuple[Floats, bytes]: ...
 
 # simd/statistics
 def exp(x: Floats, values: Floats) -> None: ...

@@ -34,8 +34,7 @@ struct End {
 };
 
 // A query in the orders in which the passes read it, shared by the alignments with all subjects. The arrays belong to
-// the caller and must outlive it. `codes` and `identity` (32 entries: letters with equal entries are identical) are
-// needed for paths only.
+// the caller and must outlive it. `identity` has 32 entries: letters with equal entries are identical.
 class Query {
    public:
     Query(const Profile& profile, const std::uint8_t* codes, const std::uint8_t* identity, const Kernels& kernels);

@@ -1,5 +1,5 @@
-// Bindings of simd/align: Python functions that return the ends of the optimal local alignments of one query with many
-// subjects, and the alignments. The inputs are NumPy arrays of scores, residues, starts and lengths.
+// Bindings of simd/align: a Python function that returns the optimal local alignments of one query with many subjects.
+// The inputs are NumPy arrays of scores, residues, starts and lengths.
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -89,21 +89,17 @@ void for_each_subject(const align::Query& query, const Subjects& subjects, int n
                      [&](std::size_t a, std::size_t b) { return subjects.lengths[a] > subjects.lengths[b]; });
     const std::uint64_t residues = std::accumulate(subjects.lengths, subjects.lengths + subjects.n, std::uint64_t{0});
     const std::uint64_t worthwhile = residues * query.length / kCellsOfThread;
-    Observer observer;
-    PythonPoll poll(observer, progress);
+    PythonPoll poll(progress);
     const nb::gil_scoped_release no_lock;
     const int threads =
         static_cast<int>(std::clamp<std::uint64_t>(worthwhile, 1, static_cast<std::uint64_t>(n_threads)));
     std::vector<align::Workspace> workspaces;
-    for (int thread = 0; thread < threads; ++thread) workspaces.push_back({memory_bytes, observer});
+    for (int thread = 0; thread < threads; ++thread) workspaces.push_back({memory_bytes, poll.observer});
     const auto of_subject = [&](std::size_t i, std::size_t worker) {
         task(order[i], subjects.residues + subjects.starts[order[i]], workspaces[worker]);
     };
-    if (worthwhile < 2) {
-        parallel_for(order.size(), 1, observer, of_subject);
-    } else {
-        parallel_for(order.size(), threads, observer, of_subject, std::ref(poll));
-    }
+    const std::function<void()> while_waiting = worthwhile < 2 ? nullptr : std::function<void()>(std::ref(poll));
+    parallel_for(order.size(), threads, poll.observer, of_subject, while_waiting);
     poll();
 }
 
@@ -189,23 +185,6 @@ nb::list align_local(const Array& query_codes, const Array& rows, const Array& t
     return result;
 }
 
-nb::list find_ends(const Array& rows, const Array& table, std::int32_t gap_open, std::int32_t gap_extend,
-                   const Array& residues, const Array& starts, const Array& lengths, int n_threads,
-                   const nb::object& progress, const std::string& instruction_set) {
-    const Profile profile = checked_profile(rows, table, gap_open, gap_extend);
-    const Subjects subjects = checked_subjects(residues, starts, lengths);
-    const align::Query query(profile, nullptr, nullptr, align::kernels_of(instruction_set));
-    std::vector<align::End> ends(subjects.n);
-    const align::UsedPairs none;
-    const auto task = [&](std::size_t i, const std::uint8_t* subject, align::Workspace& workspace) {
-        ends[i] = align::ForwardPass(query, subject, subjects.lengths[i], false, none, workspace).end();
-    };
-    for_each_subject(query, subjects, n_threads, kMemoryBytes, progress, task);
-    nb::list result;
-    for (const align::End& end : ends) result.append(nb::make_tuple(end.score, end.query_end, end.subject_end));
-    return result;
-}
-
 }  // namespace
 
 void bind_align(nb::module_& module) {
@@ -219,15 +198,10 @@ void bind_align(nb::module_& module) {
         "(0-based, half-open), cigar, identities, positives, columns, gap_openings, gap_residues. Each uses no pair of\n"
         "residues of those before it and scores at least `floor` (or the subject's element of `floors`, int32), and\n"
         "above 0; nor of the `earlier` alignments of each subject (query_start, subject_start, cigar). `ends`, int64 of shape (n, 3), are the\n"
-        "score, query_end and subject_end of each subject's best alignment as `score_ends` returns them: the alignment\n"
+        "score, query_end and subject_end of each subject's best alignment: the alignment\n"
         "is then found from a pass over no more columns than it can span. Raises ValueError for arrays that do not fit\n"
         "together, TypeError for arrays of another kind, and KeyboardInterrupt, each after all threads have ended; what\n"
         "`progress` raises is passed on likewise.");
-    module.def(
-        "score_ends", &find_ends, "rows"_a, "table"_a, "gap_open"_a, "gap_extend"_a, "residues"_a, "starts"_a,
-        "lengths"_a, "n_threads"_a = 1, "progress"_a = nb::none(), "instruction_set"_a = "auto",
-        "For each subject a tuple: optimal local score, query_end, subject_end (exclusive); all 0 where nothing aligns.\n"
-        "Of several ends the one with the smallest subject end, then with the smallest query end.");
 }
 
 }  // namespace swsearch

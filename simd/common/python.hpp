@@ -76,18 +76,23 @@ inline Profile checked_profile(const Array& rows_array, const Array& table_array
     return {rows.data, table.data, int32(rows.length), int32(table.length), gap_open, gap_extend};
 }
 
+inline void check_inside(const View<const std::uint64_t>& starts, const View<const std::uint32_t>& lengths,
+                         std::size_t n_residues) {
+    check_that(starts.length == lengths.length, "starts and lengths differ in length");
+    for (std::size_t i = 0; i < starts.length; ++i) {
+        if (starts[i] > n_residues || lengths[i] > n_residues - starts[i]) {
+            refuse("subject " + std::to_string(i) + " leaves the array of residues");
+        }
+    }
+}
+
 // Subjects, checked that all of them lie inside the residues.
 inline Subjects checked_subjects(const Array& residues_array, const Array& starts_array, const Array& lengths_array) {
     const auto residues = view_of<const std::uint8_t>(residues_array, "residues");
     const auto starts = view_of<const std::uint64_t>(starts_array, "starts");
     const auto lengths = view_of<const std::uint32_t>(lengths_array, "lengths");
-    check_that(starts.length == lengths.length, "starts and lengths differ in length");
     check_that(starts.length <= UINT32_MAX, "there are more than 2^32 subjects");
-    for (std::size_t i = 0; i < starts.length; ++i) {
-        if (starts[i] > residues.length || lengths[i] > residues.length - starts[i]) {
-            refuse("subject " + std::to_string(i) + " leaves the array of residues");
-        }
-    }
+    check_inside(starts, lengths, residues.length);
     return {residues.data, starts.data, lengths.data, static_cast<std::uint32_t>(starts.length)};
 }
 
@@ -101,24 +106,24 @@ auto array_of(std::vector<Value>&& values, const std::array<std::size_t, kDimens
     return nb::ndarray<nb::numpy, Value>(owned->data(), kDimensions, shape.data(), owner);
 }
 
-// A poll for parallel_for, called without Python's lock: it throws the exception that a signal handler raised, and
-// calls `progress` with the number of cells computed since the previous call.
+// An observer, and a poll for parallel_for, called without Python's lock: it throws the exception that a signal handler
+// raised, and calls `progress`, if given, with the number of cells computed since the previous call.
 class PythonPoll {
    public:
-    PythonPoll(const Observer& observer, const nb::object& progress) : observer_(observer), progress_(progress) {}
-    PythonPoll(const Observer& observer, nb::object&& progress) = delete;  // it would be destroyed before the poll
+    explicit PythonPoll(const nb::object& progress = nb::none()) : progress_(progress) {}
 
     void operator()() {
         const nb::gil_scoped_acquire lock;
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        const std::uint64_t cells = observer_.cells_done();
+        const std::uint64_t cells = observer.cells_done();
         if (!progress_.is_none() && cells > reported_) progress_(cells - reported_);
         reported_ = cells;
     }
 
+    Observer observer;
+
    private:
-    const Observer& observer_;
-    const nb::object& progress_;
+    nb::object progress_;
     std::uint64_t reported_ = 0;
 };
 

@@ -63,11 +63,10 @@ void context_sums(const Array& costs_array, const Array& priors_array, const Arr
     const context::Library library{priors.length, width,          costs.data,  priors.data,
                                    weights.data,  weights.length, central.data};
     const context::Kernels& kernels = context::kernels_of(instruction_set);
-    Observer observer;
-    const nb::object no_progress = nb::none();
-    PythonPoll poll(observer, no_progress);
+    PythonPoll poll;
     const nb::gil_scoped_release no_lock;
-    context::context_sums(library, counts.data, counts.length, kernels, n_threads, observer, std::ref(poll), sums.data);
+    context::context_sums(library, counts.data, counts.length, kernels, n_threads, poll.observer, std::ref(poll),
+                          sums.data);
 }
 
 context::PackedNetwork checked_network(const Array& first_array, const Array& first_bias_array,
@@ -133,12 +132,10 @@ void context_odds(const Array& first, const Array& first_bias, const Array& seco
     check_that(odds.length == n_residues(subjects), "odds has another length than the subjects together");
     check_threads(n_threads);
     const context::Kernels& kernels = context::kernels_of(instruction_set);
-    Observer observer;
-    const nb::object no_progress = nb::none();
-    PythonPoll poll(observer, no_progress);
+    PythonPoll poll;
     const nb::gil_scoped_release no_lock;
     context::subject_odds(network.network(), {inverse_background.data, admixture}, subjects, kernels, n_threads,
-                          observer, std::ref(poll), odds.data);
+                          poll.observer, std::ref(poll), odds.data);
 }
 
 // Whether the values of a block stay in the range of float between two looks at their size.
@@ -172,11 +169,7 @@ void forward_totals(const Array& query_array, const Array& gaps_array, const Arr
     const auto odds = view_of<const std::int16_t, 2>(odds_array, "odds", context::kAminoAcids);
     const auto starts = view_of<const std::uint64_t>(starts_array, "starts");
     const auto lengths = view_of<const std::uint32_t>(lengths_array, "lengths");
-    check_that(starts.length == lengths.length, "starts and lengths have different lengths");
-    for (std::size_t i = 0; i < starts.length; ++i) {
-        const bool is_inside = starts[i] <= odds.length && lengths[i] <= odds.length - starts[i];
-        check_that(is_inside, "a subject leaves the array of odds");
-    }
+    check_inside(starts, lengths, odds.length);
     const std::size_t n_blocks = context::n_blocks(query.length);
     const auto totals = view_of<float, 2>(totals_array, "totals", n_blocks);
     const auto exponents = view_of<std::int32_t, 2>(exponents_array, "exponents", n_blocks);
@@ -184,12 +177,10 @@ void forward_totals(const Array& query_array, const Array& gaps_array, const Arr
     check_that(is_one_each, "there is one row of totals for each subject");
     check_threads(n_threads);
     const context::Kernels& kernels = context::kernels_of(instruction_set);
-    Observer observer;
-    const nb::object no_progress = nb::none();
-    PythonPoll poll(observer, no_progress);
+    PythonPoll poll;
     const nb::gil_scoped_release no_lock;
     context::forward_totals({query.data, reinterpret_cast<const context::GapFactors*>(gaps.data), query.length},
-                            {odds.data, starts.data, lengths.data, starts.length}, kernels, n_threads, observer,
+                            {odds.data, starts.data, lengths.data, starts.length}, kernels, n_threads, poll.observer,
                             std::ref(poll), totals.data, exponents.data);
 }
 

@@ -1,4 +1,5 @@
-// Bindings of simd/domains: posterior decoding for swsearch/domains/decoding.py, which describes it.
+// Bindings of simd/domains: posterior decoding for swsearch/domains/decoding.py, which describes it, and the numbers of
+// files of models for swsearch/query/hmm.py.
 
 #include <algorithm>
 #include <functional>
@@ -44,14 +45,12 @@ nb::list decode_domains(const Array& odds_array, const Array& transitions_array,
     const auto least = view_of<const std::int64_t>(least_array, "least");
     check_that(least.length == subjects.n, "there is one least total for each subject");
     check_threads(n_threads);
-    Observer observer;
-    const nb::object no_progress = nb::none();
-    PythonPoll poll(observer, no_progress);
+    PythonPoll poll;
     std::vector<domains::Decoded> found;
     {
         const nb::gil_scoped_release no_lock;
         found = domains::decode({entry.length, odds.data, transitions.data, entry.data}, subjects, least.data,
-                                n_threads, observer, std::ref(poll));
+                                n_threads, poll.observer, std::ref(poll));
     }
     nb::list list;
     for (domains::Decoded& of_subject : found) {
@@ -62,11 +61,25 @@ nb::list decode_domains(const Array& odds_array, const Array& transitions_array,
     return list;
 }
 
+nb::tuple leading_numbers(const nb::bytes& text, std::size_t first, std::size_t step, std::size_t n_columns,
+                          std::size_t word, double star) {
+    check_that(step > 0 && n_columns > 0, "the step and the number of columns must be at least 1");
+    domains::LeadingNumbers found;
+    {
+        const nb::gil_scoped_release no_lock;
+        found = domains::leading_numbers({text.c_str(), text.size()}, first, step, n_columns, word, star);
+    }
+    const std::size_t n_lines = found.letters.size();
+    return nb::make_tuple(array_of<double, 2>(std::move(found.values), {n_lines, n_columns}),
+                          nb::bytes(found.letters.data(), n_lines));
+}
+
 }  // namespace
 
 void bind_domains(nb::module_& module) {
     module.def("decode_domains", &decode_domains, "odds"_a, "transitions"_a, "entry"_a, "residues"_a, "starts"_a,
                "lengths"_a, "least"_a, "n_threads"_a = 1);
+    module.def("leading_numbers", &leading_numbers, "text"_a, "first"_a, "step"_a, "n_columns"_a, "word"_a, "star"_a);
 }
 
 }  // namespace swsearch

@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -58,5 +60,16 @@ struct Decoded {
 // 2^least[i], it has none; if that of a domain is, it has no alignment.
 std::vector<Decoded> decode(const Model& model, const Subjects& subjects, const std::int64_t* least, int n_threads,
                             Observer& observer, const std::function<void()>& poll);
+
+// The numbers at the beginning of lines of text, as files of models have them.
+struct LeadingNumbers {
+    std::vector<double> values;  // of each line
+    std::string letters;         // the first byte of a later word of each line, a space if there is none
+};
+
+// The first `n_columns` words of every `step`-th line from line `first` on (from 0), and the first byte of the
+// `word`-th word after them (from 0). The word `*` counts as `star`; one that is no number of at least 0, as NaN.
+LeadingNumbers leading_numbers(std::string_view text, std::size_t first, std::size_t step, std::size_t n_columns,
+                               std::size_t word, double star);
 
 }  // namespace swsearch::domains

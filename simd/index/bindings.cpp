@@ -5,7 +5,9 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <numeric>
 #include <tuple>
 
 #include "common/python.hpp"
@@ -68,9 +70,8 @@ auto write_run(const Array& codes_array, const Array& lengths_array, std::uint32
                std::uint64_t offset, int order_fd) {
     const auto codes = view_of<const std::uint8_t>(codes_array, "codes");
     const auto lengths = view_of<const std::uint32_t>(lengths_array, "lengths");
-    std::uint64_t n_residues = 0;
-    for (const std::uint32_t length : lengths) n_residues += length;
-    check_that(n_residues == codes.length, "the lengths are not those of the codes");
+    check_that(std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0}) == codes.length,
+               "the lengths are not those of the codes");
     check_that(lengths.length <= UINT32_MAX - first, "there are more than 2^32 subjects");
     auto groups = without_lock([&] {
         return index::write_run(codes.data, lengths.data, lengths.length, first, residues_fd, offset, order_fd);
@@ -149,6 +150,11 @@ auto gather_values(int fd, const PieceArrays& arrays) {
     return vector_of(without_lock([&] { return index::gather_values(fd, pieces); }));
 }
 
+void check_header_ends(const View<const std::uint64_t>& ends, std::size_t n_bytes) {
+    const bool ascend = std::is_sorted(ends.begin(), ends.end()) && (ends.length == 0 || ends.end()[-1] <= n_bytes);
+    check_that(ascend, "a header ends before it begins, or beyond all headers");
+}
+
 auto write_fasta(const Array& headers_array, const Array& ends_array, const Array& codes_array,
                  const Array& lengths_array, const Array& decode_array, std::size_t width) {
     const auto headers = view_of<const std::uint8_t>(headers_array, "headers");
@@ -158,14 +164,9 @@ auto write_fasta(const Array& headers_array, const Array& ends_array, const Arra
     const auto decode = view_of<const std::uint8_t>(decode_array, "decode");
     check_that(ends.length == lengths.length, "ends and lengths differ in length");
     check_that(decode.length == 256, "decode must have 256 elements");
-    std::uint64_t begin = 0, n_residues = 0;
-    for (std::size_t i = 0; i < ends.length; ++i) {
-        check_that(ends[i] >= begin && ends[i] <= headers.length,
-                   "a header ends before it begins, or beyond all headers");
-        begin = ends[i];
-        n_residues += lengths[i];
-    }
-    check_that(n_residues == codes.length, "the lengths are not those of the codes");
+    check_header_ends(ends, headers.length);
+    check_that(std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0}) == codes.length,
+               "the lengths are not those of the codes");
     return vector_of(without_lock([&] {
         return index::write_fasta(headers.data, ends.data, codes.data, lengths.data, lengths.length, decode.data,
                                   width);
@@ -238,9 +239,7 @@ auto contained_subjects(const Array& residues_array, const Array& starts_array, 
     const auto chosen = view_of<const std::uint8_t>(chosen_array, "chosen");
     check_that(chosen.length == of.lengths.length, "chosen and lengths differ in length");
     check_threads(n_threads);
-    const Observer observer;  // of no cells
-    const nb::object no_progress = nb::none();
-    PythonPoll poll(observer, no_progress);
+    PythonPoll poll;
     return array_of_pairs(without_lock([&] {
         return index::contained_subjects(of.residues, of.starts, of.lengths, chosen, shortest, part, n_parts, n_threads,
                                          std::ref(poll));
@@ -264,22 +263,6 @@ auto copy_subjects(const std::vector<Array>& source_arrays, const Array& which_a
         [&] { return index::copy_subjects(sources, which.data, starts.data, lengths.data, lengths.length); }));
 }
 
-nb::tuple permuted(const Array& bytes_array, const Array& ends_array, const Array& order_array) {
-    const auto bytes = view_of<const std::uint8_t>(bytes_array, "bytes");
-    const auto ends = view_of<const std::uint64_t>(ends_array, "ends");
-    const auto order = view_of<const std::int64_t>(order_array, "order");
-    std::uint64_t begin = 0;
-    for (const std::uint64_t end : ends) {
-        check_that(end >= begin && end <= bytes.length, "an item ends before it begins, or beyond all bytes");
-        begin = end;
-    }
-    for (const std::int64_t i : order) {
-        check_that(i >= 0 && static_cast<std::uint64_t>(i) < ends.length, "an item does not exist");
-    }
-    auto items = without_lock([&] { return index::permuted(bytes.data, ends, order); });
-    return nb::make_tuple(vector_of(std::move(items.bytes)), vector_of(std::move(items.ends)));
-}
-
 auto write_identifiers(const Array& headers_array, const Array& ends_array, const Array& kept_array,
                        std::uint32_t first, int fd, std::uint64_t offset) {
     const auto headers = view_of<const std::uint8_t>(headers_array, "headers");
@@ -287,11 +270,7 @@ auto write_identifiers(const Array& headers_array, const Array& ends_array, cons
     const auto kept = view_of<const std::uint8_t>(kept_array, "kept");
     check_that(kept.length == 0 || kept.length == ends.length, "kept and ends differ in length");
     check_that(ends.length <= UINT32_MAX - first, "there are more than 2^32 subjects");
-    std::uint64_t begin = 0;
-    for (const std::uint64_t end : ends) {
-        check_that(end >= begin && end <= headers.length, "a header ends before it begins, or beyond all headers");
-        begin = end;
-    }
+    check_header_ends(ends, headers.length);
     const auto counts =
         without_lock([&] { return index::write_identifiers(headers.data, ends, kept, first, fd, offset); });
     return vector_of(std::vector<std::uint32_t>(counts.begin(), counts.end()));
@@ -325,7 +304,6 @@ void bind_index(nb::module_& module) {
     module.def("contained_subjects", &contained_subjects, "residues"_a, "starts"_a, "lengths"_a, "chosen"_a,
                "shortest"_a, "part"_a, "n_parts"_a, "threads"_a);
     module.def("copy_subjects", &copy_subjects, "sources"_a, "which"_a, "starts"_a, "lengths"_a);
-    module.def("permuted", &permuted, "bytes"_a, "ends"_a, "order"_a);
     module.def("write_identifiers", &write_identifiers, "headers"_a, "ends"_a, "kept"_a, "first"_a, "fd"_a, "offset"_a);
     module.def("find_repeats", &find_repeats, "fd"_a, "offsets"_a, "counts"_a, "n_before"_a, "files"_a);
 }

@@ -268,22 +268,4 @@ std::vector<std::uint8_t> copy_subjects(const std::vector<View<const std::uint8_
     return codes;
 }
 
-Items permuted(const std::uint8_t* bytes, const View<const std::uint64_t>& ends,
-               const View<const std::int64_t>& order) {
-    Items items;
-    items.ends.reserve(order.length);
-    const auto begin_of = [&](std::size_t i) { return i == 0 ? 0 : ends[i - 1]; };
-    std::uint64_t size = 0;
-    for (const std::int64_t i : order) {
-        size += ends[static_cast<std::size_t>(i)] - begin_of(static_cast<std::size_t>(i));
-        items.ends.push_back(size);
-    }
-    items.bytes.reserve(size);
-    for (const std::int64_t i : order) {
-        items.bytes.insert(items.bytes.end(), bytes + begin_of(static_cast<std::size_t>(i)),
-                           bytes + ends[static_cast<std::size_t>(i)]);
-    }
-    return items;
-}
-
 }  // namespace swsearch::index

@@ -104,13 +104,4 @@ std::vector<std::uint8_t> copy_subjects(const std::vector<View<const std::uint8_
                                         const std::uint16_t* which, const std::uint64_t* starts,
                                         const std::uint32_t* lengths, std::size_t n);
 
-// Items of different sizes, such as headers: their bytes, concatenated, and the offset of the end of each.
-struct Items {
-    std::vector<std::uint8_t> bytes;
-    std::vector<std::uint64_t> ends;
-};
-
-// The items with these indices, in this order. Throws std::length_error if there are too many bytes for the memory.
-Items permuted(const std::uint8_t* bytes, const View<const std::uint64_t>& ends, const View<const std::int64_t>& order);
-
 }  // namespace swsearch::index

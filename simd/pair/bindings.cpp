@@ -94,16 +94,15 @@ nb::tuple align_pair(const Array& query_array, const Array& subject_array, const
     const Letters subject = checked_subject(subject_array, scoring);
     check_threads(n_threads);
     const PairProblem problem{scoring, query.data, query.length, subject.data, subject.length};
-    Observer observer;
-    PythonPoll poll(observer, progress);
+    PythonPoll poll(progress);
     pair::PairPath found;
     {
         const nb::gil_scoped_release no_lock;
         const auto task = [&](std::size_t, std::size_t) {
-            found = align(problem, kernels, path, memory_bytes, n_threads, observer);
+            found = align(problem, kernels, path, memory_bytes, n_threads, poll.observer);
         };
         const std::function<void()> while_waiting = poll_of(poll, std::uint64_t{query.length} * subject.length);
-        parallel_for(1, 1, observer, task, while_waiting);
+        parallel_for(1, 1, poll.observer, task, while_waiting);
         if (while_waiting) poll();
     }
     const nb::object runs = path ? nb::object(list_of(found.runs)) : nb::none();
@@ -161,21 +160,20 @@ nb::tuple align_pairs(const Array& query_array, const Array& query_ends, const A
     std::vector<std::vector<std::uint32_t>> runs_of_pairs(n);
     std::uint64_t cells = 0;
     for (std::size_t i = 0; i < n; ++i) cells += std::uint64_t{queries.length(i)} * subjects.length(i);
-    Observer observer;
-    PythonPoll poll(observer, progress);
+    PythonPoll poll(progress);
     {
         const nb::gil_scoped_release no_lock;
         const auto task = [&](std::size_t i, std::size_t) {
             const PairProblem problem{scoring, queries.begin(i), queries.length(i), subjects.begin(i),
                                       subjects.length(i)};
-            const pair::PairPath found = align(problem, kernels, path, memory_bytes, 1, observer);
+            const pair::PairPath found = align(problem, kernels, path, memory_bytes, 1, poll.observer);
             const std::size_t values[] = {found.end.row, found.end.column, found.query_start, found.subject_start};
             ends[5 * i] = found.end.score;
             for (std::size_t k = 0; k < 4; ++k) ends[5 * i + 1 + k] = static_cast<std::int64_t>(values[k]);
             std::transform(found.runs.begin(), found.runs.end(), std::back_inserter(runs_of_pairs[i]), packed);
         };
         const std::function<void()> while_waiting = poll_of(poll, cells);
-        parallel_for(n, n_threads, observer, task, while_waiting);
+        parallel_for(n, n_threads, poll.observer, task, while_waiting);
         if (while_waiting) poll();
     }
     std::vector<std::uint32_t> runs;

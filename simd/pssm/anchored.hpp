@@ -1,8 +1,10 @@
-// Query-anchored multiple alignments: rows from CIGARs, removal of near-identical rows, and weighted frequencies of the
-// columns. swsearch/query describes the methods. All results are the same for any number of threads.
+// Query-anchored multiple alignments: rows from CIGARs, removal of near-identical rows, weighted frequencies of the
+// columns, and scores of a scale. swsearch/query describes the methods. All results are the same for any number of
+// threads.
 
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -48,5 +50,14 @@ struct ColumnOutput {
 };
 void column_frequencies(const Rows& rows, std::size_t min_width, const double* background, int n_threads,
                         const ColumnOutput& output);
+
+constexpr int kMostScore = 127;  // and the lowest is -127
+constexpr std::size_t kScores = 2 * kMostScore + 1;
+
+// Replaces the scores of those positions that are `present` by values times a factor, rounded to the nearest integer
+// and, of two, to the even one. Returns the mean odds of all positions for letters of a composition: a sum by score,
+// from the lowest one, and then by amino acid.
+double scaled_scores(const double* values, const std::uint8_t* present, std::size_t n_positions, double factor,
+                     const double* odds, const double* composition, std::int64_t* scores);
 
 }  // namespace swsearch::pssm

@@ -1,4 +1,5 @@
-// Bindings of simd/pssm: functions of query-anchored alignments for swsearch/query, which describes them.
+// Bindings of simd/pssm: functions of query-anchored alignments and of their scores for swsearch/query, which describes
+// them.
 
 #include "common/python.hpp"
 #include "pssm/anchored.hpp"
@@ -75,6 +76,25 @@ void column_frequencies(const Array& rows_array, std::size_t min_width, const Ar
                              {frequencies.data, diversity.data, n_present.data});
 }
 
+double scaled_scores(const Array& values_array, const Array& present_array, double factor, const Array& odds_array,
+                     const Array& composition_array, const OutputArray& scores_array) {
+    const auto values = view_of<const double, 2>(values_array, "values", pssm::kAminoAcids);
+    const auto present = view_of<const std::uint8_t>(present_array, "present");
+    const auto odds = view_of<const double>(odds_array, "odds");
+    const auto composition = view_of<const double>(composition_array, "composition");
+    const auto scores = view_of<std::int64_t, 2>(scores_array, "scores", pssm::kAminoAcids);
+    check_that(present.length == values.length && scores.length == values.length, "the arrays differ in length");
+    check_that(odds.length == pssm::kScores && composition.length == pssm::kAminoAcids,
+               "there is one value of odds for each score, and one share for each amino acid");
+    for (const std::int64_t score : scores) {
+        check_that(score >= -pssm::kMostScore && score <= pssm::kMostScore, "a score is not between -127 and 127");
+    }
+    for (const double value : values) check_that(value == value, "a value is not a number");
+    const nb::gil_scoped_release no_lock;
+    return pssm::scaled_scores(values.data, present.data, values.length, factor, odds.data, composition.data,
+                               scores.data);
+}
+
 }  // namespace
 
 void bind_pssm(nb::module_& module) {
@@ -83,6 +103,8 @@ void bind_pssm(nb::module_& module) {
     module.def("keep_distinct", &keep_distinct, "rows"_a, "percent"_a, "keep"_a);
     module.def("column_frequencies", &column_frequencies, "rows"_a, "min_width"_a, "background"_a, "n_threads"_a,
                "frequencies"_a, "diversity"_a, "n_present"_a);
+    module.def("scaled_scores", &scaled_scores, "values"_a, "present"_a, "factor"_a, "odds"_a, "composition"_a,
+               "scores"_a);
 }
 
 }  // namespace swsearch

@@ -61,13 +61,12 @@ Counts score_partition(const std::vector<std::pair<Array, Array>>& profiles, int
     check_that(scores.length == queries.size() && scores.columns == subjects.n,
                "scores must have shape (profiles, subjects)");
 
-    Observer observer;
-    PythonPoll poll(observer, progress);
+    PythonPoll poll(progress);
     const nb::gil_scoped_release no_lock;
     Counts counts;
     for (const score::ScoreCounts& of_query :
          score::score_subjects(queries, score::Floors(std::move(steps)), subjects, scores.data, kernels, band_rows,
-                               n_threads, observer, std::ref(poll))) {
+                               n_threads, poll.observer, std::ref(poll))) {
         counts.emplace_back(of_query.n_wide, of_query.n_bounded);
     }
     poll();

@@ -17,12 +17,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from swsearch import _native
 from swsearch.deterministic import exp, log, sum_in_order
 from swsearch.errors import InputError
 from swsearch.hits.result import N_AMINO_ACIDS
@@ -32,8 +32,8 @@ from swsearch.query.scale import scaled_scores
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.scoring.ungapped import background
 from swsearch.sequences.alphabet import PROTEIN
-from swsearch.sequences.source import shown_name, text_lines
-from swsearch.typing import Codes, Floats
+from swsearch.sequences.source import MAX_LINE_BYTES, shown_name, text_stream
+from swsearch.typing import Floats
 from swsearch.words import counted, first_word, quoted
 
 _MAGIC: Final = "HMMER3/"
@@ -42,10 +42,13 @@ _NUMBER: Final = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,20})?", re.ASCII)
 _LENGTH: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 _NEVER: Final = 100
 """Negative logarithm that stands for a probability of 0, which the files write as ``*``."""
-_CONSENSUS: Final = N_AMINO_ACIDS + 2
-"""The word of a node's first line that is the letter of the consensus, behind the column of the alignment."""
-_CODES: Final = {either: code for code, a in enumerate(PROTEIN.letters[:N_AMINO_ACIDS]) for either in (a, a.lower())}
-"""Residue codes of upper-case and lower-case letters."""
+_CONSENSUS: Final = 1
+"""The word behind the emissions of a node that is the letter of the consensus; the first is a column's number."""
+_BLOCK_BYTES: Final = 1 << 18
+_END: Final = b"\n//"
+_LETTERS: Final = re.compile(rb"\nHMM [^\n]*")
+_COMPOSITION: Final = re.compile(rb"\n[^\n]*\n *COMPO ")
+_AMINO_ACIDS: Final = PROTEIN.letters[:N_AMINO_ACIDS]
 _SUM_TOLERANCE: Final = 0.01
 """Largest difference of a sum of probabilities from 1; five decimals cause less than 0.001."""
 THRESHOLDS: Final = ("GA", "TC", "NC")
@@ -103,23 +106,44 @@ def read_families(path: str | os.PathLike[str], matrix: SubstitutionMatrix) -> I
         The matrix has no ungapped λ.
     """
     name = shown_name(path)
-    lines: list[str] = []
     n_found = 0
-    for number, line in enumerate(text_lines(path, name), 1):
-        if not lines:
-            if line.strip():
-                _refuse_other_versions(line, f"{name}, line {number}")
-                lines.append(line)
-        elif line.startswith("//"):
-            yield _Model(lines, name, number - len(lines)).family(matrix)
-            lines = []
-            n_found += 1
-        else:
-            lines.append(line)
-    if lines:
-        raise InputError(f"{name}: the last model has no end (//); the file may be cut short")
+    for text, first_line in _texts(path, name):
+        n_found += 1
+        yield _Model(text, name, first_line).family(matrix)
     if not n_found:
         raise InputError(f"{name} holds no model; a file of hmmbuild begins with '{_MAGIC}f'")
+
+
+def _texts(path: str | os.PathLike[str], name: str) -> Iterator[tuple[bytes, int]]:
+    """The text of each model before its ``//``, and the number of its first line."""
+    number, rest, block = 1, b"", b"\n"
+    with text_stream(path, name) as stream:
+        while block:
+            block = stream.read(_BLOCK_BYTES)
+            *models, rest = (rest + block).split(_END)
+            for model in models:
+                text, first_line = _begun(model + _END, number, name)
+                yield text[: -len(_END)], first_line
+                number += model.count(b"\n") + 1
+            if b"\n" in rest.lstrip():  # a first line, perhaps of another format
+                _begun(rest, number, name)
+            if len(rest) > MAX_LINE_BYTES:
+                raise InputError(f"{name}: more than {MAX_LINE_BYTES:,} bytes of a model; the file is damaged")
+    if _begun(rest, number, name)[0]:
+        raise InputError(f"{name}: the last model has no end (//); the file may be cut short")
+
+
+def _begun(text: bytes, number: int, name: str) -> tuple[bytes, int]:
+    """A text, which begins in line ``number``, without the blank lines before a model, and the model's first line."""
+    found = text.lstrip()
+    number += text.count(b"\n", 0, len(text) - len(found))
+    if found:
+        _refuse_other_versions(_decoded(found.partition(b"\n")[0]), f"{name}, line {number}")
+    return found, number
+
+
+def _decoded(text: bytes) -> str:
+    return text.decode("utf-8", "surrogateescape")
 
 
 def _refuse_other_versions(line: str, where: str) -> None:
@@ -132,19 +156,22 @@ def _refuse_other_versions(line: str, where: str) -> None:
 
 
 class _Model:
-    """A model as its lines before ``//``, of which the first has the number ``first_line`` in the file."""
+    """A model as its text before ``//``, of which the first line has the number ``first_line`` in the file."""
 
-    def __init__(self, lines: list[str], name: str, first_line: int) -> None:
-        self._lines, self._name, self._first_line = lines, name, first_line
+    def __init__(self, text: bytes, name: str, first_line: int) -> None:
+        self._text, self._name, self._first_line = text, name, first_line
+        self._n_lines = text.count(b"\n") + 1
+        found = _LETTERS.search(text)
+        self._head = found.end() if found else len(text)  # which ends with the line of the letters
+        lines = _decoded(text[: self._head]).split("\n")
+        self._body = len(lines)  # the place of the line behind it
         self._tags: dict[str, str] = {}
-        self._body = 0  # the place of the line after the one with the letters (HMM)
-        while self._body < len(lines) and "HMM" not in self._tags:
-            tag, _, value = lines[self._body].strip().partition(" ")
+        for line in lines:
+            tag, _, value = line.strip().partition(" ")
             if tag == "STATS":  # three lines
                 words = value.split()
                 tag, value = " ".join([tag, *words[:2]]), " ".join(words[2:])
             self._tags.setdefault(tag, value.strip())
-            self._body += 1
 
     def family(self, matrix: SubstitutionMatrix) -> FamilyModel:
         """The complete model."""
@@ -157,37 +184,38 @@ class _Model:
         """The query, and the probability of its first position."""
         columns = self._column_codes()
         # The names of the transitions, perhaps the composition (COMPO), and two lines of node 0 precede node 1.
-        has_composition = "".join(self._lines[self._body + 1 : self._body + 2]).split()[:1] == ["COMPO"]
-        first = self._body + (4 if has_composition else 3)
-        numbers = _leading_numbers(self._lines[first::3], 1 + N_AMINO_ACIDS)
+        first = self._body + (4 if _COMPOSITION.match(self._text, self._head) else 3)
+        numbers, consensus = _native.leading_numbers(self._text, first, 3, 1 + N_AMINO_ACIDS, _CONSENSUS, _NEVER)
         n_nodes = len(numbers)
         wrong = np.flatnonzero((numbers[:, 0] != np.arange(1, n_nodes + 1)) | ~(numbers >= 0).all(axis=1))
         if wrong.size:
             raise self._unexpected(first + 3 * wrong[0], f"node {wrong[0] + 1} with {N_AMINO_ACIDS} emissions")
-        leaving = _leading_numbers(self._lines[first - 1 :: 3], N_TRANSITIONS)
+        leaving, _ = _native.leading_numbers(self._text, first - 1, 3, N_TRANSITIONS, 0, _NEVER)
         wrong = np.flatnonzero(~(leaving >= 0).all(axis=1))
         if wrong.size:
             raise self._unexpected(first - 1 + 3 * wrong[0], f"the {N_TRANSITIONS} transitions of node {wrong[0]}")
         length = self._tags.get("LENG", "")
-        complete = (len(self._lines) - first) % 3 == 0
+        complete = (self._n_lines - first) % 3 == 0
         if not n_nodes or not complete or not _LENGTH.fullmatch(length) or int(length) != n_nodes:
             problem = f"the model ends after {counted(n_nodes, 'node')}, LENG is {quoted(length)}"
-            raise self._damaged(len(self._lines), problem)
+            raise self._damaged(self._n_lines, problem)
         logarithms = np.empty((n_nodes, N_AMINO_ACIDS))
         logarithms[:, columns] = np.minimum(numbers[:, 1:], _NEVER)
         emissions = _probabilities(logarithms)
         sums = self._checked_sums(emissions, first, "the emissions of node")
-        before_first, *rows = _probabilities(leaving)
-        transitions = np.stack(rows)
+        before_first, transitions = np.split(_probabilities(leaving), [1])
         for state, of_state in _LEAVING:
             self._checked_sums(transitions[:, of_state], first + 2, f"the transitions from {state} of node")
-        codes = self._codes(first, logarithms)
+        codes = logarithms.argmin(axis=1).astype(np.uint8)
+        if self._tags.get("CONS") == "yes":
+            given = PROTEIN.encode_table[np.frombuffer(consensus.upper(), dtype=np.uint8)]
+            codes = np.where(given < N_AMINO_ACIDS, given, codes)
         odds = -logarithms - log(background(PROTEIN))
         scores = scaled_scores(odds, np.ones(n_nodes, dtype=np.bool_), codes, matrix)
         header = " ".join(f"{self._tags.get('NAME', '')} {self._tags.get('DESC', '')}".split()) or "model"
         model = ProfileModel(emissions / sums[:, None], transitions)
         query = PositionSpecificQuery(header, codes, PROTEIN, with_other_letters(scores, codes, matrix), model)
-        return query, 1.0 - float(before_first[MD])
+        return query, 1.0 - float(before_first[0, MD])
 
     def _column_codes(self) -> list[int]:
         """The residue codes of the columns of emissions."""
@@ -196,17 +224,9 @@ class _Model:
             problem = f"the model has the alphabet {quoted(kind)}; queries are profiles of proteins (amino)"
             raise self._refused(self._body - 1, problem)
         letters = self._tags.get("HMM", "").split()
-        if len(letters) != N_AMINO_ACIDS or set(letters) != set(PROTEIN.letters[:N_AMINO_ACIDS]):
+        if len(letters) != N_AMINO_ACIDS or set(letters) != set(_AMINO_ACIDS):
             raise self._damaged(self._body - 1, "the line HMM does not name the twenty amino acids")
-        return [_CODES[letter] for letter in letters]
-
-    def _codes(self, first: int, logarithms: Floats) -> Codes:
-        """The letter of each position; ``first`` is the place of the first node."""
-        codes = logarithms.argmin(axis=1).tolist()
-        if self._tags.get("CONS") == "yes":
-            words = ("".join(line.split(None, _CONSENSUS + 1)[_CONSENSUS:]) for line in self._lines[first::3])
-            codes = [_CODES.get(word[:1], code) for word, code in zip(words, codes, strict=True)]
-        return np.array(codes, dtype=np.uint8)
+        return [_AMINO_ACIDS.index(letter) for letter in letters]
 
     def _checked_sums(self, probabilities: Floats, first: int, what: str) -> Floats:
         """The sum of each row, which is about 1; ``first`` is the place of the line of the first one."""
@@ -222,11 +242,12 @@ class _Model:
             return None
         found = [float(word) for word in value.rstrip("; ").split() if _NUMBER.fullmatch(word)]
         if len(found) != 2:
-            raise self._damaged(len(self._lines), f"the line {tag} has {quoted(value)} in place of two numbers")
+            raise self._damaged(self._n_lines, f"the line {tag} has {quoted(value)} in place of two numbers")
         return found[0], found[1]
 
     def _unexpected(self, place: int, expected: str) -> InputError:
-        return self._damaged(place, f"expected {expected}, found {quoted(self._lines[place].strip())}")
+        line = _decoded(self._text.split(b"\n")[place])
+        return self._damaged(place, f"expected {expected}, found {quoted(line.strip())}")
 
     def _damaged(self, place: int, problem: str) -> InputError:
         return self._refused(place, f"{problem}; the file is damaged, write it again")
@@ -234,17 +255,6 @@ class _Model:
     def _refused(self, place: int, problem: str) -> InputError:
         """The error of a line, by its place in the model."""
         return InputError(f"{self._name}, line {self._first_line + place}: {problem}")
-
-
-def _leading_numbers(lines: list[str], n_columns: int) -> Floats:
-    """The numbers at the beginning of each line; NaN for a line that has others."""
-    if lines and all(map(str.strip, lines)):
-        with suppress(ValueError):
-            given = [line.replace("*", f" {_NEVER} ") for line in lines]
-            return np.loadtxt(given, usecols=range(n_columns), comments=None, ndmin=2)
-    if len(lines) <= 1:
-        return np.full((len(lines), n_columns), np.nan)
-    return np.concatenate([_leading_numbers([line], n_columns) for line in lines])
 
 
 def _probabilities(logarithms: Floats) -> Floats:

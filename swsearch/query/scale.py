@@ -14,7 +14,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.deterministic import exp, sum_in_order
+from swsearch import _native
+from swsearch.deterministic import exp
 from swsearch.errors import ScoringError
 from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.query.profile import PositionSpecificQuery
@@ -59,7 +60,7 @@ def scaled_scores(
     Parameters
     ----------
     log_odds : float64 array, shape (length, 20)
-        The logarithms x, in nats.
+        The logarithms x, in nats; those of absent positions are not used.
     present : bool array, shape (length,)
         The positions that have log-odds; the others have the scores of the matrix.
     codes : uint8 array, shape (length,)
@@ -75,35 +76,25 @@ def scaled_scores(
     if lam is None:
         raise ScoringError(f"matrix {matrix.name} has no scale (λ) to estimate a profile in; choose another --matrix")
     scores = matrix.scores[codes, :N_AMINO_ACIDS].astype(np.int64)
-    unrounded = log_odds[present] / lam
+    given = np.ascontiguousarray(log_odds / lam), present.view(np.uint8)
+    odds = _odds_of_scores(lam), background(PROTEIN)
+
+    def mean_odds(factor: float) -> float:
+        """The mean of exp(λ s) with the scores of a factor, which it leaves in ``scores``."""
+        return _native.scaled_scores(*given, factor, *odds, scores)
+
     low, high = _SMALLEST_FACTOR, _LARGEST_FACTOR
     for _ in range(_FACTOR_STEPS):
         middle = (low + high) / 2
-        scores[present] = _rounded(middle * unrounded)
-        low, high = (low, middle) if _mean_odds(scores, lam) > 1.0 else (middle, high)
-    scores[present] = _rounded(low * unrounded)
+        low, high = (low, middle) if mean_odds(middle) > 1.0 else (middle, high)
+    mean_odds(low)
     return scores
-
-
-def _rounded(scores: Floats) -> NDArray[np.int64]:
-    return np.clip(np.rint(scores), MIN_SCORE, MAX_SCORE).astype(np.int64)
 
 
 @lru_cache(maxsize=16)
 def _odds_of_scores(lam: float) -> Floats:
     """exp(λ s) of all scores."""
     return exp(lam * np.arange(MIN_SCORE, MAX_SCORE + 1, dtype=np.float64))
-
-
-def _mean_odds(scores: NDArray[np.int64], lam: float) -> float:
-    """Mean of exp(λ s) over all positions and letters of natural composition; 1 if λ is that of the scores."""
-    lowest = int(scores.min())
-    width = int(scores.max()) - lowest + 1
-    places = scores - lowest + width * np.arange(N_AMINO_ACIDS)
-    counts = np.bincount(places.ravel(), minlength=width * N_AMINO_ACIDS).reshape(N_AMINO_ACIDS, width)
-    odds = _odds_of_scores(lam)[lowest - MIN_SCORE :][:width]
-    of_letters = sum_in_order(counts * odds, axis=1)
-    return float(sum_in_order(of_letters * background(PROTEIN))) / len(scores)
 
 
 def scale_note(query: PositionSpecificQuery, matrix: SubstitutionMatrix) -> str | None:

@@ -208,8 +208,8 @@ def batch(n_subjects, seed=21):
     return query, table, residues, starts, lengths
 
 
-def test_threads_change_nothing_and_ends_agree():
-    """Expected: the result for each subject alone; `score_ends` gives the ends of the alignments."""
+def test_threads_change_nothing():
+    """Expected: the result for each subject alone."""
     query, table, residues, starts, lengths = batch(60)
     rows = query.astype(np.int32)
     alone = [
@@ -221,8 +221,6 @@ def test_threads_change_nothing_and_ends_agree():
         args = (residues, starts, lengths, n_threads)
         together = _native.align_local(query, rows, table, 5, 2, IDENTITY, *args, progress=cells.append)
         assert [found[0] if found else EMPTY for found in together] == alone
-        ends = _native.score_ends(rows, table, 5, 2, *args)
-        assert ends == [(row[0], row[2], row[4]) for row in alone]
     assert sum(cells) == 3 * len(query) * int(lengths.sum())
 
 

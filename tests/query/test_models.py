@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import swsearch
+from swsearch import _native
 from swsearch.errors import InputError
 from swsearch.query.hmm import read_families
 from swsearch.query.profile_files import detect_query_format, read_profiles
-from swsearch.query.scale import query_lambda
+from swsearch.query.scale import query_lambda, scaled_scores
 from swsearch.scoring.matrix import SubstitutionMatrix, named_matrix
-from swsearch.scoring.ungapped import background
+from swsearch.scoring.ungapped import background, matrix_lambda
 from swsearch.sequences.alphabet import PROTEIN
 
 DATA = Path(__file__).parents[2] / "data"
@@ -157,6 +158,79 @@ def test_a_file_without_models_says_so(tmp_path):
     (tmp_path / "x.hmm").write_text(model())
     with pytest.raises(InputError, match="matrix flat has no scale"):
         list(read_families(tmp_path / "x.hmm", flat))
+
+
+@pytest.mark.parametrize("n_bytes", [1, 50, 300])
+def test_models_are_read_in_blocks_with_any_line_ends(tmp_path, monkeypatch, n_bytes):
+    """Source: each model in a file of its own; errors name the line of the whole file."""
+    monkeypatch.setattr("swsearch.query.hmm._BLOCK_BYTES", n_bytes)
+    texts = [model("MKW"), model("A" * 10), model("WWY", version="3/b")]
+    alone = [read(tmp_path / "one.hmm", text)[0] for text in texts]
+    for joined in ("".join(texts), "\n\n".join(texts).replace("\n", "\r\n"), "\n" + "".join(texts)[:-1]):
+        together = read(tmp_path / "three.hmm", joined)
+        assert [one.content for one in together] == [one.content for one in alone]
+    broken = texts[0] + "\n" + texts[1].replace("\n      4 ", "\n      5 ")
+    line = broken[: broken.index("\n      5 ")].count("\n") + 2
+    with pytest.raises(InputError, match=f"three.hmm, line {line}: expected node 4"):
+        read(tmp_path / "three.hmm", broken)
+
+
+def test_a_file_of_another_format_is_refused_before_all_of_it_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("swsearch.query.hmm._BLOCK_BYTES", 100)
+    monkeypatch.setattr("swsearch.query.hmm.MAX_LINE_BYTES", 1000)
+    (tmp_path / "x.hmm").write_text("\n>one\n" + "MKV\n" * 1000)
+    with pytest.raises(InputError, match="line 2: expected 'HMMER3/f' at the beginning of a model, found '>one'"):
+        list(read_families(tmp_path / "x.hmm", BLOSUM62))
+    (tmp_path / "x.hmm").write_text(model().replace("//", "") + "MKV\n" * 1000)
+    with pytest.raises(InputError, match="more than 1,000 bytes of a model; the file is damaged"):
+        list(read_families(tmp_path / "x.hmm", BLOSUM62))
+
+
+def test_numbers_of_lines_are_those_of_python():
+    """Source: ``float``, which rounds correctly."""
+    rng = np.random.default_rng(4)
+    words = [f"{1000 * rng.random():.{digits}f}" for digits in rng.integers(0, 9, 400)]
+    words += ["0", "007", ".5", "5.", "0.30000000000000", "123456789012345", "99999999.9999999", "1e-3"]
+    rows = [words[first : first + 3] for first in range(0, len(words) - 2, 3)]
+    lines = [" \t".join([*row, "17", letter]) for row, letter in zip(rows, "MKvw-" * 40, strict=False)]
+    text = "\r\n".join(["HMM 1 2 3", *lines]).encode()
+    values, letters = _native.leading_numbers(text, 1, 1, 3, 1, 100.0)
+    assert values.tolist() == [[float(word) for word in row] for row in rows]
+    assert letters.decode() == ("MKvw-" * 40)[: len(rows)]
+    values, letters = _native.leading_numbers(text + b"\n", 2, 5, 2, 0, 100.0)
+    assert values.tolist() == [[float(word) for word in row[:2]] for row in rows[1::5]]
+    assert letters.decode() == "".join(row[2][0] for row in rows[1::5])
+
+
+@pytest.mark.parametrize("word", ["nan", "-1", "+1", "1,5", ".", "1.2.3", "x", "", "0x1"])
+def test_what_is_not_a_number_of_at_least_zero_is_none(word):
+    values, _ = _native.leading_numbers(f"1 {word}\n*\t1\n".encode(), 0, 1, 2, 0, 100.0)
+    assert np.array_equal(values, [[1.0, np.nan], [100.0, 1.0]], equal_nan=True)
+    with pytest.raises(ValueError, match="must be at least 1"):
+        _native.leading_numbers(b"1", 0, 0, 2, 0, 100.0)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_scores_have_the_largest_factor_whose_mean_odds_are_at_most_one(seed, share):
+    """Source: bisection as the module's docstring says it, with plain sums."""
+    rng = np.random.default_rng(seed)
+    length = int(rng.integers(1, 90))
+    log_odds = rng.normal(rng.uniform(-2.0, 0.5), rng.uniform(0.2, 3.0), (length, 20))
+    codes = rng.integers(0, 23, length).astype(np.uint8)
+    present = rng.random(length) < share
+    lam = matrix_lambda(BLOSUM62)
+
+    def scores_by(factor):
+        scaled = np.clip(np.rint(factor * log_odds / lam), -127, 127).astype(np.int64)
+        return np.where(present[:, None], scaled, BLOSUM62.scores[codes, :20])
+
+    low, high = 0.5, 2.0
+    for _ in range(13):
+        middle = (low + high) / 2
+        mean = math.fsum((np.exp(lam * scores_by(middle)) * background(PROTEIN)).ravel()) / length
+        low, high = (low, middle) if mean > 1 else (middle, high)
+    assert scaled_scores(log_odds, present, codes, BLOSUM62).tolist() == scores_by(low).tolist()
 
 
 def test_a_model_that_is_cut_short_anywhere_is_refused(tmp_path):

@@ -39,10 +39,6 @@ def alignments(n_threads: int) -> object:
     return _native.align_local(QUERY, rows, TABLE, 5, 2, identity, RESIDUES, STARTS, LENGTHS, n_threads)
 
 
-def ends(n_threads: int) -> object:
-    return _native.score_ends(QUERY.astype(np.int32), TABLE, 5, 2, RESIDUES, STARTS, LENGTHS, n_threads)
-
-
 def long_pair(n_threads: int) -> object:
     """Align more than 50 million cells, which are computed in a separate thread."""
     return _native.align_pair(LONG, LONG[::-1].copy(), None, 2, -3, 5, 2, True, 15, True, n_threads)
@@ -55,7 +51,7 @@ def pairs(n_threads: int) -> object:
     return found[0].tolist(), cigars
 
 
-FUNCTIONS = [scores, alignments, ends, long_pair, pairs]
+FUNCTIONS = [scores, alignments, long_pair, pairs]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
@@ -97,8 +93,9 @@ def test_work_is_done_where_no_thread_can_be_started():
 )
 def test_arrays_of_another_kind_are_named(change, message):
     given = {
-        "rows": np.zeros(3, np.int32), "table": np.zeros((32, 32), np.int8), "gap_open": 1, "gap_extend": 1,
+        "query_codes": np.zeros(3, np.uint8), "identity": np.zeros(32, np.uint8), "rows": np.zeros(3, np.int32),
+        "table": np.zeros((32, 32), np.int8), "gap_open": 1, "gap_extend": 1,
         "residues": np.zeros(8, np.uint8), "starts": np.zeros(1, np.uint64), "lengths": np.full(1, 4, np.uint32),
     }  # fmt: skip
     with pytest.raises(TypeError, match=message):
-        _native.score_ends(**(given | change))
+        _native.align_local(**(given | change))

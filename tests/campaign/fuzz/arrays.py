@@ -27,26 +27,8 @@ if TYPE_CHECKING:
     from tests.campaign.trials import Trial
 
 ALLOWED: Final = (TypeError, ValueError, OverflowError, MemoryError, OSError)
-_EXTREMES: Final = (
-    0,
-    1,
-    -1,
-    2,
-    15,
-    31,
-    32,
-    255,
-    2**15,
-    2**16,
-    16383,
-    16384,
-    2**31 - 1,
-    2**31,
-    -(2**31),
-    2**32,
-    2**63,
-    -(2**63),
-)
+_POWERS: Final = [2**k for k in (5, 15, 16, 31, 32, 63)]
+_EXTREMES: Final = (0, 1, -1, 2, 15, 31, 255, 16383, 16384, 2**31 - 1, *_POWERS, -(2**31), -(2**63))
 
 
 # --- valid arguments ---
@@ -95,29 +77,12 @@ def _align_known(rng: random.Random) -> list[Any]:
     return arguments
 
 
-def _ends(rng: random.Random) -> list[Any]:
-    p = _problem(rng)
-    return [p["rows"], p["table"], 11, 1, p["residues"], p["starts"], p["lengths"], rng.randint(1, 3), None, "auto"]
-
-
 def _pair(rng: random.Random) -> list[Any]:
     p = _problem(rng)
     modes = [rng.random() < 0.5 for _ in range(4)]
     table = rng.choice([None, np.ascontiguousarray(p["table"][:, :20])])
-    return [
-        p["letters"],
-        p["others"],
-        table,
-        2,
-        -3,
-        5,
-        2,
-        *modes,
-        rng.randint(1, 3),
-        rng.choice([0, 1 << 20]),
-        None,
-        "auto",
-    ]
+    resources = [rng.randint(1, 3), rng.choice([0, 1 << 20]), None, "auto"]
+    return [p["letters"], p["others"], table, 2, -3, 5, 2, *modes, *resources]
 
 
 def _pairs(rng: random.Random) -> list[Any]:
@@ -203,21 +168,8 @@ def _walk_arguments(rng: random.Random) -> list[Any]:
     edges = [np.array([rng.randint(-50, 50) for _ in range(50)], np.int32) for _ in range(6)]
     ends = [rng.randint(0, n), rng.randint(0, m)]
     modes = [rng.random() < 0.5 for _ in range(3)]
-    return [
-        p["letters"],
-        p["others"],
-        None,
-        2,
-        -3,
-        5,
-        2,
-        *modes,
-        *ends,
-        rng.randint(0, n),
-        rng.randint(0, m),
-        7,
-        *edges,
-    ]
+    block = [rng.randint(0, n), rng.randint(0, m), 7]
+    return [p["letters"], p["others"], None, 2, -3, 5, 2, *modes, *ends, *block, *edges]
 
 
 def _columns(rng: random.Random) -> list[Any]:
@@ -235,6 +187,14 @@ def _columns(rng: random.Random) -> list[Any]:
         np.zeros((2, n_blocks), np.int32),
         rng.randint(1, 3),
     ]
+
+
+def _scaled(rng: random.Random) -> list[Any]:
+    n = rng.randint(1, 40)
+    numbers = np.random.default_rng(rng.getrandbits(32))
+    scores = numbers.integers(-127, 128, (n, 20))
+    present = numbers.integers(0, 2, n).astype(np.uint8)
+    return [9.0 * numbers.normal(size=(n, 20)), present, 1.5, numbers.random(255), numbers.random(20), scores]
 
 
 def _domains(rng: random.Random) -> list[Any]:
@@ -257,7 +217,6 @@ CALLS: Final[dict[str, tuple[Callable[..., object], Callable[[random.Random], li
     "score_partition": (_native.score_partition, _score),
     "align_local": (_native.align_local, _align),
     "align_local with ends": (_native.align_local, _align_known),
-    "score_ends": (_native.score_ends, _ends),
     "align_pair": (_native.align_pair, _pair),
     "align_pairs": (_native.align_pairs, _pairs),
     "write_cigars": (_native.write_cigars, _cigars),
@@ -265,7 +224,6 @@ CALLS: Final[dict[str, tuple[Callable[..., object], Callable[[random.Random], li
     "run_positions": (_native.run_positions, _positions),
     "take_pieces": (_native.take_pieces, _take),
     "gather_residues": (_gather_residues, lambda rng: [*_pieces(rng), 0, 31]),
-    "permuted": (_native.permuted, lambda rng: [*_items(), np.array([1, 0, 1], np.int64)]),
     "write_fasta": (_native.write_fasta, _text),
     "copy_subjects": (lambda one, other, *rest: _native.copy_subjects([one, other], *rest), _subjects),
     "residues_hold": (_native.residues_hold, _stored_residues),
@@ -283,6 +241,7 @@ CALLS: Final[dict[str, tuple[Callable[..., object], Callable[[random.Random], li
     ),
     "gather_values": (_gather_values, lambda rng: list(_pieces(rng))),
     "forward_totals": (_native.forward_totals, _columns),
+    "scaled_scores": (_native.scaled_scores, _scaled),
     "decode_domains": (_native.decode_domains, _domains),
     "PairWalk": (_walk, _walk_arguments),
 }

@@ -116,12 +116,13 @@ def test_every_tile_is_exact(engine: CudaEngine, words: int) -> None:
 
 
 def assert_native_ends(engine: CudaEngine, profile: QueryProfile, partition: Partition) -> None:
-    """Compare scores and ends with the CPU's forward pass, whose rule for ties is tested against the definition."""
-    native = _native.score_ends(
-        profile.rows, profile.table, profile.gap.open, profile.gap.extend,
-        partition.residues, partition.starts, partition.lengths,
+    """Compare scores and ends with those of the CPU's alignments, whose rule for ties is tested by the definition."""
+    native = _native.align_local(
+        np.zeros(profile.length, np.uint8), profile.rows, profile.table, profile.gap.open, profile.gap.extend,
+        np.arange(32, dtype=np.uint8), partition.residues, partition.starts, partition.lengths,
     )  # fmt: skip
-    scores, rows, columns = (np.array(column) for column in zip(*native, strict=True))
+    found_ends = [(best[0][0], best[0][2], best[0][4]) if best else (0, 0, 0) for best in native]
+    scores, rows, columns = np.array(found_ends).T
     found = engine.ends(profile, partition, scores.astype(np.int32))
     assert found is not None
     np.testing.assert_array_equal(found.query_end, rows)
