@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -134,24 +133,22 @@ def log_path() -> Path | None:
     return next((handler.path for handler in _SAID.handlers if isinstance(handler, LogFile)), None)
 
 
-def open_log(path: Path, say: Callable[[str], None] | None = None) -> None:
+def open_log(path: Path, say: Callable[[str], None]) -> None:
     """Open the log of this process.
 
     Parameters
     ----------
     path : Path
-    say : callable, optional
-        Says a line on stderr and passes it to :func:`append`; by default, lines are only printed.
+    say : callable
+        Says a line on stderr and passes it to :func:`append`.
 
     Raises
     ------
     InputError
         The file cannot be opened, or is a file of another program.
     """
-    said = say or (lambda line: print(line, file=sys.stderr))
-    _SAID.addHandler(LogFile(path, said))
-    if say is not None:
-        _LIBRARY.addHandler(_LibraryWarnings(say))
+    _SAID.addHandler(LogFile(path, say))
+    _LIBRARY.addHandler(_LibraryWarnings(say))
 
 
 def close_log() -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
-from swsearch.cli import options, stores
+from swsearch.cli import options
 from swsearch.cli.command_line import command_line, resuming_line
 from swsearch.command_log import append, log_path
 from swsearch.errors import InputError, OutputClosed, StoreError
@@ -235,14 +235,12 @@ def named_store(arguments: options.Arguments, *, must_store: bool) -> str:
     from swsearch.folders import make_user_folder
 
     try:
-        store = str(make_user_folder())
+        return str(make_user_folder())
     except StoreError as error:
         if must_store:
             raise
         _say_not_stored(error)
         return "none"
-    stores.say_if_former_default_is_here(quiet=arguments.quiet)
-    return store
 
 
 def _say_not_stored(error: StoreError, n_stored: int = 0) -> None:

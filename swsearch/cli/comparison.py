@@ -35,14 +35,7 @@ if TYPE_CHECKING:
 
 
 def allpairs(
-    database: Annotated[
-        str,
-        typer.Argument(
-            metavar="DB",
-            click_type=options.INPUT_NAME,
-            help="A database made by `swsearch index`, its URL in an object store, or a sequence file.",
-        ),
-    ],
+    database: options.AnyDatabase,
     *,
     context: typer.Context,
 ) -> None:
@@ -81,14 +74,7 @@ _FORMATS: Final = ("tsv", "jsonl")
 
 
 def cluster(
-    database: Annotated[
-        str,
-        typer.Argument(
-            metavar="DB",
-            click_type=options.INPUT_NAME,
-            help="A database made by `swsearch index`, its URL in an object store, or a sequence file.",
-        ),
-    ],
+    database: options.AnyDatabase,
     *,
     mode: Annotated[
         str,
@@ -189,11 +175,8 @@ def _write_json(clusters: Sequence[Cluster], subjects: PackedDatabase, stream: T
         stream.write(json.dumps(described, ensure_ascii=False) + "\n")
 
 
-_HELP = "A database made by `swsearch index`, its URL in an object store, or a sequence file."
-
-
 def rbh(
-    first: Annotated[str, typer.Argument(metavar="A", click_type=options.INPUT_NAME, help=_HELP)],
+    first: Annotated[str, typer.Argument(metavar="A", click_type=options.INPUT_NAME, help=options.DATABASE_HELP)],
     second: Annotated[
         str,
         typer.Argument(

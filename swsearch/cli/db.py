@@ -25,14 +25,6 @@ if TYPE_CHECKING:
 
 app = CommandGroup(help="Fetch public databases; inspect, verify, export and change databases.", no_args_is_help=True)
 
-AnyDatabase = Annotated[
-    str,
-    typer.Argument(
-        metavar="DB",
-        click_type=options.INPUT_NAME,
-        help="A database made by `swsearch index`, its URL in an object store, or a sequence file.",
-    ),
-]
 AnyDatabases = Annotated[
     list[str],
     typer.Argument(
@@ -249,7 +241,7 @@ def _verify(database: str, threads: int | None) -> None:
 
 @app.command()
 def export(
-    database: AnyDatabase,
+    database: options.AnyDatabase,
     out: options.Out = None,
     width: Annotated[int, typer.Option(min=0, help="Letters on each line; 0 writes each sequence on one line.")] = 60,
     threads: options.Threads = None,
@@ -268,7 +260,7 @@ def export(
 
 @app.command()
 def fetch(
-    database: AnyDatabase,
+    database: options.AnyDatabase,
     identifiers: Annotated[
         list[str] | None, typer.Argument(metavar="[IDENTIFIER]...", help="First words of headers, or accessions.")
     ] = None,
@@ -344,7 +336,7 @@ def add(
     blastdb: Blastdb = None,
     alphabet: Annotated[
         str | None,
-        options.one_of("protein", "dna", help="Alphabet of the files, if it could be mistaken."),
+        options.declared("alphabet", "index", help="Alphabet of the files, if it could be mistaken."),
     ] = None,
     skip_bad: SkipBad = False,
     skipped: Skipped = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -121,7 +121,12 @@ def msa(
         tell = partial(say, quiet=arguments.quiet)
         cut = CutMessage(tell, is_search=True)
         cut.begin(run)
-        finish = _Finish(searchers[0], names, rows, tell)
+
+        def finish(alignment: DeepAlignment) -> QueryResult:
+            kept, line = _finished(alignment, searchers[0], names, rows)
+            tell(line)
+            return kept
+
         found = _counted(deep_alignments(queries, searchers, progress.advance), cut)
         beside = ReportContext(run)
         if folder is not None:
@@ -149,36 +154,24 @@ def _counted(alignments: Iterable[DeepAlignment], cut: CutMessage) -> Iterator[D
         yield alignment
 
 
-class _Finish:
-    """The rows that an alignment keeps, and a line about it for the user."""
+def _finished(
+    alignment: DeepAlignment, searcher: Searcher, names: Sequence[str], rows: RowFilter
+) -> tuple[QueryResult, str]:
+    """The query of an alignment with the hits that have a row, and a line about it for the user."""
+    from swsearch.report.anchored import alignment_codes, n_kinds, name_of, with_kept_rows
+    from swsearch.report.row_filter import effective_number, mean_kinds
+    from swsearch.run.deep_alignments import distinct
 
-    def __init__(self, searcher: Searcher, names: Sequence[str], rows: RowFilter, say: Callable[[str], None]) -> None:
-        self._alphabet = searcher.options.aligned_alphabet(searcher.database.alphabet)
-        self._threads = searcher.threads
-        self._names = names
-        self._rows = rows
-        self._say = say
-
-    def __call__(self, alignment: DeepAlignment) -> QueryResult:
-        """The query with the hits that have a row."""
-        from swsearch.report.anchored import with_kept_rows
-        from swsearch.run.deep_alignments import distinct
-
-        kept = with_kept_rows(distinct(alignment.query), self._rows, self._alphabet)
-        self._say(self._summary(alignment, kept))
-        return kept
-
-    def _summary(self, alignment: DeepAlignment, kept: QueryResult) -> str:
-        from swsearch.report.anchored import alignment_codes, n_kinds, name_of
-        from swsearch.report.row_filter import effective_number, mean_kinds
-
-        codes, kinds = alignment_codes(kept, self._alphabet), n_kinds(self._alphabet)
-        of_each = zip(self._names, alignment.of_databases, strict=True)
-        sources = ", ".join(f"{counted(one.n_subjects, 'subject')} in {name}" for name, one in of_each)
-        neff = effective_number(codes, kinds, self._threads)
-        rounds = f"{counted(kept.n_rounds, 'round')}{', converged' if kept.converged else ''}"
-        diversity = f"Neff {neff:.2f}, {mean_kinds(codes, kinds):.2f} different residues a column"
-        return f"{name_of(kept.header)}: {counted(len(codes), 'row')} ({sources}; {rounds}), {diversity}"
+    alphabet = searcher.options.aligned_alphabet(searcher.database.alphabet)
+    kept = with_kept_rows(distinct(alignment.query), rows, alphabet)
+    codes, kinds = alignment_codes(kept, alphabet), n_kinds(alphabet)
+    of_each = zip(names, alignment.of_databases, strict=True)
+    sources = ", ".join(f"{counted(one.n_subjects, 'subject')} in {name}" for name, one in of_each)
+    neff = effective_number(codes, kinds, searcher.threads)
+    rounds = f"{counted(kept.n_rounds, 'round')}{', converged' if kept.converged else ''}"
+    diversity = f"Neff {neff:.2f}, {mean_kinds(codes, kinds):.2f} different residues a column"
+    line = f"{name_of(kept.header)}: {counted(len(codes), 'row')} ({sources}; {rounds}), {diversity}"
+    return kept, line
 
 
 def _asked(arguments: options.Arguments) -> SearchOptions:

@@ -18,10 +18,10 @@ from typer.main import get_click_type
 from typer.models import TyperPath
 
 from swsearch.cli import completion
-from swsearch.cli.stores import STORE_VARIABLE, check_staging, created_store, kept_store, store_or_none
 from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import FileRegistry, registry
-from swsearch.options import EVERY_SUBJECT, OPTIONS, OUTPUT, Option, offered, option_of
+from swsearch.folders import check_staging, make_user_folder, user_store
+from swsearch.options import DEFAULT_STORE, EVERY_SUBJECT, OPTIONS, OUTPUT, Option, offered, option_of
 from swsearch.words import quoted
 
 if TYPE_CHECKING:
@@ -121,6 +121,56 @@ def refuse_empty(option: str = "") -> NoReturn:
     """
     problem = f"{option}: the name is empty" if option else "an argument is empty"
     raise UsageError(f"{problem}; give one, and check that a variable of the shell is not empty")
+
+
+STORE_VARIABLE: Final = "SWSEARCH_STORE"
+"""Environment variable that specifies the store if ``--store`` is not used."""
+
+
+def store_or_none(store: str) -> str:
+    """The name of a store; ``none`` is recognised in upper and lower case."""
+    if not store.strip():
+        raise InputError("--store has an empty name; give a file or a database URL, or none")
+    return "none" if store.lower() == "none" else store
+
+
+def refuse_none(store: str) -> None:
+    """Refuse ``none`` in commands that require a store.
+
+    Raises
+    ------
+    InputError
+        The name is ``none``, from the option or the environment.
+    """
+    if store_or_none(store) == "none":
+        in_environment = os.environ.get(STORE_VARIABLE, "").lower() == "none"
+        given = f"{STORE_VARIABLE}=none" if in_environment else "--store none"
+        advice = "name their store with --store FILE"
+        raise InputError(f"{given} keeps no hits, and this command works on kept ones; {advice}")
+
+
+def kept_store(store: str) -> str:
+    """The name of a store, for commands that require one; :data:`DEFAULT_STORE` becomes the path of the user's store.
+
+    Raises
+    ------
+    InputError
+        The name is ``none``.
+    StoreError
+        It is the user's store, and the user has no home folder.
+    """
+    refuse_none(store)
+    if store != DEFAULT_STORE:
+        return store
+    return str(user_store())
+
+
+def created_store(store: str) -> str:
+    """The result of :func:`kept_store`, for commands that create the store if it is missing."""
+    name = kept_store(store)
+    if store == DEFAULT_STORE:
+        make_user_folder()
+    return name
 
 
 _CHECKS: Final[dict[str, Callable[[str], Any]]] = {
@@ -246,17 +296,6 @@ def declared(name: str, command: str | None = None, **changes: Any) -> Any:
     return typer.Option(*row.flags, **settings | changes)
 
 
-def one_of(*choices: str, names: Iterable[str] = (), group: str | None = None, help: str) -> Any:
-    """An option with few values, which the help and the shell name."""
-    return typer.Option(
-        *names,
-        metavar=f"[{'|'.join(choices)}]",
-        autocompletion=completion.one_of(choices),
-        rich_help_panel=group,
-        help=help,
-    )
-
-
 def table_or_json(name: str) -> str:
     """The value of :data:`TableFormat`, checked."""
     if name not in ("table", "json"):
@@ -268,6 +307,15 @@ FORMAT: Final = option_of("format").flags
 OUT: Final = option_of("out").flags
 THREADS: Final = option_of("threads").flags
 
+DATABASE_HELP: Final = "A database made by `swsearch index`, its URL in an object store, or a sequence file."
+AnyDatabase = Annotated[
+    str,
+    typer.Argument(
+        metavar="DB",
+        click_type=INPUT_NAME,
+        help=DATABASE_HELP,
+    ),
+]
 Threads = Annotated[int | None, declared("threads")]
 Out = Annotated[Path | None, declared("out")]
 Quiet = Annotated[bool, declared("quiet")]

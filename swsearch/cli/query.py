@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from swsearch.cli import options, stores
+from swsearch.cli import options
 from swsearch.cli.command import is_on_command_line
 from swsearch.cli.command_line import follows
 from swsearch.cli.command_run import asked_report, command_run, must_store, named_by_share, named_store
@@ -128,7 +128,7 @@ def batch(
     arguments = options.Arguments.of(context)
     is_printed = arguments.format != "none" or arguments.out is not None
     if not is_printed:
-        stores.refuse_none(arguments.store)
+        options.refuse_none(arguments.store)
     outcome = execute(files or [], arguments, context, skip_refused=True)
     there = "was" if outcome.n_before == 1 else "were"
     before = f", {outcome.n_before:,} {there} there before" if outcome.resumed else ""

@@ -111,19 +111,24 @@ class TaxonMessages(Step):
 
     def begin(self, run: RunInfo) -> None:
         """Count the lists of the run."""
-        from swsearch.report.taxa import CutLists
+        from swsearch.report.taxa import CommonAncestors
 
-        self._cut = None if self._lca_top is None else CutLists(run, self._lca_top)
+        self._run = run
+        self._ancestors = None if self._lca_top is None else CommonAncestors(self._lca_top)
+        self._n_cut = 0
 
     def write(self, result: QueryResult) -> None:
         """Count the list of a query, if it is too short."""
-        if self._cut is not None:
-            self._cut.add(result)
+        self._n_cut += self._ancestors is not None and self._ancestors.is_cut(self._run, result)
 
     def end(self) -> None:
         """Say the messages."""
-        for message in [*self._taxonomy.messages(), *(() if self._cut is None else self._cut.messages())]:
+        from swsearch.report.taxa import cut_lists
+
+        for message in self._taxonomy.messages():
             self._say(message)
+        if self._ancestors is not None and (cut := cut_lists(self._run, self._ancestors.percent, self._n_cut)):
+            self._say(f"warning: {cut}")
 
 
 # --- the ends of lists ---

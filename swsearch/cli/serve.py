@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swsearch.cli import options, stores
+from swsearch.cli import options
 from swsearch.cli.command import CommandGroup
 from swsearch.command_log import LOG_VARIABLE, log_path
 from swsearch.errors import InputError
@@ -92,7 +92,7 @@ def serve(paths: DatabasePaths = None, *, context: typer.Context) -> None:
     )
     # Workers inherit the log and the store; it may have a password, which a command line would show.
     with (
-        _environment({stores.STORE_VARIABLE: given.store, LOG_VARIABLE: str(log_path() or "")}),
+        _environment({options.STORE_VARIABLE: given.store, LOG_VARIABLE: str(log_path() or "")}),
         unregistered(),
         ExitStack() as stack,
     ):

@@ -113,7 +113,7 @@ class DaskConnection(Closeable):
 
     def reconnect(self) -> None:
         """Wait until there is a scheduler at the same place, and connect to it."""
-        self._close_client()
+        self.close()
         self._client = self._connected(None)
 
     def workers(self) -> dict[str, WorkerInfo] | None:
@@ -203,17 +203,14 @@ class DaskConnection(Closeable):
 
     # --- the end ---
 
-    def _close_client(self) -> None:
+    def close(self) -> None:
+        """End the connection; tasks in flight are cancelled."""
         self._tasks.clear()
         self._ended = queue.SimpleQueue()
         if self._client is not None:
             client, self._client = self._client, None
             with suppress(Exception):
                 client.close(timeout=2)
-
-    def close(self) -> None:
-        """End the connection; tasks in flight are cancelled."""
-        self._close_client()
 
 
 def _require_dask() -> None:

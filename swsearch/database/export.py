@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch import _native
-from swsearch.arrays import distinct
+from swsearch.arrays import distinct, ranges_within
 from swsearch.database.segment import Items, Segment
 from swsearch.sequences.alphabet import Alphabet
 from swsearch.sequences.fasta_text import LINE_WIDTH
@@ -111,13 +111,7 @@ def _places(
     for part in parts:
         for first in range(0, part[0].n_whole, _BLOCK_SUBJECTS):
             places = _block(part, first, first + _BLOCK_SUBJECTS, is_wanted)
-            ends = np.cumsum(places.lengths, dtype=np.uint64)
-            begin = 0
-            while begin < len(ends):
-                before = int(ends[begin - 1]) if begin else 0
-                stop = max(begin + 1, int(np.searchsorted(ends, np.uint64(before + chunk_residues), side="right")))
-                yield places[begin:stop]
-                begin = stop
+            yield from (places[chunk] for chunk in ranges_within(places.lengths, chunk_residues))
 
 
 def _block(

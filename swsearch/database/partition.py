@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.arrays import ranges_within
 from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.sequences.alphabet import PAD_CODE
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
@@ -91,15 +92,15 @@ class Partition:
         start = int(self.starts[row])
         return self.residues[start : start + int(self.lengths[row])]
 
-    def split(self, max_residues: int) -> Iterator[Partition]:
-        """Divide the partition into parts of at most ``max_residues`` residues; a longer subject is a separate part."""
-        ends = np.cumsum(self.lengths, dtype=np.uint64)
-        first = 0
-        while first < len(self):
-            before = int(ends[first - 1]) if first else 0
-            stop = max(first + 1, int(np.searchsorted(ends, before + max_residues, side="right")))
-            yield self[first:stop]
-            first = stop
+    def split(self, max_residues: int | None) -> Iterator[Partition]:
+        """Divide the partition into parts of at most ``max_residues`` residues; a longer subject is a separate part.
+
+        None gives the whole partition. No part is empty.
+        """
+        if max_residues is not None:
+            yield from (self[part] for part in ranges_within(self.lengths, max_residues))
+        elif len(self):
+            yield self
 
     def __getitem__(self, rows: slice | NDArray[np.intp]) -> Partition:
         """The subjects of a range of rows, or of an ascending array of rows."""

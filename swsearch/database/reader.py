@@ -484,11 +484,7 @@ class PackedDatabase(Closeable):
         for number, segment in enumerate(self.segments):
             if segments is not None and number not in segments:
                 continue
-            whole = segment.partition()
-            if max_residues is not None:
-                yield from whole.split(max_residues)
-            elif len(whole):
-                yield whole
+            yield from segment.partition().split(max_residues)
 
     def _find(self, subject_index: int) -> tuple[Segment, int]:
         if not 0 <= subject_index < self.n_subjects:

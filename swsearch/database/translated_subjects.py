@@ -125,10 +125,7 @@ class TranslatedSubjects:
         Frames without a complete codon are omitted.
         """
         for segment in self._segments:
-            if max_residues is not None:
-                yield from segment.partition.split(max_residues)
-            elif len(segment.partition):
-                yield segment.partition
+            yield from segment.partition.split(max_residues)
 
     @staticmethod
     def by_frame(block: ScoreBlock) -> list[ScoreBlock]:

@@ -411,12 +411,10 @@ def _number(value: _Number) -> _Number:
 def _xml(indent: int, name: str, value: Any) -> Iterator[str]:
     """The lines of an element."""
     tag, space = name.replace("_", "-"), " " * indent
-    if isinstance(value, str):
-        text = value if name == "midline" else xml_text(value)
-        yield f"{space}<{tag}>{text}</{tag}>\n"
-    elif value is None or isinstance(value, int | float):
-        text = UNKNOWN if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
-        yield f"{space}<{tag}>{text}</{tag}>\n"
+    if name == "midline":
+        yield f"{space}<{tag}>{value}</{tag}>\n"
+    elif value is None or isinstance(value, str | int | float):
+        yield _element(indent, tag, value)
     else:
         kind = _TYPES[name]
         yield f"{space}<{tag}>\n"

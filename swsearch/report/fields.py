@@ -45,9 +45,6 @@ class Field:
         Whether the value is read from the database.
     use : TaxonomyUse
         What the value takes from a taxonomy.
-    is_lca : bool
-        Whether the value is of the query's taxon (:class:`swsearch.report.taxa.CommonAncestors`), and so the same in
-        all its lines.
     """
 
     name: str
@@ -57,7 +54,6 @@ class Field:
     kind: type[str] | type[int] | type[float] = int
     needs_subjects: bool = False
     use: TaxonomyUse = TaxonomyUse.NONE
-    is_lca: bool = False
 
 
 def _coverage(query: QueryResult, hit: Hit) -> int:
@@ -96,24 +92,24 @@ def _of_taxa(name: str, title: str, value: Callable[[ReportContext, Hit], str | 
     return Field(name, title, lambda context, _, hit: value(context, hit), kind=str, use=TaxonomyUse.NEEDED)
 
 
-_LCA: Final[dict[str, taxa.ValueOfQuery]] = {
+LCA: Final[dict[str, taxa.ValueOfQuery]] = {
     "lca": taxa.query_taxid,
     "lcarank": taxa.query_rank,
     "lcaname": taxa.query_taxon_name,
     "lcalineage": taxa.query_lineage,
 }
+"""The columns of the query's taxon (:class:`swsearch.report.taxa.CommonAncestors`), the same in all its lines."""
 
 
 def _of_query(name: str, title: str, kind: type[str] | type[int] = str) -> Field:
-    """A column of the query's taxon, with the default percentage."""
-    field = Field(name, title, lambda *_: None, kind=kind, use=TaxonomyUse.NEEDED, is_lca=True)
-    return _assigned_by(taxa.CommonAncestors(), field)
+    """A column of the query's taxon, whose value :func:`select_fields` assigns."""
+    return Field(name, title, lambda *_: None, kind=kind, use=TaxonomyUse.NEEDED)
 
 
 def _assigned_by(ancestors: taxa.CommonAncestors, field: Field) -> Field:
-    """A column of the query's taxon, with the percentage of ``ancestors``."""
-    value = _LCA[field.name]
-    return replace(field, value=lambda context, query, _: value(ancestors, context, query))
+    """A field; one of the query's taxon with the percentage of ``ancestors``."""
+    value = LCA.get(field.name)
+    return field if value is None else replace(field, value=lambda context, query, _: value(ancestors, context, query))
 
 
 _IF_KNOWN: Final = TaxonomyUse.IF_KNOWN
@@ -214,4 +210,4 @@ def select_fields(names: Sequence[str], lca_percent: float = taxa.DEFAULT_PERCEN
         raise InputError(f"{option('fields')} names no field; choose from std, {', '.join(FIELDS)}")
     chosen = (FIELDS[name] for name in expanded)
     ancestors = taxa.CommonAncestors(lca_percent)
-    return tuple(_assigned_by(ancestors, field) if field.is_lca else field for field in chosen)
+    return tuple(_assigned_by(ancestors, field) for field in chosen)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -74,7 +73,7 @@ PUBLIC: Final = (
 """The links of public databases: UniProt, AlphaFold, NCBI, PDB and Pfam."""
 
 
-def links_of(header: str, table: Sequence[LinkPattern] | None = None) -> list[tuple[str, str]]:
+def links_of(header: str) -> list[tuple[str, str]]:
     """Names and addresses of the links of a subject, by the first word of its header; one for each name.
 
     >>> links_of("sp|P02232|LGB1_VICFA Leghemoglobin-1")[0]
@@ -86,7 +85,7 @@ def links_of(header: str, table: Sequence[LinkPattern] | None = None) -> list[tu
     if len(word) > _LONGEST:
         return []
     found: dict[str, str] = {}
-    for link in link_table() if table is None else table:
+    for link in link_table():
         matched = link.pattern.fullmatch(word)
         if matched is None:
             continue

@@ -80,18 +80,11 @@ class SamReport(Report):
             self._lines.close()
 
 
-@dataclass(frozen=True)
-class _Subject:
-    name: str
-    length: int
-    description: str
-
-
 @dataclass
 class _SubjectNames:
-    """The subjects reported so far by their index in the database, each with a unique name."""
+    """The unique names and the header lines of the subjects reported so far, by their index in the database."""
 
-    named: dict[int, _Subject] = field(default_factory=dict)
+    named: dict[int, tuple[str, str]] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
 
     def name(self, hit: Hit) -> str:
@@ -102,15 +95,14 @@ class _SubjectNames:
             while name in self.taken:
                 name = f"{name}~{hit.subject_index + 1}"
             self.taken.add(name)
-            known = _Subject(name, hit.subject_length, one_line(split_header(hit.subject_header)[1]))
-            self.named[hit.subject_index] = known
-        return known.name
+            description = one_line(split_header(hit.subject_header)[1])
+            described = f"\tDS:{description}" if description else ""
+            known = self.named[hit.subject_index] = name, f"@SQ\tSN:{name}\tLN:{hit.subject_length}{described}\n"
+        return known[0]
 
     def header_lines(self) -> Iterable[str]:
         """One line per subject, in FASTA order."""
-        for _, subject in sorted(self.named.items()):
-            described = f"\tDS:{subject.description}" if subject.description else ""
-            yield f"@SQ\tSN:{subject.name}\tLN:{subject.length}{described}\n"
+        return (line for _, (_, line) in sorted(self.named.items()))
 
 
 def _query_name(query: QueryResult) -> str:

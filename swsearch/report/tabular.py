@@ -19,7 +19,7 @@ from swsearch.hits.formatting import UNKNOWN, blast_bits, blast_evalue, one_line
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
-from swsearch.report.fields import STANDARD, Field, select_fields
+from swsearch.report.fields import LCA, STANDARD, Field, select_fields
 from swsearch.report.formats import TaxonomyUse
 from swsearch.report.taxa import DEFAULT_PERCENT
 
@@ -64,7 +64,7 @@ class ColumnsReport(Report):
 
     @property
     def lca_top(self) -> float | None:  # noqa: D102
-        return self._lca_top if any(field.is_lca for field in self.asked or ()) else None
+        return self._lca_top if any(field.name in LCA for field in self.asked or ()) else None
 
 
 # --- tables of BLAST ---

@@ -237,31 +237,6 @@ def cut_lists(run: RunInfo, percent: float, n_queries: int) -> str | None:
     return f"{lists} cut at --top {run.parameters['top']} {where}; a larger --top may find a higher common ancestor"
 
 
-class CutLists:
-    """Counts the queries whose taxon may be another one if more of their hits are reported.
-
-    Parameters
-    ----------
-    run : RunInfo
-    percent : float
-        As for :class:`CommonAncestors`.
-    """
-
-    def __init__(self, run: RunInfo, percent: float) -> None:
-        self._run = run
-        self._ancestors = CommonAncestors(percent)
-        self.n_queries = 0
-
-    def add(self, query: QueryResult) -> None:
-        """Count a query."""
-        self.n_queries += self._ancestors.is_cut(self._run, query)
-
-    def messages(self) -> list[str]:
-        """What to say about the queries so far; empty if there are none."""
-        found = cut_lists(self._run, self._ancestors.percent, self.n_queries)
-        return [] if found is None else [f"warning: {found}"]
-
-
 # --- the values of an assignment, as functions of a query ---
 
 ValueOfQuery = Callable[[CommonAncestors, ReportContext, QueryResult], str | int | None]

@@ -19,10 +19,9 @@ estimated. Neither the groups nor the number of threads affect the results.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Protocol
 
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, SearchStats
@@ -32,15 +31,6 @@ from swsearch.query.profile import PositionSpecificQuery
 from swsearch.search.planned_search import PlannedSearch, started
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Progress
-
-
-class SearchOnce(Protocol):
-    """The search of one round; see :meth:`swsearch.search.searcher.Searcher.search`."""
-
-    def __call__(
-        self, queries: Sequence[SequenceRecord], progress: Progress | None, *, wait_until_prepared: bool
-    ) -> Generator[QueryResult, None, None]:
-        """Start the search of the queries; return their results, one by one."""
 
 
 @dataclass(eq=False)
@@ -86,7 +76,7 @@ class IteratedSearch:
     """
 
     plan: PlannedSearch
-    search_once: SearchOnce
+    search_once: Callable[..., Generator[QueryResult, None, None]]
     most_queries: int
     most_rows: int
     n_together: int

@@ -14,7 +14,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
@@ -27,9 +26,6 @@ from swsearch.search.frames import Frame
 from swsearch.search.threshold import LENGTH_STEPS, Threshold
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import LengthRange, Progress
-
-MIN_SUBJECTS: Final = 20_000
-"""Subjects of a partition from which on its division saves more time than it costs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,28 +173,20 @@ def score_by_length(
     profiles: Sequence[QueryProfile],
     partition: Partition,
     floors: Sequence[int] | None,
-    floors_between: Callable[[LengthRange], Sequence[int]] | None,
+    floors_between: Callable[[LengthRange], Sequence[int]],
     progress: Progress | None = None,
 ) -> list[ScoreBlock]:
-    """The scores of each profile, as :meth:`ScoreEngine.score` returns them, with floors for ranges of lengths.
+    """The scores of each profile, as :meth:`ScoreEngine.score` returns them, with floors for ranges of lengths if the
+    engine takes them.
 
     The E-value of a score increases with the length of the subject, so long subjects, which contain most residues, have
     higher floors than the shortest one. ``floors`` are those of all subjects.
     """
-    if floors is None or floors_between is None or len(partition) == 0:
+    if floors is None or len(partition) == 0 or not isinstance(engine, LengthFloorsEngine):
         return engine.score(profiles, partition, floors, progress)
-    if isinstance(engine, LengthFloorsEngine):
-        ranges = [length_range(part) for part in parts_by_length(partition)]
-        return engine.score_by_length(
-            profiles, partition, [(lengths[0], floors_between(lengths)) for lengths in ranges], progress
-        )
-    if len(partition) < MIN_SUBJECTS:
-        return engine.score(profiles, partition, floors, progress)
-    blocks = [
-        engine.score(profiles, part, floors_between(length_range(part)), progress)
-        for part in parts_by_length(partition)
-    ]
-    return [ScoreBlock.concatenate(list(of_profile)) for of_profile in zip(*blocks, strict=True)]
+    ranges = [length_range(part) for part in parts_by_length(partition)]
+    steps = [(lengths[0], floors_between(lengths)) for lengths in ranges]
+    return engine.score_by_length(profiles, partition, steps, progress)
 
 
 def parts_by_length(partition: Partition) -> list[Partition]:

@@ -152,10 +152,7 @@ class SearchSubjects:
             return
         for whole in source.partitions():
             rows = np.flatnonzero(chosen[self.subjects(whole.subject_index)])
-            if partition_residues is not None:
-                yield from whole[rows].split(partition_residues)
-            elif rows.size:
-                yield whole[rows]
+            yield from whole[rows].split(partition_residues)
 
     def subjects(self, rows: SubjectIndex) -> SubjectIndex:
         """The subjects of a partition's rows; a row of a translated partition is one frame of a subject."""

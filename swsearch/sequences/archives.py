@@ -238,37 +238,30 @@ def _whole_zstd(data: bytes) -> int:
 
 
 def _decompress_gzip(data: bytes) -> list[bytes] | None:
-    """The texts of whole gzip members; None if the data is anything else, or its text is too long."""
     gzip, errors = _gzip()
+    return _members(data, lambda: gzip.decompressobj(_GZIP_BITS), errors)
+
+
+def _decompress_zstd(data: bytes) -> list[bytes] | None:
+    zstd = _zstd()
+    return _members(data, zstd.ZstdDecompressor, (zstd.ZstdError,))
+
+
+def _members(
+    data: bytes, new_decompressor: Callable[[], Any], errors: tuple[type[Exception], ...]
+) -> list[bytes] | None:
+    """The texts of whole members or frames; None if the data is anything else, or its text is too long."""
     texts: list[bytes] = []
     left = MAX_OUTPUT_BYTES
     try:
         while data:
-            decompressor = gzip.decompressobj(_GZIP_BITS)
+            decompressor = new_decompressor()
             texts.append(decompressor.decompress(data, left))
             left -= len(texts[-1])
             if not decompressor.eof or left <= 0:
                 return None
             data = decompressor.unused_data
     except errors:
-        return None
-    return texts
-
-
-def _decompress_zstd(data: bytes) -> list[bytes] | None:
-    """The texts of whole zstd frames; None if the data is anything else, or its text is too long."""
-    zstd = _zstd()
-    texts: list[bytes] = []
-    left = MAX_OUTPUT_BYTES
-    try:
-        while data:
-            decompressor = zstd.ZstdDecompressor()
-            texts.append(decompressor.decompress(data, left))
-            left -= len(texts[-1])
-            if not decompressor.eof or left <= 0:
-                return None
-            data = decompressor.unused_data
-    except zstd.ZstdError:
         return None
     return texts
 

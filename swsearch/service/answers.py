@@ -61,10 +61,9 @@ class EarlyAnswer(Exception):
         super().__init__(message)
 
 
-def refusal_of(error: Refused) -> EarlyAnswer:
-    """The answer for a limit, with the time after which to try again."""
-    status = _STATUS.get(error.code, 400)
-    return EarlyAnswer(status, error.code, str(error), {"Retry-After": str(_RETRY_SECONDS.get(error.code, 1))})
+def try_again(code: str) -> dict[str, str]:
+    """The header with the time after which to send a refused request again; empty if that would not help."""
+    return {"Retry-After": str(_RETRY_SECONDS[code])} if code in _RETRY_SECONDS else {}
 
 
 def described(error: SwSearchError, service: Service) -> tuple[int, str, str]:
@@ -82,10 +81,18 @@ def described(error: SwSearchError, service: Service) -> tuple[int, str, str]:
     return 500, "internal", "the server cannot do this at the moment"
 
 
+def told(request: Request, error: SwSearchError) -> tuple[int, str, str]:
+    """Status, code and message of an expected error; the log has those of the server."""
+    status, code, message = described(error, request.app.state.service)
+    if status >= 500:
+        log_error(request, error)
+    return status, code, message
+
+
 def log_error(request: Request, error: Exception) -> None:
     """Write an error of the server to the log: a state of store or database seldom, any other with its traceback."""
     if isinstance(error, (StoreError, DatabaseError)):
-        log_seldom("error", "error", request_id=_request_id(request), message=str(error))
+        log_seldom("error", request_id=_request_id(request), message=str(error))
     else:
         log_exception("error", error, request_id=_request_id(request))
 
@@ -105,11 +112,8 @@ def add_error_answers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
 
     async def expected(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, SwSearchError)
-        status, code, message = described(error, request.app.state.service)
-        if status >= 500:
-            log_error(request, error)
-        seconds = _RETRY_SECONDS.get(code)
-        return error_answer(status, code, message, None if seconds is None else {"Retry-After": str(seconds)})
+        status, code, message = told(request, error)
+        return error_answer(status, code, message, try_again(code))
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)

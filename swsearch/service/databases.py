@@ -258,7 +258,7 @@ class Databases:
         try:
             entries = sorted(entry.name for entry in os.scandir(self.folder))
         except OSError as error:
-            log_seldom("folder of databases cannot be read", "error", message=str(error.strerror))
+            log_seldom("folder of databases cannot be read", message=str(error.strerror))
             return True
         self._inside = {
             name: self.folder / name

@@ -9,7 +9,7 @@ store; with cells alone, its estimate would be far too short, and the speed that
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
@@ -62,16 +62,16 @@ def search_estimates(waiting: Sequence[Waiting], cells_per_second: float) -> dic
     }
 
 
-class _shared:  # noqa: N801 - used as a function
+def _shared(amounts: Iterable[int]) -> Callable[[int], int]:
     """For amounts a₁ … aₙ, the function x → Σ min(aᵢ, x), in logarithmic time."""
+    ascending = sorted(amounts)
+    sums = [0, *accumulate(ascending)]
 
-    def __init__(self, amounts: Iterable[int]) -> None:
-        self._sorted = sorted(amounts)
-        self._sums = [0, *accumulate(self._sorted)]
+    def shared(x: int) -> int:
+        n_smaller = bisect_right(ascending, x)
+        return sums[n_smaller] + x * (len(ascending) - n_smaller)
 
-    def __call__(self, x: int) -> int:
-        n_smaller = bisect_right(self._sorted, x)
-        return self._sums[n_smaller] + x * (len(self._sorted) - n_smaller)
+    return shared
 
 
 # --- batches ---

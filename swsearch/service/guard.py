@@ -45,7 +45,7 @@ from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from swsearch.errors import Refused, SwSearchError
-from swsearch.service.answers import EarlyAnswer, described, refusal_of
+from swsearch.service.answers import EarlyAnswer, described, try_again
 from swsearch.service.bodies import CLAIM, Budget, Claim, whole_body
 from swsearch.service.logs import log
 from swsearch.service.metrics import Metrics
@@ -98,12 +98,10 @@ class Buckets:
 
     def take(self, name: str) -> float:
         """Take a token and return 0; or take none, and return the time until there is one, in seconds."""
-        now = self._clock()
-        level = self._level(name, now)
-        if level < 1.0:
-            return (1.0 - level) / self._per_second
-        self._put(name, level - 1.0, now)
-        return 0.0
+        seconds = self.seconds(name)
+        if not seconds:
+            self.charge(name)
+        return seconds
 
     def charge(self, name: str) -> None:
         """Take a token even if there is none, down to a bucket that must fill twice: failures at once count whole."""
@@ -412,7 +410,8 @@ class Guard:
                 await refusal.answer(scope, receive, send_with_headers)
                 return
             except Refused as refused:
-                await refusal_of(refused).answer(scope, receive, send_with_headers)
+                early = EarlyAnswer(*described(refused, self._service), try_again(refused.code))
+                await early.answer(scope, receive, send_with_headers)
                 return
             await self._app(scope, receive, send_with_headers)
         finally:

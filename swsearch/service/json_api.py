@@ -28,6 +28,7 @@ from swsearch.sequences.record import identifier
 from swsearch.service import api_models
 from swsearch.service.bodies import readers_of
 from swsearch.service.hub import Hub
+from swsearch.service.proxies import address
 from swsearch.service.reports import Download
 from swsearch.service.service import SearchStatus, Service
 from swsearch.service.submit import Submission
@@ -253,8 +254,8 @@ def add_link(request: Request, key: Key) -> api_models.NewLink:
     It is told this once.
     """
     added, link_key = service_of(request).store.accounts.add_link(key, owner_of(request))
-    address = f"{request.scope.get('root_path', '')}/results/{link_key}"
-    return api_models.NewLink(id=added.id, created=added.created, key=link_key, page=address)
+    page = address(f"/results/{link_key}")
+    return api_models.NewLink(id=added.id, created=added.created, key=link_key, page=page)
 
 
 @router.get("/searches/{key}/links", response_model=list[api_models.Link])

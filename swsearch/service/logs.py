@@ -45,8 +45,8 @@ def log(event: str, level: str = "info", **values: Any) -> None:
             return
 
 
-def log_seldom(event: str, level: str = "info", **values: Any) -> None:
-    """Write one line, unless one with the same event and message was written within the last minute.
+def log_seldom(event: str, **values: Any) -> None:
+    """Write one line about an error, unless one with the same event and message was written within the last minute.
 
     It is for a state that lasts, such as a full disk, which is met again and again. The line after the minute says how
     many were left out.
@@ -59,7 +59,7 @@ def log_seldom(event: str, level: str = "info", **values: Any) -> None:
             _seldom.clear()
         _seldom[key] = (now, 0) if is_due else (written, n_left_out + 1)
     if is_due:
-        log(event, level, **values, **({"left_out": n_left_out} if n_left_out else {}))
+        log(event, "error", **values, **({"left_out": n_left_out} if n_left_out else {}))
 
 
 def log_exception(event: str, error: BaseException, **values: Any) -> None:

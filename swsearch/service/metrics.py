@@ -52,7 +52,7 @@ class _StoreCollector:
         try:
             counts = self._service.store.searches.counts()
             waiting = self._service.store.searches.waiting()
-            workers = self._service.store.searches.workers(SEEN_WITHIN)
+            speeds = self._service.store.searches.speeds(SEEN_WITHIN)
         except SwSearchError:
             up.add_metric([], 0)
             yield up
@@ -67,8 +67,8 @@ class _StoreCollector:
         left.add_metric([], sum(search.cells_left for search in waiting))
         yield left
         alive = GaugeMetricFamily("swsearch_workers", "Workers that are alive.")
-        alive.add_metric([], len(workers))
+        alive.add_metric([], len(speeds))
         yield alive
         speed = GaugeMetricFamily("swsearch_cells_per_second", "Speed of recent batches of all workers.")
-        speed.add_metric([], sum(worker.cells_per_second for worker in workers))
+        speed.add_metric([], sum(speeds))
         yield speed

@@ -13,8 +13,7 @@ import errno
 import resource
 from collections import OrderedDict
 from collections.abc import Sequence
-from contextlib import ExitStack
-from typing import Final, Self
+from typing import Final
 from weakref import WeakKeyDictionary
 
 from swsearch.database.opening import open_database
@@ -70,9 +69,7 @@ class SearcherCache(Closeable):
     ) -> None:
         self.databases = databases
         self.machine = Machine(engine, threads, devices)
-        self._stack = ExitStack()
         self.engine, self.engine_choice = open_engine(self.machine)
-        self._stack.enter_context(self.engine)
         self._open: OrderedDict[str, PackedDatabase] = OrderedDict()
         """The open databases, the one that was searched last at the end."""
         self._n_subjects: dict[str, int] = {}
@@ -85,10 +82,7 @@ class SearcherCache(Closeable):
         for database in self._open.values():
             database.close()
         self._open.clear()
-        self._stack.close()
-
-    def __enter__(self) -> Self:
-        return self
+        self.engine.close()
 
     def current(self) -> list[SearchedDatabase]:
         """The generations that there are now; open databases that are gone, or have another one, are closed."""

@@ -256,7 +256,7 @@ class Service(Closeable):
         """The estimates of all unfinished searches, at most a quarter of a second old."""
         with self._lock:
             if time.monotonic() - self._estimates[0] > _ESTIMATE_SECONDS:
-                speed = sum(worker.cells_per_second for worker in self.store.searches.workers(SEEN_WITHIN))
+                speed = sum(self.store.searches.speeds(SEEN_WITHIN))
                 waiting = self.store.searches.waiting()
                 self._estimates = (time.monotonic(), waiting, speed, search_estimates(waiting, speed))
             return self._estimates[3]
@@ -362,7 +362,7 @@ class Service(Closeable):
 
     def is_ready(self) -> bool:
         """Whether a worker has made progress lately."""
-        return bool(self.store.searches.workers(SEEN_WITHIN))
+        return bool(self.store.searches.speeds(SEEN_WITHIN))
 
 
 # --- submissions ---

@@ -30,7 +30,7 @@ from swsearch.sequences.record import SequenceRecord
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.sent_text import bytes_of, check_wanted, check_words
 from swsearch.service.settings import ServerLimits
-from swsearch.store.search_records import NewQuery, NewSearch, Parameters, SearchedDatabase
+from swsearch.store.search_records import NewQuery, NewSearch, Parameters, SearchedDatabase, content
 from swsearch.words import counted, shortened
 
 OPTIONS: Final = tuple(field.name for field in fields(SearchOptions) if field.name not in SEARCH_FILES)
@@ -287,8 +287,3 @@ def fingerprint(database: SearchedDatabase, options: Parameters) -> str:
     """
     known = [database.digest, database.generation, sorted(options.items()), __version__]
     return hashlib.sha256(json.dumps(known).encode()).hexdigest()
-
-
-def content(fingerprint: str, asked_digest: str) -> str:
-    """SHA-256 of a fingerprint and the digest of the queries: equal searches have equal results."""
-    return hashlib.sha256(f"{fingerprint} {asked_digest}".encode()).hexdigest()

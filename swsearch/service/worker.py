@@ -41,7 +41,7 @@ from swsearch.sequences.record import SequenceRecord
 from swsearch.service.estimates import Pace
 from swsearch.service.logs import log, log_seldom
 from swsearch.service.searcher_cache import SearcherCache
-from swsearch.service.submit import content, fingerprint, most_hits
+from swsearch.service.submit import fingerprint, most_hits
 from swsearch.service.worker_processes import ALIVE, CHANGED, READY
 from swsearch.store.queue import MAX_LOSSES, Queue
 from swsearch.store.scheduling import Query
@@ -223,7 +223,7 @@ class SearchWorker:
             yield
             self._pause = _FIRST_PAUSE
         except StoreError as error:
-            log_seldom("store failed", "error", worker=self.name, message=str(error))
+            log_seldom("store failed", worker=self.name, message=str(error))
             while not self._stopping.wait(self._pause):
                 self._pause = min(_LONGEST_PAUSE, self._pause * 2)
                 beat()  # it waits for something else than its own work
@@ -269,15 +269,10 @@ class SearchWorker:
         running = self._prepared(batch)
         if running is not None:
             self._running.append(running)
-            if self._may_run_together(self._running[0], running):
+            if self._running[0].searcher is running.searcher:  # the engine takes the second behind the first
                 running.start(is_first=len(self._running) == 1)
         self._say_changed(batch.keys.values())
         return True
-
-    @staticmethod
-    def _may_run_together(first: _RunningBatch, second: _RunningBatch) -> bool:
-        """Whether the second batch may be queued on the engine behind the first."""
-        return first.searcher is second.searcher
 
     def _take_next(self, running: _RunningBatch) -> None:
         """Take the batch that follows a running one, if the engine can have it already."""
@@ -309,7 +304,7 @@ class SearchWorker:
             problem = f": {cause.strerror}" if isinstance(cause, OSError) else ""
             reason = f"the database {database.name} cannot be opened at the moment{problem}; it is tried again"
             self._queue.put_off(self.name, {query.search_id for query in batch.queries}, reason)
-            log_seldom("database cannot be opened", "error", worker=self.name, message=str(error))
+            log_seldom("database cannot be opened", worker=self.name, message=str(error))
             self._say_changed(batch.keys.values())
             return False
         self._closed_until.pop(database, None)
@@ -337,7 +332,7 @@ class SearchWorker:
 
     def _begin_again(self, search: StoredSearch, database: SearchedDatabase) -> None:
         compatible = fingerprint(database, search.options)
-        self._queue.begin_again(search.id, database, compatible, content(compatible, search.asked_digest))
+        self._queue.begin_again(search.id, database, compatible)
         log("search begun anew", worker=self.name, search=search.key, generation=database.generation)
 
     # --- one batch ---
@@ -377,9 +372,7 @@ class SearchWorker:
         runs = {}
         for search_id, (run_id, found) in self._queue.begin(ids, info).items():
             if found is not None and info.differences(found):
-                compatible = batch.fingerprint
-                asked = self._queue.asked_digest(search_id)
-                self._queue.begin_again(search_id, batch.database, compatible, content(compatible, asked))
+                self._queue.begin_again(search_id, batch.database, batch.fingerprint)
                 continue
             runs[search_id] = run_id
         return runs

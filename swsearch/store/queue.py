@@ -47,6 +47,7 @@ from swsearch.store.search_records import (
     Parameters,
     SearchedDatabase,
     StoredSearch,
+    content,
     parameters_of,
     stored_search,
 )
@@ -172,12 +173,6 @@ class Queue:
         """Whether a query is queued; a look that takes no lock."""
         with self._session.reading() as connection:
             return connection.execute(_ANY_QUEUED).first() is not None
-
-    def asked_digest(self, search_id: int) -> str:
-        """The digest of the queries of a search; empty if there is no such search."""
-        with self._session.reading() as connection:
-            found = select(SEARCHES.c.asked_digest).where(SEARCHES.c.id == search_id)
-            return str(connection.execute(found).scalar() or "")
 
     def begin(self, searches: Iterable[int], info: RunInfo) -> dict[int, tuple[int, RunInfo | None]]:
         """The runs of claimed searches; a search that has none gets one with the record ``info``.
@@ -345,7 +340,7 @@ class Queue:
             found = select(SEARCHES).where(earlier, SEARCHES.c.state.in_(UNFINISHED)).order_by(SEARCHES.c.id)
             return [stored_search(row) for row in connection.execute(found)]
 
-    def begin_again(self, search_id: int, database: SearchedDatabase, fingerprint: str, content: str) -> None:
+    def begin_again(self, search_id: int, database: SearchedDatabase, fingerprint: str) -> None:
         """Begin an unfinished search anew, with another generation of its database or another program.
 
         What it had is deleted, since one search has one database.
@@ -358,7 +353,7 @@ class Queue:
                 "database_digest": database.digest,
                 "database_generation": database.generation,
                 "fingerprint": fingerprint,
-                "content": content,
+                "content": content(fingerprint, row.asked_digest),
                 "run_id": None,
                 "state": QUEUED,
                 "started_at": None,

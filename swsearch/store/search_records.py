@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -209,17 +210,6 @@ class UsageOfDay:
     cells: int
 
 
-@dataclass(frozen=True)
-class SeenWorker:
-    """A worker process that was alive at ``seen``."""
-
-    id: str
-    host: str
-    engine: str
-    cells_per_second: float
-    seen: datetime
-
-
 def stored_search(row: Row[Any]) -> StoredSearch:
     """The search of a row.
 
@@ -264,3 +254,8 @@ def parameters_of(text: str) -> Parameters:
     if not isinstance(options, dict):
         raise ValueError("table searches, column options: no JSON object")
     return options
+
+
+def content(fingerprint: str, asked_digest: str) -> str:
+    """SHA-256 of a fingerprint and the digest of the queries: equal searches have equal results."""
+    return hashlib.sha256(f"{fingerprint} {asked_digest}".encode()).hexdigest()

@@ -40,7 +40,6 @@ from swsearch.store.results import as_fasta, letters_of_run
 from swsearch.store.search_records import (
     NewSearch,
     Parameters,
-    SeenWorker,
     StoredSearch,
     UsageOfDay,
     Waiting,
@@ -233,14 +232,11 @@ class Searches:
             found = select(USAGE).where(USAGE.c.owner == owner).order_by(USAGE.c.day.desc()).limit(n_days)
             return [UsageOfDay(row.day, row.n_searches, row.n_queries, row.cells) for row in connection.execute(found)]
 
-    def workers(self, seen_within: timedelta) -> list[SeenWorker]:
-        """The workers that were alive within this time."""
+    def speeds(self, seen_within: timedelta) -> list[float]:
+        """The cells per second of each worker that was alive within this time."""
         with self._session.reading() as connection:
             since = store_time(connection) - seen_within
-            return [
-                SeenWorker(row.id, row.host, row.engine, row.cells_per_second, row.seen_at)
-                for row in connection.execute(_SEEN_WORKERS, {"since": since})
-            ]
+            return [row.cells_per_second for row in connection.execute(_SEEN_WORKERS, {"since": since})]
 
     def databases(self) -> set[str]:
         """The names of the databases of all searches."""

@@ -38,6 +38,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.arrays import distinct
+
 ARRAY_DTYPES: Final = {
     "taxids": "<u4",
     "parents": "<u4",
@@ -427,7 +429,7 @@ def build_tree(
         common_names=named(*names[1]),
         blast_names=named(*names[2]),
         merged=merged[np.diff(merged[:, 0].astype(np.int64), prepend=-1) > 0],
-        deleted=np.sort(deleted)[np.diff(np.sort(deleted).astype(np.int64), prepend=-1) > 0],
+        deleted=distinct(deleted),
     )
 
 

@@ -270,7 +270,7 @@ def test_records_of_several_processes_do_not_mix(tmp_path):
     """Each of four processes appends 300 records of 40 lines; those of a record stand together."""
     code = (
         "import os, sys\nfrom pathlib import Path\nfrom swsearch.command_log import append, open_log\n"
-        "open_log(Path('one.log'))\nsys.stdin.readline()\n"
+        "open_log(Path('one.log'), print)\nsys.stdin.readline()\n"
         "for number in range(300):\n"
         "    append('\\n'.join(f'{number} {line} ' + 'x' * 200 for line in range(40)))\n"
     )
@@ -297,7 +297,7 @@ def test_progress_is_logged_in_plain_lines_whatever_stderr_shows(tmp_path, monke
     """Hand calculation: 30 of 100 billion units in 6 s are 5.0 billion a second, and 70 billion are left for 14 s."""
     clock = Clock()
     monkeypatch.setattr(output, "time", clock)
-    open_log(tmp_path / "p.log")
+    open_log(tmp_path / "p.log", print)
     try:
         with ProgressReport("searching", 100_000_000_000, "GCUPS", 1e9, quiet=True) as report:
             report.advance(0)

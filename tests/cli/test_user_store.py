@@ -12,7 +12,6 @@ from tests.cli.conftest import DATA
 from tests.processes import run_with_file_limit
 
 QUERIES = DATA / "queries.fasta"
-NO_FILE_HERE = "is not used, runs are kept in"
 
 
 @pytest.fixture
@@ -60,21 +59,6 @@ def test_latest_names_its_database_in_the_user_store_alone(swsearch, user_store,
     assert swsearch("report", "latest", "--store", "mine.sqlite").err == ""
     mine = swsearch("runs", "delete", "latest", "--store", "mine.sqlite")
     assert (mine.out, mine.err) == ("run 1 deleted\n", "")
-
-
-def test_the_former_default_is_named_and_not_used(swsearch, tmp_path, user_store, few_proteins_db):
-    command = ["query", QUERIES, few_proteins_db, "--out", "/dev/null"]
-    assert swsearch(*command, "--store", "hits.sqlite").code == 0
-    before = (tmp_path / "hits.sqlite").read_bytes()
-    said = f"swsearch: hits.sqlite in this folder {NO_FILE_HERE} {user_store}; --store hits.sqlite uses it\n"
-    assert said in swsearch(*command).err
-    assert swsearch(*command, "--quiet").err == ""
-    for reading in (["runs", "list"], ["report", "latest"], ["runs", "delete", "1"]):
-        assert said in swsearch(*reading).err
-        assert NO_FILE_HERE not in swsearch(*reading, "--store", "hits.sqlite", *["--force"] * ("1" in reading)).err
-    user_store.unlink()
-    assert swsearch("report", "latest").code == 1
-    assert before
 
 
 def test_a_search_that_cannot_be_stored_prints_its_hits(swsearch, monkeypatch, few_proteins_db, expected):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import swsearch
 from swsearch.errors import InputError
 from swsearch.report.formats import TaxonomyUse, new_report
-from swsearch.report.taxa import CommonAncestors, CutLists
+from swsearch.report.taxa import CommonAncestors, cut_lists
 from swsearch.taxonomy.dump import read_dump
 from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 from tests.report.conftest import PROTEIN_QUERIES, PROTEIN_RUN, SELF, context_of, make_run
@@ -167,13 +167,10 @@ def test_lists_are_cut_where_their_last_hit_counts(tree):
     run = replace(PROTEIN_RUN, parameters={**PROTEIN_RUN.parameters, "top": 2})
     near, _ = query_of((200.0, (9606,)), (190.0, (10090,)), tree=tree)
     far, _ = query_of((200.0, (9606,)), (100.0, (10090,)), tree=tree)
-    cut = CutLists(run, 10)
-    for query in (replace(near, n_passed=3), replace(far, n_passed=3), near, replace(near, hits=near.hits[:1])):
-        cut.add(query)
-    assert cut.n_queries == 1
-    (message,) = cut.messages()
-    assert message.startswith("warning: 1 list was cut at --top 2 where hits still counted")
-    assert CutLists(run, 10).messages() == []
+    queries = replace(near, n_passed=3), replace(far, n_passed=3), near, replace(near, hits=near.hits[:1])
+    assert [CommonAncestors(10).is_cut(run, query) for query in queries] == [True, False, False, False]
+    assert cut_lists(run, 10, 1).startswith("1 list was cut at --top 2 where hits still counted")
+    assert cut_lists(run, 10, 0) is None
 
 
 # --- DIAMOND itself ---

@@ -58,19 +58,15 @@ def test_divided_partitions_give_the_same_results(
 
     evalues = (1e-10, 10.0, 1000.0)
     whole = [results(evalue) for evalue in evalues]
-    monkeypatch.setattr(score_batches, "MIN_SUBJECTS", 1)
     for steps in ((64, 128, 256), tuple(range(1, 220, 20))):
         monkeypatch.setattr(score_batches, "LENGTH_STEPS", steps)
         assert [results(evalue) for evalue in evalues] == whole
     assert any(hits for hits, _ in whole[1])  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("engine", [ReferenceEngine(), CpuEngine(1), CpuEngine(2, band_rows=4, scores_per_call=100)])
-def test_each_part_is_scored_with_the_floor_of_its_lengths(
-    monkeypatch: pytest.MonkeyPatch, engine: ScoreEngine
-) -> None:
+@pytest.mark.parametrize("engine", [CpuEngine(1), CpuEngine(2, band_rows=4, scores_per_call=100)])
+def test_each_part_is_scored_with_the_floor_of_its_lengths(engine: ScoreEngine) -> None:
     """Expected values: all scores, each compared with the floor of its subject's range."""
-    monkeypatch.setattr(score_batches, "MIN_SUBJECTS", 1)
     rng = np.random.default_rng(22)
     profiles = [sequence_profile(random_protein(rng, n), default_scheme(PROTEIN)) for n in (40, 90)]
     partition = Partition.pack([random_protein(rng, int(n)) for n in rng.integers(1, 400, 120)])

@@ -340,9 +340,9 @@ def test_a_worker_that_hangs_does_not_say_that_it_is_alive(store, offered, monke
             silences.append(0.0)
             time.sleep(0.1)
             after.extend(silences[silences.index(0.0) + 1 :])
-            assert store.searches.workers(timedelta(seconds=0.3)) == []
+            assert store.searches.speeds(timedelta(seconds=0.3)) == []
             progress(0)
-            while not store.searches.workers(timedelta(seconds=0.3)):
+            while not store.searches.speeds(timedelta(seconds=0.3)):
                 time.sleep(0.001)
 
         engine.on_block = on_block

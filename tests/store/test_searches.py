@@ -169,8 +169,7 @@ def test_a_heartbeat_extends_leases_and_names_what_is_still_held(searches, work)
     assert work.recover(None) == 0
     searches.cancel(other.key)
     assert work.heartbeat("w1", 1e9, HOUR) == {(stored.id, 0), (stored.id, 1)}
-    (worker,) = searches.workers(HOUR)
-    assert (worker.id, worker.cells_per_second) == ("w1", 1e9)
+    assert searches.speeds(HOUR) == [1e9]
 
 
 def test_the_leases_of_a_dead_process_are_taken_at_once(searches, work, target):
@@ -313,7 +312,7 @@ def test_a_worker_that_stops_gives_its_queries_back_unharmed(searches, work):
     work.enter("w1", "cpu")
     claim(work)
     work.leave("w1")
-    assert searches.workers(HOUR) == []
+    assert searches.speeds(HOUR) == []
     assert [query.losses for query in claim(work, "w2").queries] == [0, 0, 0]
 
 
@@ -323,7 +322,7 @@ def test_a_new_generation_begins_unfinished_searches_anew(store, searches, work)
     assert search_all(work, batch) == [True]
     assert claim(work, databases=[NEXT]) is None
     (old,) = work.outdated(NEXT)
-    work.begin_again(old.id, NEXT, "9" * 64, "new content")
+    work.begin_again(old.id, NEXT, "9" * 64)
     again = searches.get(stored.key)
     assert (again.state, again.n_done, again.run_id, again.database) == ("queued", 0, None, NEXT)
     assert work.outdated(NEXT) == []

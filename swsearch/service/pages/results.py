@@ -172,26 +172,17 @@ def _read_filter(given: Mapping[str, str]) -> HitFilter:
     return HitFilter(text=given.get("text", "").strip(), taxid=int(taxid) if taxid else None, **numbers)
 
 
-@dataclass(frozen=True)
-class RunFacts:
-    """A run in the head of a page; ``origin`` is that of its database, empty if it is not offered any more."""
-
-    info: RunInfo
-    origin: str
-
-    @property
-    def lines(self) -> list[tuple[str, str]]:
-        """Names and texts of the facts."""
-        database = self.info.database
-        facts = {
-            "Database": database_line(self.info),
-            "Made": self.origin,
-            "Scoring": " ".join(scoring_line(self.info).split()),
-            "Frames": frames_line(self.info),
-            "Program": self.info.program,
-            "Checksum": f"generation {database.generation}, SHA-256 {database.digest[:16]}…",
-        }
-        return [(name, one_line(text)) for name, text in facts.items() if text]
+def fact_lines(info: RunInfo, origin: str) -> list[tuple[str, str]]:
+    """Names and texts of the facts of a run; ``origin`` is that of its database, empty if that is not offered now."""
+    facts = {
+        "Database": database_line(info),
+        "Made": origin,
+        "Scoring": " ".join(scoring_line(info).split()),
+        "Frames": frames_line(info),
+        "Program": info.program,
+        "Checksum": f"generation {info.database.generation}, SHA-256 {info.database.digest[:16]}…",
+    }
+    return [(name, one_line(text)) for name, text in facts.items() if text]
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ from swsearch.report.html import MAX_BARS, alignment_key, anchored_rows
 from swsearch.report.page.icicle import organism_tree
 from swsearch.sequences.fasta_text import MAX_FLANK, without_layout
 from swsearch.sequences.record import identifier
-from swsearch.service.answers import EarlyAnswer, described, log_error
+from swsearch.service.answers import EarlyAnswer, told
 from swsearch.service.api_models import shown
 from swsearch.service.bodies import CLAIM, readers_of, sent_form
 from swsearch.service.guard import SIGN_IN, SIGN_OUT, Identity, cookie, kept_token, local_address
@@ -53,8 +53,8 @@ from swsearch.service.pages.results import (
     HitsView,
     QueryLine,
     RefusedView,
-    RunFacts,
     SubjectView,
+    fact_lines,
     listed_of,
     orders_alignments,
     overview_figure,
@@ -95,9 +95,7 @@ class PageRoute(APIRoute):
             except (SearchNotFound, RunNotFound, RequestValidationError):
                 return problem_page(404, "There is no such result", "It has expired, or the address is not complete.")
             except SwSearchError as error:
-                status, _, message = described(error, service_of(request))
-                if status >= 500:
-                    log_error(request, error)
+                status, _, message = told(request, error)
                 return problem_page(status, "This cannot be shown", message)
 
         return answered
@@ -178,9 +176,9 @@ def _query_address(reference: str, number: int) -> str:
     return address(f"/results/{reference}/queries/{number}")
 
 
-def _facts(service: Service, run: StoredRun) -> RunFacts:
+def _facts(service: Service, run: StoredRun) -> list[tuple[str, str]]:
     offered = service.offered_with(run.info.database)
-    return RunFacts(run.info, offered[0].origin if offered else "")
+    return fact_lines(run.info, offered[0].origin if offered else "")
 
 
 def _grouped(fields: list[Any]) -> list[tuple[str, list[Any]]]:

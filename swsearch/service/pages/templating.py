@@ -42,15 +42,7 @@ _YEAR: Final = "public, max-age=31536000, immutable"
 
 @cache
 def static_content(name: str) -> bytes:
-    """The content of a static file. The style sheet begins with the components of the HTML reports.
-
-    Raises
-    ------
-    KeyError
-        There is no such file.
-    """
-    if name not in _STATIC:
-        raise KeyError(name)
+    """The content of a static file. The style sheet begins with the components of the HTML reports."""
     of_reports = resources.files("swsearch.report.page")
     if name == "icicle.js":
         return of_reports.joinpath(name).read_bytes()

@@ -26,13 +26,13 @@ from starlette.responses import HTMLResponse
 from swsearch.errors import FastaFormatError, InputError, Refused, SearchNotFound, SwSearchError
 from swsearch.search.queries import Requirements
 from swsearch.sequences.alphabet import ALPHABETS
-from swsearch.service.answers import described, log_error
+from swsearch.service.answers import told
 from swsearch.service.bodies import sent_fields
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.json_api import held_status, owner_of, service_of, submitted
 from swsearch.service.protocols.blast_answers import MEDIA_TYPES, error_page, report_of, state_page, submitted_page
 from swsearch.service.protocols.blast_parameters import Program, checked_parameters, submission_of, whole_of
-from swsearch.service.proxies import site_of
+from swsearch.service.proxies import address, site_of
 from swsearch.service.reports import Download
 from swsearch.service.service import SearchStatus, Service
 from swsearch.service.submit import Submission
@@ -67,7 +67,7 @@ async def blast(request: Request) -> Response:
         command = next((value for name, value in fields if name.upper() == "CMD"), "").strip().lower()
         return await _answer(request, command, checked_parameters(fields))
     except SwSearchError as error:
-        status, message = _problem(request, error)
+        status, _, message = told(request, error)
         return error_page(message, 200 if command == "put" and status < 500 else status)
 
 
@@ -87,7 +87,7 @@ async def _put(request: Request, sent: Mapping[str, str]) -> HTMLResponse:
     program.check(database)
     status = await _submitted(request, submission, database, program)
     seconds = None if status.estimate is None else status.estimate.seconds
-    return submitted_page(rid_of(status.search.key), seconds, _page_address(request, status))
+    return submitted_page(rid_of(status.search.key), seconds, address(_page_of(status)))
 
 
 async def _delete(request: Request, sent: Mapping[str, str]) -> HTMLResponse:
@@ -123,7 +123,7 @@ async def _get(request: Request, sent: Mapping[str, str]) -> Response:
     if is_state:
         return state_page("READY", has_hits=await run_in_threadpool(_has_hits, service, status))
     if form is None:
-        return RedirectResponse(_page_address(request, status), 303)
+        return RedirectResponse(_page_of(status), 303)
     return await _report(request, status, *form)
 
 
@@ -179,8 +179,9 @@ async def _report(request: Request, status: SearchStatus, kind: str, n_subjects:
     return await download.answer(media_type, headers)
 
 
-def _page_address(request: Request, status: SearchStatus) -> str:
-    return f"{request.scope.get('root_path', '')}/results/{status.search.key}"
+def _page_of(status: SearchStatus) -> str:
+    """The path of the page of a search, to which a redirection adds the server's root path."""
+    return f"/results/{status.search.key}"
 
 
 # --- requests ---
@@ -221,14 +222,6 @@ def _refuse_other_sites(request: Request) -> None:
     is_foreign = referer is not None and site_of(referer) != host
     if site in ("cross-site", "same-site") or is_foreign:
         raise Refused("cross_site", "this request was sent by the page of another site")
-
-
-def _problem(request: Request, error: SwSearchError) -> tuple[int, str]:
-    """Status and message of an expected error; the log has those of the server."""
-    status, _, message = described(error, service_of(request))
-    if status >= 500:
-        log_error(request, error)
-    return status, message
 
 
 # --- searches ---

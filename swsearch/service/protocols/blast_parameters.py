@@ -91,7 +91,7 @@ def submission_of(sent: Mapping[str, str]) -> tuple[Submission, Program]:
     InputError
         A value cannot be used.
     """
-    program = program_named(sent.get("PROGRAM", ""), "PROGRAM")
+    program = program_named(sent.get("PROGRAM", ""))
     if "DATABASE" not in sent:
         raise InputError("DATABASE is missing; name one of the databases of this server")
     query = sent.get("QUERY", "")
@@ -244,8 +244,8 @@ PROGRAMS: Final = {
 """The programs by name."""
 
 
-def program_named(name: str, parameter: str) -> Program:
-    """A program, from the value of a parameter.
+def program_named(name: str) -> Program:
+    """A program, from the value of the parameter ``PROGRAM``.
 
     Raises
     ------
@@ -254,7 +254,7 @@ def program_named(name: str, parameter: str) -> Program:
     """
     program = PROGRAMS.get(name.strip().lower())
     if program is None:
-        found = f"there is no program {shortened(name)!r}" if name else f"{parameter} is missing"
+        found = f"there is no program {shortened(name)!r}" if name else "PROGRAM is missing"
         raise InputError(f"{found}; choose {', '.join(PROGRAMS)}")
     return program
 

@@ -8,12 +8,12 @@ bytes per letter for its runs and, with a path, half a byte per cell (a quarter 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.arrays import ranges_within
 from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Timing
 from swsearch.engine.cuda.runtime.kernels import SHORT_ROWS, SHORT_THREADS, WARP, short_pairs_kernel
 from swsearch.engine.cuda.runtime.parameters import SHORT_PAIRS, packed
@@ -78,7 +78,8 @@ class ShortPairs(Closeable):
         if path:
             words = decision_words(lengths[0], lengths[1], rows, 4 if problem.gap_open > 0 else 2)
         parts = []
-        for chosen in self._slices_per_launch(words, lengths.sum(axis=0)):
+        # Their decisions and runs fit the memory for these.
+        for chosen in ranges_within(4 * (words + lengths.sum(axis=0)), self._decision_limit):
             parts.append(self._launch(pairs, problem, rows, words, chosen, path=path))
             if progress is not None:
                 progress(int(pairs.cells[chosen].sum()))
@@ -91,16 +92,6 @@ class ShortPairs(Closeable):
             buffer.free()
         self._buffers.clear()
         self._device.close()
-
-    def _slices_per_launch(self, words: NDArray[np.int64], letters: NDArray[np.int64]) -> Iterator[slice]:
-        """Ranges of pairs whose decisions and runs fit their memory; each range has at least one pair."""
-        sizes = np.cumsum(words + letters) * 4
-        first = 0
-        while first < len(words):
-            before = int(sizes[first - 1]) if first else 0
-            stop = max(first + 1, int(np.searchsorted(sizes, before + self._decision_limit, side="right")))
-            yield slice(first, stop)
-            first = stop
 
     def _launch(
         self,

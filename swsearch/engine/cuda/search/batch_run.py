@@ -359,17 +359,15 @@ class BatchRun:
         again = query.plan.again
         widest = Arithmetic.FAST if again is None else again.arithmetic
         beyond = np.flatnonzero(scores > widest.largest_exact(query.plan.profile.max_score))
-        if widest is not Arithmetic.WIDE and beyond.size:
+        if beyond.size:
             longest_first = beyond[::-1]
-            scores[longest_first] = self._score_listed(number, query, Arithmetic.WIDE, rows[longest_first])
+            scores[longest_first] = self._widest(number, query, rows[longest_first])
         return scores
 
-    def _score_listed(
-        self, number: int, query: _QueryRun, arithmetic: Arithmetic, listed: NDArray[np.intp]
-    ) -> NDArray[np.int32]:
-        """Score some subjects in a type, and wait for it."""
+    def _widest(self, number: int, query: _QueryRun, listed: NDArray[np.intp]) -> NDArray[np.int32]:
+        """Score some subjects in the widest type, and wait for it."""
         device = self._device
-        route = self._resources.planner.listed(query.plan.profile, arithmetic)
+        route = self._resources.planner.listed(query.plan.profile, Arithmetic.WIDE)
         profile = self._profile(f"profile listed {number}", query, route)
         counter = self._zero(f"counter listed {number}", Stream.COMPUTE)
         on_device = self._listed(query, *self._upload_list(f"listed {number}", listed), counter, len(listed))

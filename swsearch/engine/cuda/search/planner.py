@@ -334,13 +334,11 @@ def widest_band(profiles: Sequence[QueryProfile]) -> int:
     return next((band for band, most_rows in WIDEST_BANDS[len(profiles)] if n_rows <= most_rows), NARROW_BAND)
 
 
-def bound_limit(profile: QueryProfile, floor: int | None) -> int | None:
+def bound_limit(profile: QueryProfile, floor: int) -> int | None:
     """Lowest result of a bound with which a subject may score ``floor``; None if every result may.
 
     The floor is lowered to a score that the fast type certainly represents exactly, so that no larger score is missed.
     """
-    if floor is None:
-        return None
     certain = min(floor, Arithmetic.FAST.largest_exact(profile.max_score) - profile.max_score)
     limit = certain - profile.gap.open - BOUND_COLUMNS * profile.gap.extend
     return limit if limit > 0 else None

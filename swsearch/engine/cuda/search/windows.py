@@ -20,6 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.arrays import ranges_within
 from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import DeviceFacts
@@ -83,13 +84,8 @@ class Windows:
 
     def groups(self, max_bytes: int) -> Iterator[Windows]:
         """The windows in groups of at most ``max_bytes`` residues, or of one window."""
-        ends = np.cumsum(self.length + -self.length % SUBJECT_ALIGNMENT)
-        first = 0
-        while first < len(self):
-            before = int(ends[first - 1]) if first else 0
-            stop = max(first + 1, int(np.searchsorted(ends, before + max_bytes, side="right")))
-            yield self[np.arange(first, stop)]
-            first = stop
+        padded = self.length + -self.length % SUBJECT_ALIGNMENT
+        yield from (self[np.arange(part.start, part.stop)] for part in ranges_within(padded, max_bytes))
 
     def gathered(self, subjects: Partition) -> Partition:
         """A partition of the windows in order of length; its ``subject_index`` is the index of the window."""

@@ -106,7 +106,6 @@ def test_queries_of_like_length_share_words_and_others_do_not() -> None:
 
 def test_the_limit_of_a_bound_never_loses_a_score() -> None:
     """By hand: T - open - 4 x extend; T is at most the largest exact value, 2047 minus the best pair score, 11."""
-    assert bound_limit(profile(10), None) is None
     assert bound_limit(profile(10), 15) is None
     assert bound_limit(profile(10), 16) == 1
     assert bound_limit(profile(10), 72) == 72 - 15
