@@ -324,7 +324,7 @@ def align_families(
         searchers = open_searchers(in_turn, options, stack, Machine(engine, threads, devices))
         first = searchers[0]
         if is_path(queries):
-            files = QueryFiles.of(paths("queries", queries), "fasta")
+            files = QueryFiles.of_sequences(paths("queries", queries))
             for searcher in searchers:
                 survey(files, searcher, skip_refused=False)
             read = files.records(first)

@@ -32,7 +32,7 @@ def ranges_within(sizes: NDArray[Any], limit: int) -> Iterator[slice]:
     ends = np.cumsum(sizes, dtype=np.uint64)
     first = 0
     while first < len(ends):
-        before = int(ends[first - 1]) if first else 0
-        stop = max(first + 1, int(np.searchsorted(ends, np.uint64(before + limit), side="right")))
+        most = min(limit + (int(ends[first - 1]) if first else 0), int(ends[-1]))
+        stop = max(first + 1, int(np.searchsorted(ends, np.uint64(most), side="right")))
         yield slice(first, stop)
         first = stop

@@ -15,6 +15,7 @@
     └── StoreError                     a store of hits that cannot be read or written
         ├── RunNotFound                no such run
         ├── RunTaken                   a run that another process has just resumed
+        ├── ResultNotFound             no result of such a query in a run
         ├── SearchNotFound             no such search in a service
         └── SchemaOutdated             a store of another program version, with the command that upgrades it
 
@@ -208,6 +209,14 @@ class SchemaOutdated(StoreError):
         self.found = found
         self.needed = needed
         super().__init__(f"{store} has schema {found}, this program needs {needed}; {advice}")
+
+
+class ResultNotFound(StoreError):
+    """A run has no result of a query with this number."""
+
+    def __init__(self, store: str, run_id: int, number: int) -> None:
+        self.number = number
+        super().__init__(f"{store}: run {run_id} has no query {number}")
 
 
 class SearchNotFound(StoreError):

@@ -52,7 +52,7 @@ def align(
     if given.plot is not None:
         check_plot(given.plot)
     mode_scoring(given.mode, scoring)
-    _check_drawings(query, pairs, given)
+    _check_drawings(pairs, given)
     if given.matrix_out is not None:
         check_matrix_size(pairs[0])
     cigar = True if given.format == "pairwise" else given.cigar
@@ -169,8 +169,8 @@ def _scoring(pairs: list[Pair], given: Arguments) -> PairScoring | None:
     return scheme_scoring(chosen.scheme(record.alphabet, local=given.mode == "local"))
 
 
-def _check_drawings(query: str, pairs: list[Pair], given: Arguments) -> None:
+def _check_drawings(pairs: list[Pair], given: Arguments) -> None:
     """Refuse to draw several pairs."""
     for option, path in (("--plot", given.plot), ("--matrix-out", given.matrix_out)):
         if path is not None and len(pairs) != 1:
-            raise InputError(f"{option} draws one pair, {query} has {len(pairs)}; give files of one record")
+            raise InputError(f"{option} draws one pair, there are {len(pairs)}; give files of one record")

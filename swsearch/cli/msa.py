@@ -215,7 +215,7 @@ def _opened(
     from swsearch.sequences.source import refuse_repeated_pipes
 
     refuse_repeated_pipes([*paths, *databases])
-    files = QueryFiles.of(paths, "fasta")
+    files = QueryFiles.of_sequences(paths)
     groups = [databases] if together else [[path] for path in databases]
     subjects = [
         stack.enter_context(open_databases(paths, threads=arguments.threads, quiet=arguments.quiet)) for paths in groups

@@ -134,8 +134,8 @@ def store_or_none(store: str) -> str:
     return "none" if store.lower() == "none" else store
 
 
-def refuse_none(store: str) -> None:
-    """Refuse ``none`` in commands that require a store.
+def refuse_none(store: str, otherwise: str = "") -> None:
+    """Refuse ``none`` in commands that require a store, ``otherwise`` than which something else may be done.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def refuse_none(store: str) -> None:
     if store_or_none(store) == "none":
         in_environment = os.environ.get(STORE_VARIABLE, "").lower() == "none"
         given = f"{STORE_VARIABLE}=none" if in_environment else "--store none"
-        advice = "name their store with --store FILE"
+        advice = f"name their store with --store FILE{otherwise}"
         raise InputError(f"{given} keeps no hits, and this command works on kept ones; {advice}")
 
 

@@ -128,7 +128,7 @@ def batch(
     arguments = options.Arguments.of(context)
     is_printed = arguments.format != "none" or arguments.out is not None
     if not is_printed:
-        options.refuse_none(arguments.store)
+        options.refuse_none(arguments.store, ", or print them with --format")
     outcome = execute(files or [], arguments, context, skip_refused=True)
     there = "was" if outcome.n_before == 1 else "were"
     before = f", {outcome.n_before:,} {there} there before" if outcome.resumed else ""

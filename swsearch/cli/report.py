@@ -19,7 +19,7 @@ import typer
 from swsearch.cli import completion, options
 from swsearch.errors import DatabaseError, InputError
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.options import SEQUENCES
+from swsearch.options import EVERY_SUBJECT, SEQUENCES
 from swsearch.report.steps import ReportStep, Step
 from swsearch.words import counted
 
@@ -143,11 +143,14 @@ class CutMessage(Step):
         Called with the message.
     is_search : bool
         Whether the run is a search of this command, which could list more.
+    holds_all : bool
+        Whether a stored run has all subjects, so that a longer report lists them.
     """
 
-    def __init__(self, say: Callable[[str], None], *, is_search: bool) -> None:
+    def __init__(self, say: Callable[[str], None], *, is_search: bool, holds_all: bool = False) -> None:
         self._say = say
         self._is_search = is_search
+        self._holds_all = holds_all
 
     def begin(self, run: RunInfo) -> None:
         """Count the lists of the run."""
@@ -169,7 +172,7 @@ class CutMessage(Step):
 
     def end(self) -> None:
         """Say the message."""
-        message = self._lists.message("--top all" if self._is_search else "a search with --top all")
+        message = self._lists.message("--top all" if self._is_search or self._holds_all else "a search with --top all")
         if message is not None:
             self._say(message)
         if self._n_subjects:
@@ -387,7 +390,8 @@ def report(
             if save_pssm is not None:
                 refuse_run_without_checkpoints(stored.info)
                 steps.insert(0, SavedProfiles(save_pssm, stack))
-            steps.append(CutMessage(say, is_search=False))
+            holds_all = stored.info.parameters.get("top") == EVERY_SUBJECT
+            steps.append(CutMessage(say, is_search=False, holds_all=holds_all))
             perform(steps, info, narrowing.results(stored.info, results))
     if narrowing.n_incomplete:
         lists = counted(narrowing.n_incomplete, "list was", "lists were")

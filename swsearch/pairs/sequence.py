@@ -17,7 +17,7 @@ import numpy as np
 from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.sequences.alphabet import CODE_MASK, Alphabet
 from swsearch.sequences.fasta import read_sequences
-from swsearch.sequences.record import SequenceRecord, split_header
+from swsearch.sequences.record import SequenceRecord, identifier
 from swsearch.sequences.source import refuse_repeated_pipes, seekable, shown_name
 from swsearch.typing import Letters
 from swsearch.words import counted
@@ -36,8 +36,8 @@ class PairSequence:
 
     @property
     def identifier(self) -> str:
-        """First word of the header."""
-        return split_header(self.header)[0]
+        """First word of the header; ``unnamed`` if it is empty."""
+        return identifier(self.header)
 
     def __len__(self) -> int:
         return len(self.letters)

@@ -166,18 +166,23 @@ class _Model:
         lines = _decoded(text[: self._head]).split("\n")
         self._body = len(lines)  # the place of the line behind it
         self._tags: dict[str, str] = {}
-        for line in lines:
+        self._places: dict[str, int] = {}  # of the lines of tags
+        for place, line in enumerate(lines):
             tag, _, value = line.strip().partition(" ")
             if tag == "STATS":  # three lines
                 words = value.split()
                 tag, value = " ".join([tag, *words[:2]]), " ".join(words[2:])
             self._tags.setdefault(tag, value.strip())
+            self._places.setdefault(tag, place)
 
     def family(self, matrix: SubstitutionMatrix) -> FamilyModel:
         """The complete model."""
         query, first_occupancy = self._query(matrix)
         thresholds = {tag: numbers for tag in THRESHOLDS if (numbers := self._two_numbers(tag)) is not None}
         statistics = self._two_numbers("STATS LOCAL FORWARD")
+        if statistics is not None and statistics[1] <= 0.0:
+            problem = f"the slope of STATS LOCAL FORWARD is {statistics[1]:g}, not above 0"
+            raise self._damaged(self._places["STATS LOCAL FORWARD"], problem)
         return FamilyModel(query, self._tags.get("ACC", ""), thresholds, statistics, first_occupancy)
 
     def _query(self, matrix: SubstitutionMatrix) -> tuple[PositionSpecificQuery, float]:
@@ -212,7 +217,9 @@ class _Model:
             codes = np.where(given < N_AMINO_ACIDS, given, codes)
         odds = -logarithms - log(background(PROTEIN))
         scores = scaled_scores(odds, np.ones(n_nodes, dtype=np.bool_), codes, matrix)
-        header = " ".join(f"{self._tags.get('NAME', '')} {self._tags.get('DESC', '')}".split()) or "model"
+        if not self._tags.get("NAME"):
+            raise self._damaged(self._body - 1, "the model has no NAME")
+        header = " ".join(f"{self._tags['NAME']} {self._tags.get('DESC', '')}".split())
         model = ProfileModel(emissions / sums[:, None], transitions)
         query = PositionSpecificQuery(header, codes, PROTEIN, with_other_letters(scores, codes, matrix), model)
         return query, 1.0 - float(before_first[0, MD])
@@ -222,7 +229,7 @@ class _Model:
         kind = self._tags.get("ALPH", "")
         if kind.lower() != "amino":
             problem = f"the model has the alphabet {quoted(kind)}; queries are profiles of proteins (amino)"
-            raise self._refused(self._body - 1, problem)
+            raise self._refused(self._places.get("ALPH", self._body - 1), problem)
         letters = self._tags.get("HMM", "").split()
         if len(letters) != N_AMINO_ACIDS or set(letters) != set(_AMINO_ACIDS):
             raise self._damaged(self._body - 1, "the line HMM does not name the twenty amino acids")
@@ -242,7 +249,7 @@ class _Model:
             return None
         found = [float(word) for word in value.rstrip("; ").split() if _NUMBER.fullmatch(word)]
         if len(found) != 2:
-            raise self._damaged(self._n_lines, f"the line {tag} has {quoted(value)} in place of two numbers")
+            raise self._damaged(self._places[tag], f"the line {tag} has {quoted(value)} in place of two numbers")
         return found[0], found[1]
 
     def _unexpected(self, place: int, expected: str) -> InputError:

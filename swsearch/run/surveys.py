@@ -135,7 +135,7 @@ def refusal(searcher: PlannedSearch, number: int, record: SequenceRecord) -> Inv
     try:
         searcher.check(record)
     except InputError as error:
-        return InvalidRecord("query", number, record.identifier, error.marked)
+        return InvalidRecord("queries", number + 1, record.identifier, error.marked)
     return None
 
 

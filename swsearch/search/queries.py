@@ -38,7 +38,7 @@ from swsearch.sequences.alphabet import (
 from swsearch.sequences.fasta import read_chunks, read_each, read_sequences
 from swsearch.sequences.genetic_code import CODON
 from swsearch.sequences.record import InvalidRecord, SequenceRecord
-from swsearch.sequences.source import refuse_repeated_pipes, seekable, shown_name
+from swsearch.sequences.source import refuse_repeated_pipes, seekable, shown_name, text_stream
 from swsearch.typing import Lengths, SubjectIndex
 from swsearch.words import a_kind, counted, option, shortened
 
@@ -364,22 +364,32 @@ class QueryFiles:
     formats: tuple[str, ...]
 
     @classmethod
-    def of(cls, paths: Sequence[str | os.PathLike[str]], query_format: str) -> Self:
+    def of(cls, paths: Sequence[str | os.PathLike[str]], query_format: str, advice: str = "") -> Self:
         """The files at ``paths``, in a format of :data:`swsearch.query.profile_files.QUERY_FORMATS`.
+
+        ``advice`` is for a user whose file has another format than ``fasta``; by default, to leave the option out.
 
         Raises :class:`InputError` if the format is unknown, if some files contain profiles and others sequences, or if
         a pipe is listed twice.
         """
         refuse_repeated_pipes(paths)
         paths = [seekable(path) for path in paths]
-        formats = tuple(_format_of(path, query_format) for path in paths)
+        formats = tuple(_format_of(path, query_format, advice) for path in paths)
         files = cls(tuple(paths), formats)
         if files.hold_profiles and "fasta" in formats:
+            for path in (path for path, form in zip(paths, formats, strict=True) if form == "fasta"):
+                with text_stream(path, shown_name(path)):  # a file that cannot be read has another problem
+                    pass
             profile = next(path for path, form in zip(paths, formats, strict=True) if form != "fasta")
             raise InputError(
                 f"{shown_name(profile)} contains profiles, other files contain sequences; search them in two batches"
             )
         return files
+
+    @classmethod
+    def of_sequences(cls, paths: Sequence[str | os.PathLike[str]]) -> Self:
+        """The same for files that must have sequences."""
+        return cls.of(paths, "fasta", "alignments are made for sequences; `swsearch query` searches with profiles")
 
     @property
     def hold_profiles(self) -> bool:
@@ -429,12 +439,12 @@ def _records(
             yield record
 
 
-def _format_of(path: str | os.PathLike[str], query_format: str) -> str:
+def _format_of(path: str | os.PathLike[str], query_format: str, advice: str) -> str:
     if query_format not in QUERY_FORMATS:
         raise InputError(f"{option('query_format', query_format)}: choose {', '.join(QUERY_FORMATS)}")
     detected = detect_query_format(path) if query_format in ("auto", "fasta") else query_format
     if query_format == "fasta" and detected != "fasta":
-        advice = f"leave {option('query_format', 'fasta')} out"
+        advice = advice or f"leave {option('query_format', 'fasta')} out"
         raise InputError(f"{shown_name(path)} is not FASTA but in format {detected}; {advice}")
     return detected
 

@@ -11,7 +11,15 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match
 
-from swsearch.errors import DatabaseError, InputError, Refused, SearchNotFound, StoreError, SwSearchError
+from swsearch.errors import (
+    DatabaseError,
+    InputError,
+    Refused,
+    ResultNotFound,
+    SearchNotFound,
+    StoreError,
+    SwSearchError,
+)
 from swsearch.service.logs import log_exception, log_seldom
 from swsearch.service.service import Service
 from swsearch.words import one_line
@@ -72,6 +80,8 @@ def described(error: SwSearchError, service: Service) -> tuple[int, str, str]:
         return _STATUS.get(error.code, 400), error.code, service.databases.without_paths(error.on_command_line())
     if isinstance(error, SearchNotFound):
         return 404, "not_found", str(error)
+    if isinstance(error, ResultNotFound):
+        return 404, "not_found", f"this search has no query {error.number}; they are numbered from 0"
     if isinstance(error, InputError):
         return 400, "bad_input", service.databases.without_paths(error.on_command_line())
     if isinstance(error, StoreError):

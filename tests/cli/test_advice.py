@@ -177,6 +177,8 @@ def test_a_list_that_is_cut_says_so_in_every_format(swsearch, few_proteins_db):
         f"{n_left_out} further subjects pass, and a search with --top all lists them"
         in swsearch("report", "latest").err
     )
+    of_whole = swsearch("report", "1", "--top", "3").err  # whose run has them all
+    assert f"{n_left_out} further subjects pass, and --top all lists them" in of_whole
     assert "--top" not in swsearch(*query, "--top", "3", "--quiet").err
 
 

@@ -237,6 +237,8 @@ def test_a_batch_of_profiles_that_cannot_be_is_one_line_and_stores_nothing(swsea
     store = ["--store", "b.sqlite"]
     mixed = swsearch("batch", "families.sto", QUERIES, few_proteins_db, *store)
     assert "families.sto contains profiles, other files contain sequences; search them in two batches" in mixed.error
+    absent = swsearch("batch", "families.sto", "absent.fa", few_proteins_db, *store)
+    assert "absent.fa: No such file or directory" in absent.error
     masked = swsearch("batch", "families.sto", few_proteins_db, "--composition", "bias", *store)
     assert "query one has position-specific scores; leave out --mask and --composition bias" in masked.error
     assert not (tmp_path / "b.sqlite").exists()

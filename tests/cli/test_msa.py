@@ -222,7 +222,7 @@ def test_a_complex_has_pairs_then_the_rows_of_each_chain(swsearch, queries, data
         ("obg.fasta {one} --out {one}/", "lies in the packed database"),
         ("obg.fasta {one} --inclusion-evalue 1", "above --evalue"),
         ("obg.fasta {one} --msa-diff -1", "--msa-diff -1: choose"),
-        ("{sto} {one}", "is not FASTA"),
+        ("{sto} {one}", "in format stockholm; alignments are made for sequences"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_a_line(swsearch, queries, databases, lambda_db, line, message):

@@ -260,6 +260,11 @@ def test_what_cannot_be_done_is_refused_in_one_line(run, dna_files, arguments, m
     assert message in err
 
 
+def test_a_record_without_a_header_is_unnamed(run, dna_files, tmp_path):
+    (tmp_path / "one.fa").write_text(">\nACGTACGTACGTA\n")
+    assert run("one.fa", "one.fa", "--format", "tsv")[1].splitlines()[-1].split("\t")[:2] == ["unnamed", "unnamed"]
+
+
 def test_files_that_do_not_pair_are_refused(run, dna_files, tmp_path):
     (tmp_path / "one.fa").write_text(">x\nACGT\n")
     (tmp_path / "protein.fa").write_text(">x\nMKVLAW\n>y\nMKVLAW\n")

@@ -117,7 +117,12 @@ def test_a_probability_of_zero_is_the_lowest_score(tmp_path):
     [
         ("HMMER2.0  [2.3.2]\nNAME x\n//\n", "line 1: expected 'HMMER3/f'.*hmmconvert"),
         ("HMMER3/z [9.0]\n", "line 1: version 'HMMER3/z' of the format is not known"),
-        (model(alphabet="DNA"), "line 7: the model has the alphabet 'DNA'; queries are profiles of proteins"),
+        (model(alphabet="DNA"), "line 5: the model has the alphabet 'DNA'; queries are profiles of proteins"),
+        (model().replace("NAME  family", "NAME"), "line 7: the model has no NAME"),
+        (
+            model().replace("HMM  ", "STATS LOCAL FORWARD -5.0 0.0\nHMM  "),
+            "line 7: the slope of STATS .* is 0, not",
+        ),
         (model().replace("ALPH  amino\n", ""), "the model has the alphabet ''"),
         (model().replace("        Y   ", "        J   "), "does not name the twenty amino acids"),
         (model()[:-3], "has no end"),
@@ -167,8 +172,7 @@ def test_models_are_read_in_blocks_with_any_line_ends(tmp_path, monkeypatch, n_b
     texts = [model("MKW"), model("A" * 10), model("WWY", version="3/b")]
     alone = [read(tmp_path / "one.hmm", text)[0] for text in texts]
     for joined in ("".join(texts), "\n\n".join(texts).replace("\n", "\r\n"), "\n" + "".join(texts)[:-1]):
-        together = read(tmp_path / "three.hmm", joined)
-        assert [one.content for one in together] == [one.content for one in alone]
+        assert [one.content for one in read(tmp_path / "three.hmm", joined)] == [one.content for one in alone]
     broken = texts[0] + "\n" + texts[1].replace("\n      4 ", "\n      5 ")
     line = broken[: broken.index("\n      5 ")].count("\n") + 2
     with pytest.raises(InputError, match=f"three.hmm, line {line}: expected node 4"):
@@ -178,12 +182,13 @@ def test_models_are_read_in_blocks_with_any_line_ends(tmp_path, monkeypatch, n_b
 def test_a_file_of_another_format_is_refused_before_all_of_it_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr("swsearch.query.hmm._BLOCK_BYTES", 100)
     monkeypatch.setattr("swsearch.query.hmm.MAX_LINE_BYTES", 1000)
-    (tmp_path / "x.hmm").write_text("\n>one\n" + "MKV\n" * 1000)
-    with pytest.raises(InputError, match="line 2: expected 'HMMER3/f' at the beginning of a model, found '>one'"):
-        list(read_families(tmp_path / "x.hmm", BLOSUM62))
-    (tmp_path / "x.hmm").write_text(model().replace("//", "") + "MKV\n" * 1000)
-    with pytest.raises(InputError, match="more than 1,000 bytes of a model; the file is damaged"):
-        list(read_families(tmp_path / "x.hmm", BLOSUM62))
+    for text, words in (
+        ("\n>one\n", "line 2: expected 'HMMER3/f' at the beginning of a model, found '>one'"),
+        (model().replace("//", ""), "more than 1,000 bytes of a model; the file is damaged"),
+    ):
+        (tmp_path / "x.hmm").write_text(text + "MKV\n" * 1000)
+        with pytest.raises(InputError, match=words):
+            list(read_families(tmp_path / "x.hmm", BLOSUM62))
 
 
 def test_numbers_of_lines_are_those_of_python():
@@ -204,8 +209,8 @@ def test_numbers_of_lines_are_those_of_python():
 
 @pytest.mark.parametrize("word", ["nan", "-1", "+1", "1,5", ".", "1.2.3", "x", "", "0x1"])
 def test_what_is_not_a_number_of_at_least_zero_is_none(word):
-    values, _ = _native.leading_numbers(f"1 {word}\n*\t1\n".encode(), 0, 1, 2, 0, 100.0)
-    assert np.array_equal(values, [[1.0, np.nan], [100.0, 1.0]], equal_nan=True)
+    text = f"1 {word}\n*\t1\n".encode()
+    assert np.array_equal(_native.leading_numbers(text, 0, 1, 2, 0, 9.0)[0], [[1, np.nan], [9, 1]], equal_nan=True)
     with pytest.raises(ValueError, match="must be at least 1"):
         _native.leading_numbers(b"1", 0, 0, 2, 0, 100.0)
 

@@ -257,6 +257,11 @@ def test_a_parameter_that_an_address_does_not_have_is_refused(server, finished, 
     assert said.startswith(message)
 
 
+def test_a_query_that_a_search_does_not_have_is_not_found(server, finished):
+    status, code, said = server.error(f"/api/v1/searches/{finished['id']}/queries/99/hits")
+    assert (status, code, said) == (404, "not_found", "this search has no query 99; they are numbered from 0")
+
+
 def test_a_form_is_answered_with_what_the_address_takes(server):
     form = b'--x\r\nContent-Disposition: form-data; name="queries"\r\n\r\nMKV\r\n--x--\r\n'
     status, code, said = server.error("/api/v1/searches", form, Content_Type="multipart/form-data; boundary=x")

@@ -34,7 +34,7 @@ from sse_starlette import EventSourceResponse
 from starlette.datastructures import FormData, UploadFile
 
 from swsearch.domains.domain_report import drawing
-from swsearch.errors import InputError, RunNotFound, SearchNotFound, StoreError, SwSearchError
+from swsearch.errors import InputError, ResultNotFound, RunNotFound, SearchNotFound, SwSearchError
 from swsearch.hits.result import QueryResult
 from swsearch.report.formats import ALIGNMENTS, FORMATS, new_report
 from swsearch.report.html import MAX_BARS, alignment_key, anchored_rows
@@ -92,7 +92,7 @@ class PageRoute(APIRoute):
         async def answered(request: Request) -> Response:
             try:
                 return await handler(request)
-            except (SearchNotFound, RunNotFound, RequestValidationError):
+            except (SearchNotFound, RunNotFound, ResultNotFound, RequestValidationError):
                 return problem_page(404, "There is no such result", "It has expired, or the address is not complete.")
             except SwSearchError as error:
                 status, _, message = told(request, error)
@@ -115,14 +115,11 @@ def is_part(request: Request) -> bool:
 
 
 def _hits_view(request: Request, reference: str, number: int, given: Mapping[str, str]) -> HitsView:
-    """One page of hits; :class:`SearchNotFound` if the run has no such query."""
+    """One page of hits."""
     service, run = service_of(request), PageSearches(request).run(reference)
     view = replace(read_view(given), orders_alignments=orders_alignments(run.info))
-    try:
-        view = with_taxa(view, service, run, number - 1)
-        found = service.store.views.view(run.id, number - 1, view)
-    except StoreError as error:
-        raise SearchNotFound(reference) from error
+    view = with_taxa(view, service, run, number - 1)
+    found = service.store.views.view(run.id, number - 1, view)
     return HitsView(run, found, view, _query_address(reference, number), given)
 
 

@@ -525,7 +525,8 @@ def test_a_form_of_another_site_is_refused(idle):
     "path",
     ["/results/none", "/results/run-99999", "/results/run-x", "/results/none/events", "/results/none/report/json",
      "{}/queries/0", "{}/queries/2", "{}/queries/99999999999999999999999", "{}/queries/x", "{}/queries/1/hits/9999",
-     "{}/report/exe", "{}/report/blast6?query=7", "{}/queries/1/alignment?rank=100000"],
+     "{}/report/exe", "{}/report/blast6?query=7", "{}/queries/1/alignment?rank=100000", "{}/queries/9/alignment",
+     "{}/queries/9/scores", "{}/queries/9/hits/1"],
 )  # fmt: skip
 def test_what_is_not_there_is_a_page_that_says_so(served, protein, path):
     answer = served.get(path.format(protein))

@@ -78,6 +78,12 @@ def bearer(token):
     return {"Authorization": f"Bearer {token}"}
 
 
+def test_links_that_the_api_makes_are_below_the_root_path(below, result):
+    site, _, token = below
+    links = result.replace("/results/", "/api/v1/searches/") + "/links"
+    assert f'"page":"{ROOT}/results/' in site.post(links, {}, **bearer(token)).text
+
+
 def test_the_cookie_is_for_the_root_path(below):
     site, running, token = below
     sent = site.post("/sign-in", {"token": token, "next": "/history"}, Origin=running.url)

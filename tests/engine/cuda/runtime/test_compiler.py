@@ -75,12 +75,15 @@ def test_a_rejected_kernel_keeps_the_compilers_words() -> None:
     assert "a tile has words" in caught.value.log
 
 
+def played_nvcc(path: Path, says: str) -> str:
+    path.write_text(f"#!/bin/sh\necho {says}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
 def test_an_nvcc_without_a_version_is_named(tmp_path: Path) -> None:
-    fake = tmp_path / "nvcc"
-    fake.write_text("#!/bin/sh\necho nonsense\n")
-    fake.chmod(0o755)
     with pytest.raises(EngineError, match="printed no version"):
-        Nvcc(str(fake))
+        Nvcc(played_nvcc(tmp_path / "nvcc", "nonsense"))
 
 
 def test_without_any_compiler_none_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,9 +156,7 @@ def test_every_nvcc_is_found_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """One on PATH, another under CUDA_HOME; CUDA_PATH is a link to the first."""
     for name in ("a", "b"):
         (tmp_path / name / "bin").mkdir(parents=True)
-        nvcc = tmp_path / name / "bin" / "nvcc"
-        nvcc.write_text("#!/bin/sh\n")
-        nvcc.chmod(0o755)
+        played_nvcc(tmp_path / name / "bin" / "nvcc", "")
     (tmp_path / "link").symlink_to(tmp_path / "a")
     monkeypatch.setenv("PATH", str(tmp_path / "a" / "bin"))
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "b"))
@@ -167,15 +168,13 @@ def test_every_nvcc_is_found_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_options_that_nvcc_takes_from_the_environment_change_the_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fake = tmp_path / "nvcc"
-    fake.write_text("#!/bin/sh\necho V13.0.88\n")
-    fake.chmod(0o755)
+    path = played_nvcc(tmp_path / "nvcc", "V13.0.88")
     for name in FLAG_VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    plain = Nvcc(str(fake))
+    plain = Nvcc(path)
     assert (plain.version, plain.flags) == ("13.0.88", "")
     keys = {kernel_key("", COLLECT_KERNEL, 90, plain)}
     for name in FLAG_VARIABLES:
         monkeypatch.setenv(name, "-lineinfo")
-        keys.add(kernel_key("", COLLECT_KERNEL, 90, Nvcc(str(fake))))
+        keys.add(kernel_key("", COLLECT_KERNEL, 90, Nvcc(path)))
     assert len(keys) == 1 + len(FLAG_VARIABLES)

@@ -1,7 +1,6 @@
-"""The cache of kernels and their concurrent compilation, with a simulated compiler that records when it runs, and with
-the real one.
+"""The cache of kernels and their concurrent compilation, with a simulated compiler that records when it runs.
 
-The expected order and results are written by hand, or come from compilation one after another.
+The expected order and results are written by hand.
 """
 
 from __future__ import annotations

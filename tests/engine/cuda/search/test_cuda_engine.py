@@ -121,8 +121,7 @@ def assert_native_ends(engine: CudaEngine, profile: QueryProfile, partition: Par
         np.zeros(profile.length, np.uint8), profile.rows, profile.table, profile.gap.open, profile.gap.extend,
         np.arange(32, dtype=np.uint8), partition.residues, partition.starts, partition.lengths,
     )  # fmt: skip
-    found_ends = [(best[0][0], best[0][2], best[0][4]) if best else (0, 0, 0) for best in native]
-    scores, rows, columns = np.array(found_ends).T
+    scores, rows, columns = np.array([(best[0][0], best[0][2], best[0][4]) if best else (0, 0, 0) for best in native]).T
     found = engine.ends(profile, partition, scores.astype(np.int32))
     assert found is not None
     np.testing.assert_array_equal(found.query_end, rows)
