@@ -10,13 +10,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from swsearch.api import align, all_pairs, find_domains, open_database, search_database, write_report
+    from swsearch.api import (
+        align,
+        align_families,
+        all_pairs,
+        find_domains,
+        open_database,
+        search_database,
+        write_report,
+    )
     from swsearch.database.builder import build_database
     from swsearch.domains.annotation import DomainLimits
     from swsearch.errors import SwSearchError
     from swsearch.folders import user_store
     from swsearch.hits.hit import Hit
     from swsearch.hits.result import QueryResult
+    from swsearch.report.row_filter import RowFilter
     from swsearch.search.options import SearchOptions
     from swsearch.search.searcher import open_searcher
     from swsearch.sequences.fasta_text import SubjectPart
@@ -50,26 +59,26 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Client": ("swsearch.service.client", "Client"),
-    "DomainLimits": ("swsearch.domains.annotation", "DomainLimits"),
-    "Hit": ("swsearch.hits.hit", "Hit"),
-    "QueryResult": ("swsearch.hits.result", "QueryResult"),
-    "RowFilter": ("swsearch.report.row_filter", "RowFilter"),
-    "SearchOptions": ("swsearch.search.options", "SearchOptions"),
-    "Store": ("swsearch.store.store", "Store"),
-    "SubjectPart": ("swsearch.sequences.fasta_text", "SubjectPart"),
-    "SwSearchError": ("swsearch.errors", "SwSearchError"),
-    "align": ("swsearch.api", "align"),
-    "align_families": ("swsearch.api", "align_families"),
-    "all_pairs": ("swsearch.api", "all_pairs"),
-    "build_database": ("swsearch.database.builder", "build_database"),
-    "find_domains": ("swsearch.api", "find_domains"),
-    "open_database": ("swsearch.api", "open_database"),
-    "open_searcher": ("swsearch.search.searcher", "open_searcher"),
-    "search_database": ("swsearch.api", "search_database"),
-    "sequence": ("swsearch.sequences.record", "sequence"),
-    "user_store": ("swsearch.folders", "user_store"),
-    "write_report": ("swsearch.api", "write_report"),
+    "Client": "swsearch.service.client",
+    "DomainLimits": "swsearch.domains.annotation",
+    "Hit": "swsearch.hits.hit",
+    "QueryResult": "swsearch.hits.result",
+    "RowFilter": "swsearch.report.row_filter",
+    "SearchOptions": "swsearch.search.options",
+    "Store": "swsearch.store.store",
+    "SubjectPart": "swsearch.sequences.fasta_text",
+    "SwSearchError": "swsearch.errors",
+    "align": "swsearch.api",
+    "align_families": "swsearch.api",
+    "all_pairs": "swsearch.api",
+    "build_database": "swsearch.database.builder",
+    "find_domains": "swsearch.api",
+    "open_database": "swsearch.api",
+    "open_searcher": "swsearch.search.searcher",
+    "search_database": "swsearch.api",
+    "sequence": "swsearch.sequences.record",
+    "user_store": "swsearch.folders",
+    "write_report": "swsearch.api",
 }
 
 
@@ -77,8 +86,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name at its first use, so that ``import swsearch`` takes almost no time."""
     if name not in _HOMES:
         raise AttributeError(f"module 'swsearch' has no attribute {name!r}")
-    module, attribute = _HOMES[name]
-    value = getattr(import_module(module), attribute)
+    value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
 

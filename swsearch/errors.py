@@ -15,7 +15,7 @@
     └── StoreError                     a store of hits that cannot be read or written
         ├── RunNotFound                no such run
         ├── RunTaken                   a run that another process has just resumed
-        ├── ResultNotFound             no result of such a query in a run
+        ├── HitsNotFound               no hits of a query with this number in a run
         ├── SearchNotFound             no such search in a service
         └── SchemaOutdated             a store of another program version, with the command that upgrades it
 
@@ -211,8 +211,8 @@ class SchemaOutdated(StoreError):
         super().__init__(f"{store} has schema {found}, this program needs {needed}; {advice}")
 
 
-class ResultNotFound(StoreError):
-    """A run has no result of a query with this number."""
+class HitsNotFound(StoreError):
+    """A run has no query with this number, and so no hits of it."""
 
     def __init__(self, store: str, run_id: int, number: int) -> None:
         self.number = number

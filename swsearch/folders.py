@@ -62,6 +62,17 @@ def user_cache(name: str) -> Path:
     return (_user_folder("XDG_CACHE_HOME", ".cache") or Path(os.devnull)) / "swsearch" / name
 
 
+def write_complete(path: Path, content: bytes) -> None:
+    """Write a file of a cache under another name and rename it, so that no process ever reads a part of it."""
+    import tempfile  # only here: most commands write no cache
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+    os.replace(name, path)
+
+
 def user_data(name: str) -> Path | None:
     """The file ``swsearch/name`` under ``$XDG_DATA_HOME`` or ``~/.local/share``; it need not exist.
 

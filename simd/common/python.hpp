@@ -76,6 +76,16 @@ inline Profile checked_profile(const Array& rows_array, const Array& table_array
     return {rows.data, table.data, int32(rows.length), int32(table.length), gap_open, gap_extend};
 }
 
+// The last of some positions that do not decrease, or 0 if there is none. Throws if they do.
+inline std::size_t last_position(const View<const std::int64_t>& positions, const char* message) {
+    std::int64_t before = 0;
+    for (const std::int64_t position : positions) {
+        check_that(position >= before, message);
+        before = position;
+    }
+    return static_cast<std::size_t>(before);
+}
+
 inline void check_inside(const View<const std::uint64_t>& starts, const View<const std::uint32_t>& lengths,
                          std::size_t n_residues) {
     check_that(starts.length == lengths.length, "starts and lengths differ in length");

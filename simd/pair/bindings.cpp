@@ -25,7 +25,6 @@ using pair::Scoring;
 using Letters = View<const std::uint16_t>;
 using Positions = View<const std::int64_t>;
 
-constexpr std::int32_t kMaxPairCost = 16'383;
 constexpr std::uint64_t kCellsWithoutSignals = 50'000'000;  // computed before a user could press Ctrl-C
 constexpr char kOperations[] = "MID";
 constexpr int kOperationBits = 2;  // lowest bits of a run; the other bits are its length
@@ -36,7 +35,7 @@ constexpr std::size_t kPairsPerTask = 64;  // pairs whose CIGARs one task writes
 Scoring checked_scoring(const std::optional<Array>& table, std::int32_t match, std::int32_t mismatch,
                         std::int32_t gap_open, std::int32_t gap_extend, bool local, unsigned free_ends) {
     for (const std::int32_t cost : {match, mismatch, gap_open, gap_extend}) {
-        check_that(cost >= -kMaxPairCost && cost <= kMaxPairCost, "scores and gap costs range up to 16383");
+        check_that(cost >= -kMaxGapCost && cost <= kMaxGapCost, "scores and gap costs range up to 16383");
     }
     check_that(gap_open >= 0 && gap_extend >= 0, "gap costs are not negative");
     check_that(free_ends <= pair::kAllEnds, "free_ends has other flags than those of the four ends");
@@ -119,16 +118,6 @@ struct Sequences {
     std::size_t length(std::size_t i) const { return static_cast<std::size_t>(end_positions[i]) - start(i); }
     const std::uint16_t* begin(std::size_t i) const { return letters.data + start(i); }
 };
-
-// Throws if positions decrease; returns the last one, or 0 if there is none.
-std::size_t last_position(const Positions& positions, const char* message) {
-    std::int64_t before = 0;
-    for (const std::int64_t position : positions) {
-        check_that(position >= before, message);
-        before = position;
-    }
-    return static_cast<std::size_t>(before);
-}
 
 Sequences checked_sequences(const Letters& letters, const Array& ends_array, const char* name) {
     const auto end_positions = view_of<const std::int64_t>(ends_array, name);

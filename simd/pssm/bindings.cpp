@@ -29,13 +29,8 @@ std::int64_t write_rows(const Array& letters_array, const Array& letter_ends_arr
     const auto rows = view_of<std::uint8_t, 2>(rows_array, "rows");
     const std::size_t n = rows.length;
     check_that(letter_ends.length == n && cigar_ends.length == n && starts.length == n, "the arrays differ in length");
-    std::int64_t letter = 0, sign = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-        check_that(letter_ends[i] >= letter && cigar_ends[i] >= sign, "the ends descend");
-        letter = letter_ends[i];
-        sign = cigar_ends[i];
-    }
-    check_that(static_cast<std::size_t>(letter) <= letters.length && static_cast<std::size_t>(sign) <= cigars.length,
+    check_that(last_position(letter_ends, "the ends descend") <= letters.length &&
+                   last_position(cigar_ends, "the ends descend") <= cigars.length,
                "the ends leave their array");
     const nb::gil_scoped_release no_lock;
     for (std::size_t i = 0; i < n; ++i) {

@@ -49,12 +49,7 @@ statistics::Letters checked_letters(const Array& kinds_array, const Array& ends_
     const auto kinds = view_of<const std::uint8_t>(kinds_array, "kinds");
     const auto ends = view_of<const std::int64_t>(ends_array, "ends");
     check_that(ends.length == n, "the arrays differ in length");
-    std::int64_t last = 0;
-    for (const std::int64_t end : ends) {
-        check_that(end >= last, "the ends descend");
-        last = end;
-    }
-    check_that(static_cast<std::size_t>(last) <= kinds.length, "the ends leave their array");
+    check_that(last_position(ends, "the ends descend") <= kinds.length, "the ends leave their array");
     return {kinds.data, ends.data};
 }
 

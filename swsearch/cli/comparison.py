@@ -140,14 +140,13 @@ def cluster(
             (_write_lines if output_format == "tsv" else _write_json)(clusters, subjects, stream)
         if representatives is not None:
             with result_stream(representatives, option="--representatives") as stream:
-                for one in clusters:
-                    index = one.representative
+                for index, *_ in clusters:
                     write_record(stream, subjects.header(index), subjects.letters(index))
-    n_single = sum(len(one.members) == 1 for one in clusters)
+    n_single = sum(len(one) == 1 for one in clusters)
     have = "has" if n_single == 1 else "have"
     say(
-        f"{counted(len(clusters), 'cluster')} of {counted(sum(len(one.members) for one in clusters), 'sequence')} "
-        f"from {counted(graph.n_pairs, 'pair')}; the largest has {len(clusters[0].members):,}, {n_single:,} {have} one",
+        f"{counted(len(clusters), 'cluster')} of {counted(sum(len(one) for one in clusters), 'sequence')} "
+        f"from {counted(graph.n_pairs, 'pair')}; the largest has {len(clusters[0]):,}, {n_single:,} {have} one",
         quiet=arguments.quiet,
     )
     if outcome.run_id is not None:
@@ -157,7 +156,7 @@ def cluster(
 def _identifiers(one: Cluster, subjects: PackedDatabase) -> list[str]:
     from swsearch.sequences.record import split_header
 
-    return [split_header(subjects.header(index))[0] for index in one.members]
+    return [split_header(subjects.header(index))[0] for index in one]
 
 
 def _write_lines(clusters: Sequence[Cluster], subjects: PackedDatabase, stream: TextIO) -> None:

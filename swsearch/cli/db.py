@@ -69,7 +69,7 @@ def get(
     Example: swsearch db get pfam && swsearch query Pfam-A.hmm.gz swissprot.db
     """
     from swsearch.cli.databases import fetching
-    from swsearch.cli.index import LeftOut, built_lines
+    from swsearch.cli.index import built_lines
     from swsearch.cli.output import say
     from swsearch.database.public_databases import TABLE_VARIABLE, get_database, get_file, public_databases
     from swsearch.file_registry import registry

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from swsearch.database.reader import PackedDatabase
-    from swsearch.hits.result import QueryResult
     from swsearch.report.base import Report, ReportContext
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import QueryFiles

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import heapq
 from array import array
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -35,22 +34,8 @@ from swsearch.typing import Lengths, SubjectIndex
 CLUSTER_MODES: Final = ("components", "cover", "length")
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """A cluster.
-
-    Attributes
-    ----------
-    members : tuple of int
-        The ``subject_index`` of each member: first that of the representative, then the others in ascending order.
-    """
-
-    members: tuple[int, ...]
-
-    @property
-    def representative(self) -> int:
-        """The ``subject_index`` of the representative."""
-        return self.members[0]
+Cluster = tuple[int, ...]
+"""The ``subject_index`` of each member: first that of the representative, then the others in ascending order."""
 
 
 class PairGraph(Step):
@@ -97,7 +82,7 @@ class PairGraph(Step):
 
         >>> graph = PairGraph(np.array([2, 1, 0], np.uint32), np.array([9, 8, 7], np.uint32))
         >>> graph.clusters("cover")
-        [Cluster(members=(2,)), Cluster(members=(1,)), Cluster(members=(0,))]
+        [(2,), (1,), (0,)]
         """
         if mode not in CLUSTER_MODES:
             raise InputError(f"--mode {mode}: choose {', '.join(CLUSTER_MODES)}")
@@ -127,7 +112,7 @@ class PairGraph(Step):
         found = []
         for cluster in np.lexsort((firsts, -sizes)).tolist():
             members = order[firsts[cluster] : firsts[cluster] + sizes[cluster]]
-            found.append(Cluster(tuple(self._vertices[members].tolist())))
+            found.append(tuple(self._vertices[members].tolist()))
         return found
 
 

@@ -20,8 +20,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -34,7 +32,7 @@ from swsearch.database.partition import Partition
 from swsearch.deterministic import exp, expm1, log
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.file_registry import registry
-from swsearch.folders import user_cache
+from swsearch.folders import user_cache, write_complete
 from swsearch.hits.traceback import LocalAligner
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.extreme_value import ExtremeValueFit, fit_extreme_value
@@ -257,9 +255,5 @@ def _simulated(scheme: ScoringScheme, threads: int | None) -> Simulated:
         return Simulated(**json.loads(path.read_text("utf-8")))
     found = simulate(scheme, threads)
     with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(asdict(found), file)
-        os.replace(name, path)
+        write_complete(path, json.dumps(asdict(found)).encode())
     return found

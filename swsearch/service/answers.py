@@ -11,15 +11,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match
 
-from swsearch.errors import (
-    DatabaseError,
-    InputError,
-    Refused,
-    ResultNotFound,
-    SearchNotFound,
-    StoreError,
-    SwSearchError,
-)
+from swsearch.errors import DatabaseError, HitsNotFound, InputError, Refused, SearchNotFound, StoreError, SwSearchError
 from swsearch.service.logs import log_exception, log_seldom
 from swsearch.service.service import Service
 from swsearch.words import one_line
@@ -80,7 +72,7 @@ def described(error: SwSearchError, service: Service) -> tuple[int, str, str]:
         return _STATUS.get(error.code, 400), error.code, service.databases.without_paths(error.on_command_line())
     if isinstance(error, SearchNotFound):
         return 404, "not_found", str(error)
-    if isinstance(error, ResultNotFound):
+    if isinstance(error, HitsNotFound):
         return 404, "not_found", f"this search has no query {error.number}; they are numbered from 0"
     if isinstance(error, InputError):
         return 400, "bad_input", service.databases.without_paths(error.on_command_line())

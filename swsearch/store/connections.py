@@ -173,38 +173,18 @@ def _is_published(path: Path) -> bool:
     )
 
 
-class StorePlace:
-    """The file of an open store, to detect its deletion or replacement.
+def file_of(url: URL) -> Path | None:
+    """The file of a store; None for a store in a database server, and for URLs that SQLite itself interprets."""
+    return Path(str(url.database)).absolute() if url.drivername == "sqlite" and "uri" not in url.query else None
 
-    Without this check, SQLite would silently continue to write to a deleted file. A store in a database server has no
-    file.
 
-    Parameters
-    ----------
-    url : URL
-        The URL of an existing store.
-    """
-
-    def __init__(self, url: URL) -> None:
-        self._path = (
-            Path(str(url.database)).absolute() if url.drivername == "sqlite" and "uri" not in url.query else None
-        )
-        self._name = display_name(url)
-        self._file = None if self._path is None else self._identity(self._path)
-
-    @staticmethod
-    def _identity(path: Path) -> tuple[int, int] | None:
-        try:
-            found = path.stat()
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
-
-    def check(self) -> None:
-        """Raise :class:`StoreError` if the file was deleted or replaced since it was opened."""
-        if self._path is not None and self._identity(self._path) != self._file:
-            problem = "it was deleted or replaced while it was in use; what was written to it since is lost"
-            raise StoreError(f"{self._name}: {problem}; run the command again")
+def identity_of(path: Path | None) -> tuple[int, int] | None:
+    """Device and inode of a file; None if there is none."""
+    try:
+        found = None if path is None else path.stat()
+    except OSError:
+        return None
+    return None if found is None else (found.st_dev, found.st_ino)
 
 
 @contextmanager

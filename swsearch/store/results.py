@@ -14,7 +14,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, bindparam, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from swsearch.errors import ResultNotFound, RunNotFound, StoreError
+from swsearch.errors import HitsNotFound, RunNotFound, StoreError
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import Pssm, QueryResult, SearchStats
 from swsearch.hits.shards import Failure, Shard, query_digest
@@ -104,14 +104,14 @@ class Results:
 
         Raises
         ------
-        ResultNotFound
+        HitsNotFound
             The run has no query with this number.
         """
         with self._session.reading() as connection:
             wanted = (QUERIES.c.run_id == run_id) & (QUERIES.c.number == number)
             row = connection.execute(select(QUERIES).where(wanted)).first()
             if row is None:
-                raise ResultNotFound(self._session.name, run_id, number)
+                raise HitsNotFound(self._session.name, run_id, number)
             hits = connection.execute(select(HITS).where(HITS.c.query_id == row.id).order_by(*_LIST_ORDER))
             return query_result(row, tuple(hit_of(hit, row.header) for hit in hits))
 

@@ -14,7 +14,7 @@ from sqlalchemy.engine import URL
 
 from swsearch.errors import SchemaOutdated, StoreError
 from swsearch.folders import is_user_store, resource_folder
-from swsearch.store.connections import display_name, make_engine, reading, store_url, translated, writing
+from swsearch.store.connections import display_name, file_of, make_engine, reading, store_url, translated, writing
 from swsearch.store.models import BLAST6_VIEW, METADATA, SCHEMA, SCHEMA_TABLE
 from swsearch.words import option
 
@@ -64,7 +64,7 @@ def check_file(url: URL, *, create: bool) -> None:
     of this process on it (POSIX), those of other connections to the store included: the next process that closes the
     store would then delete the log that is in use.
     """
-    if url.drivername != "sqlite" or "uri" in url.query:
+    if file_of(url) is None:
         return
     path = Path(str(url.database))
     try:

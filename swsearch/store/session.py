@@ -15,8 +15,9 @@ from swsearch.errors import StoreError
 from swsearch.file_registry import registry
 from swsearch.store.connections import (
     BUSY_SECONDS,
-    StorePlace,
     display_name,
+    file_of,
+    identity_of,
     make_engine,
     reading,
     store_url,
@@ -64,7 +65,8 @@ class Session(Closeable):
         self._turn = threading.Lock()
         try:
             create_or_check(self._engine, create=create)
-            self._place = StorePlace(url)
+            self._file = file_of(url)
+            self._identity = identity_of(self._file)
         except BaseException:
             self._engine.dispose()
             raise
@@ -75,8 +77,13 @@ class Session(Closeable):
         return self._engine.dialect.name == "sqlite"
 
     def check_place(self) -> None:
-        """Raise :class:`StoreError` if the file of the store was deleted, moved or replaced since it was opened."""
-        self._place.check()
+        """Raise :class:`StoreError` if the file of the store was deleted, moved or replaced since it was opened.
+
+        SQLite would silently continue to write to a deleted file.
+        """
+        if identity_of(self._file) != self._identity:
+            problem = "it was deleted or replaced while it was in use; what was written to it since is lost"
+            raise StoreError(f"{self.name}: {problem}; run the command again")
 
     def close(self) -> None:
         """Close the connections."""

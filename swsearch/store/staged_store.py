@@ -40,7 +40,7 @@ from sqlalchemy.engine import URL
 
 from swsearch.errors import InputError, StoreError
 from swsearch.folders import check_staging, is_shared, locked_file
-from swsearch.store.connections import display_name, store_url, translated
+from swsearch.store.connections import display_name, file_of, store_url, translated
 from swsearch.store.models import INTERRUPTED, RUNNING
 from swsearch.store.runs import HostProcess
 from swsearch.store.schema import check_file, upgrade
@@ -128,7 +128,7 @@ def _is_staged(target: str | os.PathLike[str], stage: str) -> bool:
 
 
 def _is_file(url: URL) -> bool:
-    return url.drivername == "sqlite" and "uri" not in url.query and url.database not in (None, "", ":memory:")
+    return file_of(url) is not None and url.database not in (None, "", ":memory:")
 
 
 class StagedStore(Store):

@@ -27,7 +27,7 @@ from sqlalchemy import (
     tuple_,
 )
 
-from swsearch.errors import ResultNotFound
+from swsearch.errors import HitsNotFound
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
 from swsearch.store.models import HITS, QUERIES
@@ -254,7 +254,7 @@ class ResultViews:
         with self._session.reading() as connection:
             row = _query_row(connection, run_id, number)
             if row is None:
-                raise ResultNotFound(self._session.name, run_id, number)
+                raise HitsNotFound(self._session.name, run_id, number)
             yield connection, row
 
 

@@ -31,7 +31,7 @@ def found(lengths, pairs, mode):
         behind = [other for other in others if order.index(other) > number]
         graph.write(replace(make_query(number), hits=tuple(make_hit(1, subject_index=other) for other in behind)))
     assert graph.n_pairs == len(pairs)
-    return [one.members for one in graph.clusters(mode)]
+    return graph.clusters(mode)
 
 
 def partners(pairs, index):

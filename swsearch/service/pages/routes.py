@@ -34,7 +34,7 @@ from sse_starlette import EventSourceResponse
 from starlette.datastructures import FormData, UploadFile
 
 from swsearch.domains.domain_report import drawing
-from swsearch.errors import InputError, ResultNotFound, RunNotFound, SearchNotFound, SwSearchError
+from swsearch.errors import HitsNotFound, InputError, RunNotFound, SearchNotFound, SwSearchError
 from swsearch.hits.result import QueryResult
 from swsearch.report.formats import ALIGNMENTS, FORMATS, new_report
 from swsearch.report.html import MAX_BARS, alignment_key, anchored_rows
@@ -92,7 +92,7 @@ class PageRoute(APIRoute):
         async def answered(request: Request) -> Response:
             try:
                 return await handler(request)
-            except (SearchNotFound, RunNotFound, ResultNotFound, RequestValidationError):
+            except (SearchNotFound, RunNotFound, HitsNotFound, RequestValidationError):
                 return problem_page(404, "There is no such result", "It has expired, or the address is not complete.")
             except SwSearchError as error:
                 status, _, message = told(request, error)

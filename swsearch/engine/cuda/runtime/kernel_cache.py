@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 import threading
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,7 +24,7 @@ from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers, kernel_ke
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.engine.cuda.runtime.shipped_kernels import ShippedKernels
 from swsearch.errors import EngineError
-from swsearch.folders import user_cache
+from swsearch.folders import user_cache, write_complete
 from swsearch.threads import usable_cores
 
 INSTALL_COMPILER: Final = "install the CUDA toolkit or pip install nvidia-cuda-nvrtc"
@@ -162,11 +161,7 @@ class KernelCache:
             compiler, code = self._compilers.compile(spec, self._architecture)
             path = self._path(spec, compiler)
             with contextlib.suppress(OSError):
-                self.folder.mkdir(parents=True, exist_ok=True)
-                handle, name = tempfile.mkstemp(dir=self.folder, prefix=path.name)
-                with os.fdopen(handle, "wb") as file:
-                    file.write(code)
-                os.replace(name, path)
+                write_complete(path, code)
             return code
 
     def close(self) -> None:
