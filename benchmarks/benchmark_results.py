@@ -86,6 +86,7 @@ class ReplayedEngine:
     name = "replayed"
     profiles_per_call = 128
     rows_per_call = 2**31
+    kept_bytes = 2**40
 
     def __init__(self, known: dict[str, ScoreBlock]) -> None:
         self._known = known
@@ -101,6 +102,12 @@ class ReplayedEngine:
 
     def explain(self, requests: Sequence[ScoreRequest], partition: Partition) -> list[str]:
         return []
+
+    def ends(self, *_: Any) -> None:
+        """Leave them to the CPU."""
+
+    def forward(self, *_: Any) -> None:
+        """Leave them to the CPU."""
 
     def forecast(self, batches: Iterable[Sequence[QueryProfile]], *_: Any, **__: Any) -> Forecast:
         raise AssertionError("the times of recorded scores are not asked for")

@@ -233,59 +233,6 @@ class BackgroundEngine(ScoreEngine, Protocol):
         """
         ...
 
-
-@runtime_checkable
-class LengthFloorsEngine(ScoreEngine, Protocol):
-    """An engine whose floors may depend on the length of the subject."""
-
-    def score_by_length(
-        self,
-        profiles: Sequence[QueryProfile],
-        partition: Partition,
-        floors: Sequence[tuple[int, Sequence[int]]],
-        progress: Progress | None = None,
-    ) -> list[ScoreBlock]:
-        """Score every profile against every subject of the partition, like :meth:`ScoreEngine.score`.
-
-        Parameters
-        ----------
-        floors : sequence of (int, sequence of int), not empty
-            A number of residues, in ascending order, and the floor of each profile, at least 1, for subjects of at
-            least this length. The first number is at most the length of the shortest subject.
-        """
-        ...
-
-
-@runtime_checkable
-class ForwardEngine(ScoreEngine, Protocol):
-    """An engine that can also compute the local Forward scores of :mod:`swsearch.query.columns`."""
-
-    def forward(self, queries: Sequence[ProfileModel], subjects: Sequence[Partition]) -> Floats | None:
-        """The scores of queries with some subjects, in nats.
-
-        May be called from any thread, during background work too. Results are those of
-        :meth:`swsearch.query.columns.SubjectOdds.forward`, bit by bit.
-
-        Parameters
-        ----------
-        queries : sequence of ProfileModel
-            All have the same length.
-        subjects : sequence of Partition
-            Subjects in any order, which are uploaded for this call.
-
-        Returns
-        -------
-        float64 array, shape (n_queries, n_subjects), or None
-            The subjects of all partitions, one partition after the other. None if the device has too little free
-            memory at the moment.
-        """
-        ...
-
-
-@runtime_checkable
-class EndsEngine(ScoreEngine, Protocol):
-    """An engine that can also report the end positions of the best alignments of subjects, given their scores."""
-
     def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
         """The ends of the best alignments of a profile with some subjects.
 
@@ -310,5 +257,48 @@ class EndsEngine(ScoreEngine, Protocol):
             The arrays are inconsistent.
         EngineError
             A score is not the subject's best score, or the engine failed.
+        """
+        ...
+
+    def forward(self, queries: Sequence[ProfileModel], subjects: Sequence[Partition]) -> Floats | None:
+        """The local Forward scores of queries with some subjects, in nats (:mod:`swsearch.query.columns`).
+
+        May be called from any thread, during background work too. Results are those of
+        :meth:`swsearch.query.columns.SubjectOdds.forward`, bit by bit.
+
+        Parameters
+        ----------
+        queries : sequence of ProfileModel
+            All have the same length.
+        subjects : sequence of Partition
+            Subjects in any order, which are uploaded for this call.
+
+        Returns
+        -------
+        float64 array, shape (n_queries, n_subjects), or None
+            The subjects of all partitions, one partition after the other. None if the device has too little free
+            memory at the moment.
+        """
+        ...
+
+
+@runtime_checkable
+class LengthFloorsEngine(ScoreEngine, Protocol):
+    """An engine whose floors may depend on the length of the subject."""
+
+    def score_by_length(
+        self,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        floors: Sequence[tuple[int, Sequence[int]]],
+        progress: Progress | None = None,
+    ) -> list[ScoreBlock]:
+        """Score every profile against every subject of the partition, like :meth:`ScoreEngine.score`.
+
+        Parameters
+        ----------
+        floors : sequence of (int, sequence of int), not empty
+            A number of residues, in ascending order, and the floor of each profile, at least 1, for subjects of at
+            least this length. The first number is at most the length of the shortest subject.
         """
         ...

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
-from swsearch.engine.protocol import EndsEngine
+from swsearch.engine.protocol import BackgroundEngine
 from swsearch.errors import EngineError
 from swsearch.hits.hit import Alignment
 from swsearch.hits.score_block import Ends, ScoreBlock
@@ -74,7 +74,7 @@ class SubjectAligner:
 
     search_subjects: SearchSubjects
     aligner: LocalAligner
-    engine: EndsEngine | None = None
+    engine: BackgroundEngine | None = None
 
     def align(
         self,

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
 from swsearch.deterministic import exp, log
-from swsearch.engine.protocol import ForwardEngine
+from swsearch.engine.protocol import BackgroundEngine
 from swsearch.hits.limits import Limits, RankedCandidates
 from swsearch.query.columns import SubjectOdds, column_model, implied_model
 from swsearch.query.profile import PositionSpecificQuery
@@ -70,7 +70,7 @@ class Rescoring:
         significance: Significance,
         limits: Limits,
         threads: int,
-        engine: ForwardEngine | None = None,
+        engine: BackgroundEngine | None = None,
     ) -> None:
         self._subjects = subjects
         self._engine = engine

@@ -22,7 +22,7 @@ from swsearch.database.opening import Databases, opened
 from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
-from swsearch.engine.protocol import BackgroundEngine, EndsEngine, Forecast, ForwardEngine, ScoreEngine
+from swsearch.engine.protocol import BackgroundEngine, Forecast, ScoreEngine
 from swsearch.engine.registry import Machine, open_engine
 from swsearch.errors import InputError
 from swsearch.hits.limits import RankedCandidates
@@ -110,9 +110,9 @@ class Searcher(PlannedSearch):
         subjects_of = None if len(self.search_subjects.frames) == 1 else self.search_subjects.subjects
         self._positive_subjects = PositiveSubjects(self.search_subjects.partitions, subjects_of)
         matrix = self.scheme.matrix if self.preparer.changes_scores else None
-        ends_engine = engine if isinstance(engine, EndsEngine) else None
+        gpus = engine if isinstance(engine, BackgroundEngine) else None
         one_query = LocalAligner(aligned, matrix, self.threads, progress=beat)
-        aligner = SubjectAligner(self.search_subjects, one_query, ends_engine)
+        aligner = SubjectAligner(self.search_subjects, one_query, gpus)
         self._selection = HitSelection(database, options, self.significance, aligner)
         self._part_engine = CpuEngine(1)  # for few subjects, in the thread that ranks them
         self._rescoring: Rescoring | None = None
@@ -120,8 +120,7 @@ class Searcher(PlannedSearch):
             from swsearch.search.rescoring import Rescoring
 
             given = self.scheme.matrix, self.significance, self.limits, self.threads
-            forward_engine = engine if isinstance(engine, ForwardEngine) else None
-            self._rescoring = Rescoring(self.search_subjects, *given, forward_engine)
+            self._rescoring = Rescoring(self.search_subjects, *given, gpus)
 
     # --- the plan of the engine ---
 

@@ -73,8 +73,6 @@ class Spooled(HeldFile):
 
         The end of a compressed text is checked by its decompression, and that of FASTQ by the length of the qualities.
         """
-        from swsearch.sequences.archives import MAGIC_BYTES, archive_format
-
         size = os.fstat(self.descriptor).st_size
         start, end = os.pread(self.descriptor, MAGIC_BYTES, 0), os.pread(self.descriptor, 1, max(size - 1, 0))
         is_text = not start.startswith(b"@") and archive_format(start) is None

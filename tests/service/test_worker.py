@@ -97,6 +97,11 @@ class QueuedEngine:
     def explain(self, requests, partition):
         return []
 
+    def ends(self, *_):
+        return None
+
+    forward = ends
+
     def forecast(self, batches, partitions, n_cells, *, floors=True):
         class _Forecast:
             seconds = n_cells / 1e9

@@ -64,7 +64,7 @@ class EndFinder:
         self._smallest_group = planner.options.thresholds.smallest_end_group_bytes
 
     def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
-        """See :meth:`swsearch.engine.protocol.EndsEngine.ends`.
+        """See :meth:`swsearch.engine.protocol.BackgroundEngine.ends`.
 
         The subjects have buffers of their own, so this may be called between two pieces of a partition.
         """

@@ -207,7 +207,7 @@ class CudaEngine(Closeable):
         self._pipeline.serve(take, between)
 
     def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
-        """See :class:`swsearch.engine.protocol.EndsEngine`."""
+        """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
         return self._end_finder.ends(profile, subjects, scores)
 
     def close(self) -> None:

@@ -113,7 +113,7 @@ class ForwardThread:
         self._scorer: ForwardScorer | None = None
 
     def scores(self, queries: Sequence[ProfileModel], subjects: Sequence[Partition]) -> Floats | None:
-        """See :class:`swsearch.engine.protocol.ForwardEngine`; any thread may call it."""
+        """See :class:`swsearch.engine.protocol.BackgroundEngine`; any thread may call it."""
         model = column_model()
         work = ForwardWork.of(queries, subjects, model.width // 2)
         return self._thread.submit(self._scores, work, model).result()

@@ -432,12 +432,12 @@ class CudaDevices(Closeable):
     # --- Work on some subjects ---
 
     def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
-        """See :class:`swsearch.engine.protocol.EndsEngine`. The first device computes them between two batches."""
+        """See :class:`swsearch.engine.protocol.BackgroundEngine`. The first device finds them between two batches."""
         self._check_open()
         return self._calls[0].do(lambda engine: engine.ends(profile, subjects, scores))
 
     def forward(self, queries: Sequence[ProfileModel], subjects: Sequence[Partition]) -> Floats | None:
-        """See :class:`swsearch.engine.protocol.ForwardEngine`. The devices take turns."""
+        """See :class:`swsearch.engine.protocol.BackgroundEngine`. The devices take turns."""
         self._check_open()
         return next(self._forward_turns).scores(queries, subjects)
 
