@@ -219,9 +219,9 @@ def starts(folder: Path, options: argparse.Namespace) -> dict[str, float]:
             next(results)
             started = time.perf_counter()
             cluster.add_worker(1 if options.engine == "cuda" else 0)
-            n_before = len(searcher.workers_with_results)
+            n_before = len(searcher.dispatcher.workers_with_results)
             for _ in results:
-                if len(searcher.workers_with_results) > n_before:
+                if len(searcher.dispatcher.workers_with_results) > n_before:
                     break
             else:
                 raise SystemExit("the search ended before the second worker had joined; give more --queries")
@@ -254,14 +254,14 @@ def rates(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
                 pass
             for _ in range(options.repeat):
                 turn = {"alone": alone.gcups(), "shares": shares.gcups()}
-                n_tasks, searched = searcher.n_tasks, searcher.search_seconds
+                n_tasks, searched = searcher.dispatcher.n_tasks, searcher.dispatcher.search_seconds
                 began, cpu_began = time.perf_counter(), time.process_time()
                 for _ in searcher.search(queries):
                     pass
                 seconds = time.perf_counter() - began
                 turn["cluster"] = cells / seconds / 1e9
-                turn["searching"] = (searcher.search_seconds - searched) / seconds / options.workers
-                driver.append((time.process_time() - cpu_began) / (searcher.n_tasks - n_tasks))
+                turn["searching"] = (searcher.dispatcher.search_seconds - searched) / seconds / options.workers
+                driver.append((time.process_time() - cpu_began) / (searcher.dispatcher.n_tasks - n_tasks))
                 turns.append(turn)
                 print(json.dumps(turn), flush=True)
             engine_choice = searcher.engine_choice.replace(cluster.place, Path(cluster.place).name)

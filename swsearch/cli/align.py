@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from swsearch.cli.options import Arguments, refuse_empty
+from swsearch.cli.options import Arguments, alphabet_named, refuse_empty
 from swsearch.errors import InputError
 
 if TYPE_CHECKING:
@@ -109,10 +109,7 @@ def _refuse_contradictions(given: Arguments, *, has_subject: bool) -> None:
             raise InputError("--format pairwise shows alignments, --kernel wavefront finds none; leave one of them out")
     if given.costs is not None and _has_scheme(given):
         raise InputError("--costs names a whole cost set; leave the other scoring options out")
-    from swsearch.sequences.alphabet import ALPHABETS
-
-    if given.alphabet is not None and given.alphabet not in ALPHABETS:
-        raise InputError(f"--alphabet {given.alphabet!r}: choose {' or '.join(ALPHABETS)}")
+    alphabet_named(given.alphabet)
     if given.serial and given.engine not in ("auto", "reference"):
         raise InputError(f"--serial means --engine reference; leave --engine {given.engine} out")
     if given.threads is not None and (given.serial or given.engine == "reference" or given.kernel == "wavefront"):
@@ -135,10 +132,9 @@ def _pairs(query: str, subject: str | None, given: Arguments) -> list[Pair]:
         A sequence cannot be read, or an option does not fit the mode.
     """
     from swsearch.pairs.sequence import PairSequence, read_pairs, read_text_pairs
-    from swsearch.sequences.alphabet import ALPHABETS
 
     if not _compares_letters(given):
-        return read_pairs(query, subject, None if given.alphabet is None else ALPHABETS[given.alphabet])
+        return read_pairs(query, subject, alphabet_named(given.alphabet))
     if given.alphabet is not None or _has_scheme(given):
         raise InputError(
             f"--mode {given.mode} compares letters as written; leave --alphabet and the scoring options out"

@@ -162,17 +162,14 @@ def index(fasta: Fasta = None, *, context: typer.Context) -> None:
     from swsearch.database.builder import build_database
     from swsearch.database.opening import refuse_url
     from swsearch.errors import UsageError
-    from swsearch.sequences.alphabet import ALPHABETS
 
     given = options.Arguments.of(context)
     quiet = given.quiet
     if not fasta and not given.blastdb:
         raise UsageError(f"give FASTA files or --blastdb: swsearch index FASTA… --out {given.out or 'DB'}")
     out = given.out or _usual_name([*(fasta or []), *map(Path, given.blastdb or [])])
-    if given.alphabet is not None and given.alphabet not in ALPHABETS:
-        raise InputError(f"--alphabet {given.alphabet!r}: choose {' or '.join(ALPHABETS)}")
+    chosen = options.alphabet_named(given.alphabet)
     refuse_unused_list(given.skipped, skip_bad=given.skip_bad)
-    chosen = None if given.alphabet is None else ALPHABETS[given.alphabet]
     refuse_url(str(out))
     sources, chosen = sources_of(fasta or [], given.blastdb or [], chosen, quiet)
     with ExitStack() as stack:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from swsearch.report.row_filter import RowFilter
     from swsearch.search.options import SearchOptions
     from swsearch.search.queries import Requirements
+    from swsearch.sequences.alphabet import Alphabet
     from swsearch.sequences.fasta_text import SubjectPart
 
 
@@ -534,6 +535,23 @@ def _converted(row: Option, value: Any) -> Any:
     return Path(value) if row.type is Path and value is not None else value
 
 
+def alphabet_named(name: str | None) -> Alphabet | None:
+    """The alphabet that ``--alphabet`` names; None if the option is not used.
+
+    Raises
+    ------
+    InputError
+        There is no alphabet of this name.
+    """
+    from swsearch.sequences.alphabet import ALPHABETS
+
+    if name is None:
+        return None
+    if name not in ALPHABETS:
+        raise InputError(f"--alphabet {name!r}: choose {' or '.join(ALPHABETS)}")
+    return ALPHABETS[name]
+
+
 def check_alphabet(alphabet: str | None, requirements: Requirements) -> None:
     """Refuse an ``--alphabet`` that is not the alphabet of the queries of this search.
 
@@ -542,13 +560,10 @@ def check_alphabet(alphabet: str | None, requirements: Requirements) -> None:
     InputError
         The alphabets differ; the message names the options with which queries of this alphabet can be searched.
     """
-    from swsearch.sequences.alphabet import ALPHABETS
-
-    if alphabet is None or alphabet == requirements.alphabet.name:
+    chosen = alphabet_named(alphabet)
+    if chosen is None or chosen is requirements.alphabet:
         return
-    if alphabet not in ALPHABETS:
-        raise InputError(f"--alphabet {alphabet!r}: choose {' or '.join(ALPHABETS)}")
-    other = requirements.advice(ALPHABETS[alphabet])
+    other = requirements.advice(chosen)
     if requirements.translate is not None:
         taken = f"with --translate {requirements.translate} queries are {requirements.alphabet.name}"
         raise InputError(f"--alphabet {alphabet}: {taken}; {other}")

@@ -60,27 +60,26 @@ def serve(paths: DatabasePaths = None, *, context: typer.Context) -> None:
     from swsearch.service.server import serve as run_server
     from swsearch.service.settings import ServerLimits, Settings
     from swsearch.service.worker_processes import worker_command
-    from swsearch.store.store import Store
+    from swsearch.store.connections import display_name, store_url
 
     given = options.Arguments.of(context)
     _warn_of_network(given.store)
     offered = _offered(paths or [], given)
     protocols = check_protocols(given.protocol or [])
     root_path = check_root_path(given.root_path)
-    with Store(given.store, create=True) as tokens:
-        tokens_required = tokens.accounts.has_tokens()
-        shown = tokens.name
     proxies = check_proxies(given.trusted_proxy or [])
-    tokens_required |= _is_sso(given.sso_header, proxies)
-    if not is_loopback(given.host) and not tokens_required:
-        advice = f"`swsearch tokens add NAME --store {shown}` makes one"
+    has_names = _is_sso(given.sso_header, proxies)
+    needs_tokens = not is_loopback(given.host) and not has_names
+    has_tokens = _has_tokens(given.store, create=not needs_tokens)
+    if needs_tokens and not has_tokens:
+        advice = f"`swsearch tokens add NAME --store {display_name(store_url(given.store))}` makes one"
         raise InputError(f"--host {given.host}: a server that others can reach needs tokens; {advice}")
     settings = Settings(
         databases=offered.always,
         folder=offered.folder,
         subject_sets=offered.sets,
         store=given.store,
-        tokens_required=tokens_required,
+        tokens_required=has_tokens or has_names,
         worker_commands=tuple(worker_command(paths or [], words) for words in _options_of_workers(given)),
         expiry_days=given.expiry_days,
         limits=_limits(ServerLimits(), given.limit or []),
@@ -102,6 +101,18 @@ def serve(paths: DatabasePaths = None, *, context: typer.Context) -> None:
             print(url, flush=True)
 
         run_server(settings, given.host, given.port, announce)
+
+
+def _has_tokens(store: str, *, create: bool) -> bool:
+    """Whether a store has tokens; a file that does not exist has none, and is made with ``create``."""
+    from swsearch.store.connections import file_of, store_url
+    from swsearch.store.store import Store
+
+    file = file_of(store_url(store))
+    if not create and file is not None and not file.exists():
+        return False
+    with Store(store, create=True) as opened:
+        return opened.accounts.has_tokens()
 
 
 def _options_of_workers(given: options.Arguments) -> list[list[str]]:

@@ -112,7 +112,7 @@ class ClusterSearcher(PlannedSearch):
         self.when_answered: Callable[[], None] = lambda: None
         self._engine_name = "cluster" if own is None else own.engine
         self._machine = machine
-        self._dispatcher = Dispatcher(
+        self.dispatcher = Dispatcher(
             connection,
             machine,
             cells_of=self._cells_of_part,
@@ -123,34 +123,19 @@ class ClusterSearcher(PlannedSearch):
         complete = whole(self.search_subjects)
         self.slices = [complete]
         first = self._task(complete) if slices == "no" or len(slices_of(self.search_subjects)) == 1 else None
-        workers = self._dispatcher.meet(first)
+        workers = self.dispatcher.meet(first)
         self.slices = self._chosen_slices(slices, complete, [room for *_, room in workers])
         self.works_in_background = all(ready.is_background for _, ready, _ in workers)
         self.is_kept = all(
             ready.kept_bytes is None or self._n_bytes(complete) <= ready.kept_bytes for _, ready, _ in workers
         )
-        self._dispatcher.set_slices([first or self._task(one) for one in self.slices])
+        self.dispatcher.set_slices([first or self._task(one) for one in self.slices])
         self.engine_choice = self._described(connection.title, workers)
 
     @property
     def is_sliced(self) -> bool:
         """Whether the database is searched slice by slice."""
         return len(self.slices) > 1
-
-    @property
-    def n_tasks(self) -> int:
-        """Number of tasks that were sent to workers so far, repeated ones included."""
-        return self._dispatcher.n_tasks
-
-    @property
-    def search_seconds(self) -> float:
-        """Sum of the times in which workers searched, without those of opening."""
-        return self._dispatcher.search_seconds
-
-    @property
-    def workers_with_results(self) -> frozenset[str]:
-        """Addresses of the workers that have returned results."""
-        return frozenset(self._dispatcher.workers_with_results)
 
     @property
     def engine_name(self) -> str:
@@ -191,7 +176,7 @@ class ClusterSearcher(PlannedSearch):
         def merge(parts: Sequence[QueryResult]) -> QueryResult:
             return merge_results(parts, self.limits) if self.is_sliced else parts[0]
 
-        return self._dispatcher.search(queries, progress, merge, self.when_answered)
+        return self.dispatcher.search(queries, progress, merge, self.when_answered)
 
     def _observed(
         self, queries: Iterable[SequenceRecord], progress: Progress | None, observe: BatchObserver

@@ -8,8 +8,12 @@ one worker and to no other, because the dispatcher decides what each worker hold
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from queue import Empty, SimpleQueue
+from typing import Protocol, TypeVar
+
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,17 @@ class Answered:
     ticket: int
     data: bytes | None
     error: Exception | None = None
+
+
+def taken(queued: SimpleQueue[_Item], seconds: float) -> list[_Item]:
+    """What a queue has, in order; waits up to this time for the first item."""
+    items = []
+    with suppress(Empty):
+        if seconds > 0:
+            items.append(queued.get(timeout=seconds))
+        while True:
+            items.append(queued.get_nowait())
+    return items
 
 
 class Connection(Protocol):

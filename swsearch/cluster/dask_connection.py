@@ -25,7 +25,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from swsearch.cluster.connection import Answered, WorkerInfo
+from swsearch.cluster.connection import Answered, WorkerInfo, taken
 from swsearch.cluster.residents import Residents, Tasks, WorkerShare, prepared, searched
 from swsearch.cluster.tasks import PROGRAM, Failed, packed
 from swsearch.errors import InputError
@@ -179,13 +179,7 @@ class DaskConnection(Closeable):
 
     def answered(self, seconds: float) -> list[Answered]:
         """The tasks that have ended since the last call; waits up to this time for the first of them."""
-        tickets = []
-        with suppress(queue.Empty):
-            if seconds > 0:
-                tickets.append(self._ended.get(timeout=seconds))
-            while True:
-                tickets.append(self._ended.get_nowait())
-        return [self._answer(ticket) for ticket in tickets if ticket in self._tasks]
+        return [self._answer(ticket) for ticket in taken(self._ended, seconds) if ticket in self._tasks]
 
     def _answer(self, ticket: int) -> Answered:
         from distributed import KilledWorker

@@ -449,10 +449,8 @@ class Dispatcher:
             if part is None:
                 del self._workers[worker.info.address]  # it is asked again at the next look, if it is there
                 self._looked = float("-inf")
-            elif not self._connection.is_lost:
-                self._again(part, is_loss=True)
             else:
-                self._again(part, is_loss=False)
+                self._again(part, is_loss=not self._connection.is_lost)
             return
         worker.heard = time.monotonic()
         worker.is_silent = False

@@ -28,7 +28,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
-from swsearch.cluster.connection import Answered, WorkerInfo
+from swsearch.cluster.connection import Answered, WorkerInfo, taken
 from swsearch.errors import EngineError, InputError
 from swsearch.threads import usable_cores
 from swsearch.typing import Closeable
@@ -129,13 +129,7 @@ class WorkerProcesses(Closeable):
 
     def answered(self, seconds: float) -> list[Answered]:
         """See :class:`swsearch.cluster.connection.Connection`."""
-        answers = []
-        with suppress(queue.Empty):
-            if seconds > 0:
-                answers.append(self._answers.get(timeout=seconds))
-            while True:
-                answers.append(self._answers.get_nowait())
-        return [answer for answer in answers if answer.ticket not in self._forgotten]
+        return [answer for answer in taken(self._answers, seconds) if answer.ticket not in self._forgotten]
 
     def end(self) -> None:
         """Tell the workers to end, which takes a GPU a while; a later request starts others."""

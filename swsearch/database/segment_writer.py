@@ -50,7 +50,7 @@ from swsearch.errors import FastaFormatError, InputError
 from swsearch.sequences.alphabet import PAD_CODE, Alphabet
 from swsearch.sequences.fasta import Skip, read_chunks
 from swsearch.sequences.record import SequenceChunk, split_header
-from swsearch.sequences.source import Spooled, refuse_repeated_pipes, seekable, shown_name, source_name
+from swsearch.sequences.source import Spooled, path_list, refuse_repeated_pipes, seekable, shown_name, source_name
 from swsearch.threads import Threads
 from swsearch.typing import Lengths, SubjectIndex
 from swsearch.words import counted, option
@@ -123,7 +123,7 @@ def sequence_chunks(
         There is no file, or a file cannot be read as sequences of the alphabet, or the text of a pipe ends within a
         line, or all records of all files were skipped.
     """
-    several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    several = path_list(paths)
     if not several:
         raise FastaFormatError("no sequence file was given", "nothing to index")
     refuse_repeated_pipes(several)
@@ -152,7 +152,7 @@ def sequence_chunks(
 
 def source_names(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
     """The names of sequence files for the catalogue: the name without folders, ``<stdin>``, or ``<pipe>``."""
-    several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    several = path_list(paths)
     return tuple(map(source_name, several))
 
 

@@ -26,11 +26,10 @@ from numpy.typing import NDArray
 from swsearch import _native
 from swsearch.database.partition import Partition
 from swsearch.deterministic import exp, log, sum_in_order
-from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.query.columns import SubjectOdds
 from swsearch.query.hmm import FamilyModel
 from swsearch.query.profile_model import DM, MI, MM
-from swsearch.sequences.alphabet import CODE_MASK, N_CODES, PROTEIN
+from swsearch.sequences.alphabet import CODE_MASK, N_AMINO_ACIDS, N_CODES, PROTEIN
 from swsearch.typing import Codes, Floats
 
 BIAS_SHARE: Final = 1.0 / 256.0

@@ -20,10 +20,8 @@ from swsearch.hits.chains import chains_of
 from swsearch.hits.hit import Hit
 from swsearch.hits.limits import by_evalue, shortest_long_subject
 from swsearch.options import SEARCH_FILES
+from swsearch.sequences.alphabet import N_AMINO_ACIDS
 from swsearch.sequences.genetic_code import STANDARD_CODE
-
-N_AMINO_ACIDS = 20
-"""Number of letters with position-specific scores: those with the first codes of the protein alphabet."""
 
 
 @dataclass(frozen=True, eq=False)

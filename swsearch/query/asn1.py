@@ -31,14 +31,13 @@ from numpy.typing import NDArray
 
 from swsearch.deterministic import exp, log, sum_in_order
 from swsearch.errors import InputError, ScoringError
-from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.query.profile import PositionSpecificQuery, with_other_letters
 from swsearch.query.profile_files import CHECKPOINT_TYPE
 from swsearch.query.scale import query_lambda, scaled_scores
 from swsearch.scoring.matrix import MIN_SCORE, SubstitutionMatrix
 from swsearch.scoring.scheme import GapPenalty
 from swsearch.scoring.ungapped import background
-from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
+from swsearch.sequences.alphabet import CODE_MASK, N_AMINO_ACIDS, PROTEIN
 from swsearch.sequences.record import split_header
 from swsearch.sequences.source import shown_name, text_lines
 from swsearch.typing import Codes, Floats

@@ -25,12 +25,11 @@ from numpy.typing import NDArray
 
 from swsearch import _native
 from swsearch.deterministic import exp, log, sum_in_order
-from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.query.profile_model import ProfileModel
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.scoring.ungapped import background, matrix_lambda
-from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.alphabet import N_AMINO_ACIDS, PROTEIN
 from swsearch.typing import Codes, Floats
 
 SUBJECT_ADMIXTURE: Final = 0.9

@@ -22,7 +22,7 @@ aligned parts instead (:mod:`swsearch.scoring.composition_adjustment`).
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,13 +94,9 @@ def local_counts(codes: Codes, n_letters: int, window: int = WINDOW) -> NDArray[
     """
     letters = codes & CODE_MASK
     counted = np.flatnonzero(letters < n_letters)
-    before = np.zeros((len(codes) + 1, n_letters), dtype=np.int64)
-    before[counted + 1, letters[counted]] = 1
-    before = np.cumsum(before, axis=0)
-    positions = np.arange(len(codes))
-    first, stop = np.maximum(positions - window, 0), np.minimum(positions + window + 1, len(codes))
-    counts: NDArray[np.int64] = before[stop] - before[first]
-    return counts
+    are = np.zeros((len(codes), n_letters), dtype=np.int64)
+    are[counted, letters[counted]] = 1
+    return _window_sums(are, window)[0]
 
 
 def corrected_profile(
@@ -147,12 +143,18 @@ def corrected_scores(
     usual = background(matrix.alphabet)
     expected = usual * exp(lam * scores[:, : len(usual)].astype(np.float64))
     expected /= sum_in_order(expected, axis=1)[:, None]
-    before = np.zeros((len(scores) + 1, len(usual)))
-    before[1:] = np.cumsum(expected, axis=0)
-    positions = np.arange(len(scores))
-    first, stop = np.maximum(positions - WINDOW, 0), np.minimum(positions + WINDOW + 1, len(scores))
-    local = (before[stop] - before[first] + PSEUDOCOUNTS * usual) / ((stop - first)[:, None] + PSEUDOCOUNTS)
+    sums, n_positions = _window_sums(expected, WINDOW)
+    local = (sums + PSEUDOCOUNTS * usual) / (n_positions + PSEUDOCOUNTS)
     return _lowered(scores, local, usual, lam, strength)
+
+
+def _window_sums(rows: NDArray[Any], window: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Sums of the rows within ``window`` positions of each, and their numbers; shapes those of ``rows`` and (n, 1)."""
+    before = np.zeros((len(rows) + 1, rows.shape[1]), dtype=rows.dtype)
+    np.cumsum(rows, axis=0, out=before[1:])
+    positions = np.arange(len(rows))
+    first, stop = np.maximum(positions - window, 0), np.minimum(positions + window + 1, len(rows))
+    return before[stop] - before[first], (stop - first)[:, None]
 
 
 def _lowered(scores: ScoreTable, local: Floats, usual: Floats, lam: float, strength: float) -> ScoreTable:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from swsearch import _native
 from swsearch.deterministic import exp, sum_in_order
-from swsearch.hits.result import N_AMINO_ACIDS
+from swsearch.sequences.alphabet import N_AMINO_ACIDS
 from swsearch.typing import Floats
 
 WIDTH: Final = 13

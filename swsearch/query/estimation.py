@@ -66,14 +66,13 @@ from numpy.typing import NDArray
 from swsearch import _native
 from swsearch.deterministic import exp, log, sum_in_order
 from swsearch.errors import InputError
-from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.query.contexts import predicted_columns
 from swsearch.query.multiple_alignment import MultipleAlignment, distinct_rows, rows_of_alignment
 from swsearch.query.profile import PositionSpecificQuery, with_other_letters
 from swsearch.query.scale import scaled_scores
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.scoring.ungapped import background, matrix_lambda
-from swsearch.sequences.alphabet import CODE_MASK, PAD_CODE, PROTEIN
+from swsearch.sequences.alphabet import CODE_MASK, N_AMINO_ACIDS, PAD_CODE, PROTEIN
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes, Floats
 from swsearch.words import first_word

@@ -25,13 +25,12 @@ import numpy as np
 from swsearch import _native
 from swsearch.deterministic import exp, log, sum_in_order
 from swsearch.errors import InputError
-from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.query.profile import PositionSpecificQuery, with_other_letters
 from swsearch.query.profile_model import DD, DM, IM, MD, MM, N_TRANSITIONS, ProfileModel
 from swsearch.query.scale import scaled_scores
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.scoring.ungapped import background
-from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.alphabet import AMINO_ACIDS, N_AMINO_ACIDS, PROTEIN
 from swsearch.sequences.source import MAX_LINE_BYTES, shown_name, text_stream
 from swsearch.typing import Floats
 from swsearch.words import counted, first_word, quoted
@@ -48,7 +47,6 @@ _BLOCK_BYTES: Final = 1 << 18
 _END: Final = b"\n//"
 _LETTERS: Final = re.compile(rb"\nHMM [^\n]*")
 _COMPOSITION: Final = re.compile(rb"\n[^\n]*\n *COMPO ")
-_AMINO_ACIDS: Final = PROTEIN.letters[:N_AMINO_ACIDS]
 _SUM_TOLERANCE: Final = 0.01
 """Largest difference of a sum of probabilities from 1; five decimals cause less than 0.001."""
 THRESHOLDS: Final = ("GA", "TC", "NC")
@@ -231,9 +229,9 @@ class _Model:
             problem = f"the model has the alphabet {quoted(kind)}; queries are profiles of proteins (amino)"
             raise self._refused(self._places.get("ALPH", self._body - 1), problem)
         letters = self._tags.get("HMM", "").split()
-        if len(letters) != N_AMINO_ACIDS or set(letters) != set(_AMINO_ACIDS):
+        if len(letters) != N_AMINO_ACIDS or set(letters) != set(AMINO_ACIDS):
             raise self._damaged(self._body - 1, "the line HMM does not name the twenty amino acids")
-        return [_AMINO_ACIDS.index(letter) for letter in letters]
+        return [AMINO_ACIDS.index(letter) for letter in letters]
 
     def _checked_sums(self, probabilities: Floats, first: int, what: str) -> Floats:
         """The sum of each row, which is about 1; ``first`` is the place of the line of the first one."""

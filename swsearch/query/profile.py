@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.errors import ScoringError
-from swsearch.hits.result import N_AMINO_ACIDS, Pssm
+from swsearch.hits.result import Pssm
 from swsearch.query.profile_model import ProfileModel
 from swsearch.scoring.matrix import MAX_SCORE, MIN_SCORE, SubstitutionMatrix
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme
-from swsearch.sequences.alphabet import CODE_MASK, N_CODES
+from swsearch.sequences.alphabet import CODE_MASK, N_AMINO_ACIDS, N_CODES
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes, Scores, ScoreTable
 

@@ -25,14 +25,13 @@ from typing import Final
 import numpy as np
 
 from swsearch.deterministic import exp, sum_in_order
-from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.scoring.composition_adjustment import PSEUDOCOUNTS, SMALLEST_RATIO, EvalueAdjustment, joined
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.scoring.published_parameters import NoStatistics
 from swsearch.scoring.ungapped import background, matrix_lambda
-from swsearch.sequences.alphabet import N_CODES, PROTEIN
+from swsearch.sequences.alphabet import N_AMINO_ACIDS, N_CODES, PROTEIN
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes, Floats, ScoreTable
 

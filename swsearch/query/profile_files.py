@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from swsearch.errors import AlphabetMismatch, InputError, ScoringError
-from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.query.profile import PositionSpecificQuery, with_other_letters
 from swsearch.scoring.matrix import SubstitutionMatrix
-from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.alphabet import AMINO_ACIDS, N_AMINO_ACIDS, PROTEIN
 from swsearch.sequences.source import shown_name, source_name, text_lines, whole_number
 from swsearch.words import counted
 
@@ -142,7 +141,7 @@ def _header(alignment: MultipleAlignment, stem: str, number: int, n_alignments: 
     return f"{name} profile of {counted(len(alignment.codes), 'aligned sequence')}"
 
 
-_AMINO_ACIDS: Final = frozenset(PROTEIN.letters[:N_AMINO_ACIDS])
+_AMINO_ACIDS: Final = frozenset(AMINO_ACIDS)
 
 
 def read_pssm(path: str | os.PathLike[str], matrix: SubstitutionMatrix, header: str) -> PositionSpecificQuery:

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from swsearch import _native
 from swsearch.deterministic import exp
 from swsearch.errors import ScoringError
-from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.scoring.matrix import MAX_SCORE, MIN_SCORE, SubstitutionMatrix
 from swsearch.scoring.ungapped import background, find_lambda, matrix_lambda, score_distribution
-from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.alphabet import N_AMINO_ACIDS, PROTEIN
 from swsearch.typing import Codes, Floats
 from swsearch.words import quoted
 

@@ -36,17 +36,16 @@ import numpy as np
 from swsearch.hits.cigar import GAP, gapped
 from swsearch.hits.formatting import one_line, shown
 from swsearch.hits.hit import Hit
-from swsearch.hits.result import N_AMINO_ACIDS, QueryResult
+from swsearch.hits.result import QueryResult
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.row_filter import EVERY_ROW, RowFilter
-from swsearch.sequences.alphabet import ALPHABETS, PAD_CODE, PROTEIN, Alphabet
+from swsearch.sequences.alphabet import ALPHABETS, N_AMINO_ACIDS, N_BASES, PAD_CODE, PROTEIN, Alphabet
 from swsearch.sequences.record import identifier, split_header
 from swsearch.typing import Codes
 
 # --- rows ---
 
 
-N_BASES: Final = 4
 _GAPS: Final = re.compile(f"{GAP}+")
 _INSERTED: Final = bytes(range(ord("a"), ord("z") + 1))
 

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from swsearch import _native
 from swsearch.arguments import number, whole_number
 from swsearch.errors import InputError
-from swsearch.hits.result import N_AMINO_ACIDS
+from swsearch.sequences.alphabet import N_AMINO_ACIDS
 from swsearch.typing import Codes
 from swsearch.words import ABSENT, option
 

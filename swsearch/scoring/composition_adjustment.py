@@ -33,10 +33,9 @@ from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.scoring.published_parameters import NoStatistics
 from swsearch.scoring.ungapped import background, matrix_lambda
-from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
+from swsearch.sequences.alphabet import CODE_MASK, N_AMINO_ACIDS, PROTEIN
 from swsearch.typing import Codes, Floats
 
-N_AMINO_ACIDS: Final = 20
 PSEUDOCOUNTS: Final = 40.0
 """Number of residues of natural composition that are added to those of an aligned part."""
 SMALLEST_RATIO: Final = 0.5

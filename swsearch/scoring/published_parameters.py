@@ -39,13 +39,11 @@ from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import SubstitutionMatrix, matrix_names, named_matrix, unit_of
 from swsearch.scoring.scheme import ScoringScheme, default_gap
 from swsearch.scoring.ungapped import Ungapped, matrix_lambda
-from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.alphabet import N_AMINO_ACIDS, N_BASES, PROTEIN
 
 SOURCE: Final = "NCBI BLAST tables (blast_stat.c)"
 
 _DECIMAL: Final = Context(prec=40)
-_N_AMINO_ACIDS: Final = 20
-_N_BASES: Final = 4
 _UNGAPPED: Final = "none"
 _EVEN_SCORES: Final = frozenset({"2/-3", "2/-5", "2/-7", "3/-4"})
 
@@ -164,7 +162,7 @@ def _system_of(matrix: SubstitutionMatrix) -> tuple[_System, int] | NoStatistics
 
 
 def _protein_system(matrix: SubstitutionMatrix) -> tuple[_System, int] | NoStatistics:
-    scores = np.ascontiguousarray(matrix.scores[:_N_AMINO_ACIDS, :_N_AMINO_ACIDS])
+    scores = np.ascontiguousarray(matrix.scores[:N_AMINO_ACIDS, :N_AMINO_ACIDS])
     digest = hashlib.sha256(scores.tobytes()).hexdigest()[:16]
     if digest == _THIRD_BIT_BLOSUM80:
         return NoStatistics(
@@ -192,9 +190,9 @@ def _protein(scheme: ScoringScheme, system: _System) -> Statistics | NoStatistic
 
 
 def _dna_system(matrix: SubstitutionMatrix) -> tuple[_System, int] | NoStatistics:
-    scores = matrix.scores[:_N_BASES, :_N_BASES].astype(np.int64)
+    scores = matrix.scores[:N_BASES, :N_BASES].astype(np.int64)
     match, mismatch = int(scores[0, 0]), int(scores[0, 1])
-    if not np.array_equal(scores, np.where(np.eye(_N_BASES, dtype=bool), match, mismatch)):
+    if not np.array_equal(scores, np.where(np.eye(N_BASES, dtype=bool), match, mismatch)):
         return NoStatistics(
             f"the bases of matrix {matrix.name} have more than one match or mismatch score; "
             "choose a match and a mismatch score"

@@ -145,7 +145,7 @@ class Alphabet:
         """The message that states why ``byte`` cannot be in a sequence, with advice."""
         shown = repr(chr(byte)) if 0x20 < byte < 0x7F else f"byte 0x{byte:02X}"
         if chr(byte) in "-.":
-            profile = ", or search with the alignment as a profile (query --query-format aligned)"
+            profile = ", or search with the alignment as a profile (query --query-format aligned, or a3m)"
             return f"{shown} is a gap; remove it{profile if self is PROTEIN else ''}"
         if self is DNA and PROTEIN.encode_table[byte] != INVALID:
             return f"{shown} is not in alphabet dna; correct the record, or if it is protein: {PROTEIN_ADVICE}"
@@ -169,6 +169,9 @@ def _named(name: str) -> Alphabet:
 
 AMINO_ACIDS: Final = "ARNDCQEGHILKMFPSTWYV"
 """The letters of the 20 amino acids; their codes are 0 to 19."""
+N_AMINO_ACIDS: Final = len(AMINO_ACIDS)
+N_BASES: Final = 4
+"""Their codes, those of A, C, G and T, are 0 to 3."""
 
 IUPAC_AMINO_ACIDS: Final[Mapping[str, str]] = MappingProxyType({"B": "ND", "Z": "QE", "X": AMINO_ACIDS})
 """The amino acids that each protein letter for several stands for (IUPAC-IUB 1984)."""
@@ -187,7 +190,8 @@ PROTEIN_ADVICE: Final = (
 )
 """Advice for letters of protein in DNA; a caller that knows the search replaces it by more specific advice."""
 
-_COMPLEMENT = dict(zip("ACGTRYSWKMBDHVNU", "TGCAYRSWMKVHDBNA", strict=True))
+COMPLEMENT: Final[Mapping[str, str]] = MappingProxyType(dict(zip(DNA.letters, "TGCAYRSWMKVHDBNA", strict=True)))
+"""The complement of each DNA letter (IUPAC-IUB 1984)."""
 
 
 def reverse_complement(codes: Codes) -> Codes:
@@ -197,7 +201,7 @@ def reverse_complement(codes: Codes) -> Codes:
     'NcGTT'
     """
     table = np.zeros(64, dtype=np.uint8)
-    for letter, opposite in _COMPLEMENT.items():
+    for letter, opposite in COMPLEMENT.items():
         table[DNA.code(letter)] = DNA.code(opposite)
         table[DNA.code(letter) | SOFT_MASK_BIT] = DNA.code(opposite) | SOFT_MASK_BIT
     return table[codes[::-1]]

@@ -52,7 +52,7 @@ from swsearch.sequences.record import (
     invalid_records,
     split_header,
 )
-from swsearch.sequences.source import BEFORE_TEXT, Spooled, opened, seekable, shown_name
+from swsearch.sequences.source import BEFORE_TEXT, Spooled, opened, path_list, seekable, shown_name
 from swsearch.threads import Threads, read_ahead
 from swsearch.typing import Codes
 from swsearch.words import shortened
@@ -118,7 +118,7 @@ def read_each(
     FastaFormatError
         A file cannot be read as FASTA or FASTQ; the records before the error have been yielded.
     """
-    several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    several = path_list(paths)
     for path in several:
         with _SequenceFile(path) as file:
             yield from file.each(alphabet)
@@ -149,7 +149,7 @@ def read_chunks(
         Called, in order and on the caller's thread, with each record that has no residues or a byte that has no place
         in it; the record is left out. Damage beyond a record remains an error. By default, such a record is an error.
     """
-    several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    several = path_list(paths)
     with Threads(1) as no_threads:
         used = threads or no_threads
         n_bytes = min(16 << 20, BLOCKS_BYTES // (2 * used.n_threads + 5)) if block_bytes is None else block_bytes

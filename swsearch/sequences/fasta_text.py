@@ -16,6 +16,7 @@ from typing import Final, Protocol, TextIO
 
 from swsearch.arguments import flag, whole_number
 from swsearch.errors import InputError
+from swsearch.sequences.alphabet import COMPLEMENT
 from swsearch.sequences.record import split_header
 from swsearch.words import option
 
@@ -25,7 +26,7 @@ REVERSED: Final = "/rc"
 """What follows the name of a reverse complement."""
 _PRINTED_LINE: Final = re.compile(r"\s*(?:[0-9]+\s+)?([A-Za-z*-]+(?:[ \t]+[A-Za-z*-]+)*)(?:\s+[0-9]+)?\s*", re.ASCII)
 """A line of residues as databases print it: groups of letters, and a number before or behind them."""
-_COMPLEMENT: Final = str.maketrans("ACGTRYSWKMBDHVNUacgtryswkmbdhvnu", "TGCAYRSWMKVHDBNAtgcayrswmkvhdbna")
+_COMPLEMENT: Final = str.maketrans({**COMPLEMENT, **{one.lower(): other.lower() for one, other in COMPLEMENT.items()}})
 
 
 def write_record(stream: TextIO, header: str, letters: str, width: int = LINE_WIDTH) -> None:

@@ -18,7 +18,7 @@ import stat
 import sys
 import tempfile
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Final
 
@@ -175,6 +175,11 @@ def is_sequence_file(path: str | os.PathLike[str]) -> bool:
             return file.read(_BLOCK_BYTES).lstrip(BEFORE_TEXT).startswith(_SEQUENCE_STARTS)
     except (OSError, ValueError):
         return False
+
+
+def path_list(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str | os.PathLike[str]]:
+    """One path or several ones, as a list."""
+    return [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
 
 
 def given_name(path: str | os.PathLike[str]) -> str:

@@ -8,6 +8,7 @@ without one, an id has no descendants.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,7 @@ from swsearch.words import option
 
 if TYPE_CHECKING:
     from swsearch.database.reader import PackedDatabase
+    from swsearch.database.stored_taxonomy import DatabaseTaxonomy
 
 _TAXID: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 
@@ -67,9 +69,7 @@ class TaxonFilter:
         if self.members is None and database.taxonomy is not None:
             there = database.subject_index
             sets[there] = database.taxonomy.set_of(there)
-            numbers = range(1, database.taxonomy.n_sets + 1)
-            of_set = [not self.taxids.isdisjoint(database.taxonomy.taxids_of_set(number)) for number in numbers]
-            chosen = np.array([False, *of_set, False])[sets]  # the last is that of no set, -1
+            chosen = np.array([False, *self._of_sets(database.taxonomy), False])[sets]  # the last is that of no set, -1
             if not (sets[there] < 0).any():
                 return chosen
         for indices, headers in database.header_blocks():
@@ -83,10 +83,14 @@ class TaxonFilter:
         taxonomy = database.taxonomy
         if self.members is not None or taxonomy is None:
             return True
-        ids = (taxonomy.taxids_of_set(number) for number in range(1, taxonomy.n_sets + 1))
-        if any(not self.taxids.isdisjoint(of_set) for of_set in ids):
+        if any(self._of_sets(taxonomy)):
             return True
         return bool((taxonomy.set_of(database.subject_index) < 0).any())  # the headers of these subjects decide
+
+    def _of_sets(self, taxonomy: DatabaseTaxonomy) -> Iterator[bool]:
+        """Whether each set of taxonomy ids of a database, from number 1, has one of the organisms."""
+        for number in range(1, taxonomy.n_sets + 1):
+            yield not self.taxids.isdisjoint(taxonomy.taxids_of_set(number))
 
     def _holds(self, header: str) -> bool:
         if self.members is None:

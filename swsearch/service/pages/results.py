@@ -43,6 +43,7 @@ from swsearch.report.summary import (
 )
 from swsearch.sequences.record import split_header
 from swsearch.service.pages.figures import ListedOf
+from swsearch.service.pages.templating import first_word, whole
 from swsearch.store.runs import StoredRun
 from swsearch.store.views import SORTS, HitFilter, HitView, QuerySummary, ResultPage
 from swsearch.words import counted
@@ -138,23 +139,27 @@ def read_view(given: Mapping[str, str]) -> HitView:
         A filter is not a number.
     """
     sort = given.get("sort", "rank")
-    page = given.get("page", "1")
-    rows = given.get("rows", str(ROWS))
-    limit = min(max(int(rows), 1), MAX_ROWS) if rows.isascii() and rows.isdigit() and len(rows) < 9 else ROWS
-    number = int(page) if page.isascii() and page.isdigit() and len(page) < 12 else 1
+    rows = whole(given.get("rows", ""))
+    limit = ROWS if rows is None else min(max(rows, 1), MAX_ROWS)
     return HitView(
         sort=sort if sort in SORTS else "rank",
         descending=given.get("dir") == "desc",
         keep=_read_filter(given),
-        offset=(max(number, 1) - 1) * limit,
+        offset=(page_number(given) - 1) * limit,
         limit=limit,
     )
+
+
+def page_number(given: Mapping[str, str]) -> int:
+    """The page of a list that an address names, from 1; the first if it names none."""
+    return max(1, whole(given.get("page", "")) or 1)
 
 
 def _read_filter(given: Mapping[str, str]) -> HitFilter:
     errors: dict[str, str] = {}
     taxid = given.get("taxid", "").strip()
-    if taxid and not (taxid.isascii() and taxid.isdigit() and len(taxid) < 12):
+    organism = whole(taxid)
+    if taxid and organism is None:
         errors["taxid"] = "Give one taxonomy id, a whole number."
     numbers: dict[str, Any] = {}
     for name in ("max_evalue", "min_identity", "min_query_coverage"):
@@ -163,13 +168,13 @@ def _read_filter(given: Mapping[str, str]) -> HitFilter:
             numbers[name] = float(text) if text else None
         except ValueError:
             errors[name] = "Give a number, such as 10 or 1e-5."
-    ranks = [rank.strip() for rank in given.get("rank", "").split(",") if rank.strip()]
-    if not all(rank.isascii() and rank.isdigit() and len(rank) < 12 for rank in ranks):
+    ranks = [whole(rank.strip()) for rank in given.get("rank", "").split(",") if rank.strip()]
+    if None in ranks:
         errors["rank"] = "Give ranks of hits, whole numbers."
     if errors:
         raise RefusedView(errors)
-    numbers["ranks"] = frozenset(map(int, ranks)) if ranks else None
-    return HitFilter(text=given.get("text", "").strip(), taxid=int(taxid) if taxid else None, **numbers)
+    numbers["ranks"] = frozenset(ranks) if ranks else None
+    return HitFilter(text=given.get("text", "").strip(), taxid=organism, **numbers)
 
 
 def fact_lines(info: RunInfo, origin: str) -> list[tuple[str, str]]:
@@ -195,7 +200,7 @@ class QueryLine:
     @property
     def name(self) -> str:
         """First word of its header."""
-        return one_line(split_header(self.summary.header)[0]) or "unnamed"
+        return first_word(self.summary.header)
 
     @property
     def description(self) -> str:
@@ -206,7 +211,7 @@ class QueryLine:
     def best(self) -> str:
         """First word of the header of its best hit; empty if there is none."""
         header = self.summary.best_header
-        return "" if header is None else one_line(split_header(header)[0]) or "unnamed"
+        return "" if header is None else first_word(header)
 
     @property
     def evalue(self) -> str:
@@ -248,7 +253,7 @@ class HitsView:
     @property
     def name(self) -> str:
         """First word of the query's header."""
-        return one_line(split_header(self.query.header)[0]) or "unnamed"
+        return first_word(self.query.header)
 
     @property
     def description(self) -> str:

@@ -58,11 +58,12 @@ from swsearch.service.pages.results import (
     listed_of,
     orders_alignments,
     overview_figure,
+    page_number,
     read_view,
 )
 from swsearch.service.pages.searches import PageSearches, curl_lines, field_of, python_lines, query_line, request_body
 from swsearch.service.pages.taxonomy import organisms, taxonomy_of_run, with_taxa
-from swsearch.service.pages.templating import page, rendered, static_response
+from swsearch.service.pages.templating import page, rendered, static_response, whole
 from swsearch.service.proxies import address, server_url
 from swsearch.service.reports import Download, file_name, offered_formats, subject_part
 from swsearch.service.service import Service
@@ -182,11 +183,6 @@ def _grouped(fields: list[Any]) -> list[tuple[str, list[Any]]]:
     return [(group, [one for one in fields if one.group == group]) for group in dict.fromkeys(f.group for f in fields)]
 
 
-def _page_of(request: Request) -> int:
-    text = request.query_params.get("page", "1")
-    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 9 else 1
-
-
 @router.get("/")
 def search_form(request: Request) -> HTMLResponse:
     """The search form; ``again`` fills it with a search, ``example`` with sequences to try."""
@@ -277,7 +273,7 @@ def result(request: Request, reference: str) -> HTMLResponse:
         only = store.views.summaries(run.id, 0, 1)
         if only:
             return _query_page(request, reference, only[0].number + 1)
-    number = _page_of(request)
+    number = page_number(request.query_params)
     lines, failures = [], []
     if run is not None:
         summaries = store.views.summaries(run.id, (number - 1) * _LISTED, _LISTED)
@@ -421,9 +417,10 @@ def _sent(request: Request, reference: str) -> Submission:
 
 
 def _number(text: str) -> int:
-    if text.isascii() and text.isdigit() and 0 < len(text) < 12:
-        return int(text)
-    raise SearchNotFound(text[:20])
+    number = whole(text)
+    if number is None:
+        raise SearchNotFound(text[:20])
+    return number
 
 
 _QUERY: Final = "/results/{reference}/queries/{number}"
@@ -531,10 +528,10 @@ def organism_table(request: Request, reference: str, number: Number) -> HTMLResp
 async def sequences(request: Request, reference: str, number: Number) -> Response:
     """Sequences of the hits that the filter keeps, or with ``rank`` of one subject."""
     given = _given(request)
-    chosen, flank = given.get("part", "aligned"), given.get("flank", "50")
-    if not (flank.isascii() and flank.isdigit() and len(flank) < 8 and int(flank) <= MAX_FLANK):
+    chosen, flank = given.get("part", "aligned"), whole(given.get("flank", "50"))
+    if flank is None or flank > MAX_FLANK:
         raise InputError(f"give a whole number of residues for the flanks, at most {MAX_FLANK:,}")
-    part = subject_part(chosen, int(flank))
+    part = subject_part(chosen, flank)
 
     def made() -> tuple[Download, str]:
         service, run = service_of(request), PageSearches(request).run(reference)
@@ -556,7 +553,7 @@ def _figure_page(request: Request, reference: str, query: QueryResult, figure: A
 @router.get("/history")
 def history(request: Request) -> HTMLResponse:
     """The searches of the sender; on a server without tokens, the runs of the store, too."""
-    searches, number = PageSearches(request), _page_of(request)
+    searches, number = PageSearches(request), page_number(request.query_params)
     listed = searches.history((number - 1) * _LISTED, _LISTED + 1)
     runs = searches.stored_runs()[:_LISTED] if number == 1 else []
     return page(

@@ -72,6 +72,16 @@ def shown_time(time: datetime) -> str:
     return time.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
+def first_word(header: str) -> str:
+    """The first word of a header, as a name that people read."""
+    return one_line(split_header(header)[0]) or "unnamed"
+
+
+def whole(text: str) -> int | None:
+    """A whole number of an address or a form, of at most 11 digits; None if the text is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else None
+
+
 @cache
 def environment() -> Environment:
     """The templates of the package; every value is escaped, and a missing one is an error."""
@@ -82,10 +92,9 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(duration=duration, time=shown_time, one_line=one_line, counted=counted)
+    made.filters.update(duration=duration, time=shown_time, one_line=one_line, first_word=first_word, counted=counted)
     made.filters["iso"] = lambda time: time.astimezone(UTC).isoformat(timespec="seconds")
     made.filters["state_word"] = lambda state: _STATE_WORDS.get(state, state)
-    made.filters["first_word"] = lambda header: one_line(split_header(header)[0]) or "unnamed"
     made.filters["number"] = lambda value: f"{value:,}"
     made.globals.update(static=static_address, version=__version__, sender=SENDER.get, root=partial(address, ""))
     return made

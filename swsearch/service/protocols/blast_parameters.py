@@ -200,13 +200,10 @@ class Program:
     database: str
     translate: str | None
 
-    def fits(self, query: str, database: str) -> bool:
-        """Whether it compares queries and a database of these alphabets."""
-        return (self.query, self.database) == (query, database)
-
     def advice(self, queries: str) -> str:
         """The program that searches such a database with queries of another alphabet."""
-        return f"choose {' or '.join(other.name for other in PROGRAMS.values() if other.fits(queries, self.database))}"
+        fitting = [one.name for one in PROGRAMS.values() if (one.query, one.database) == (queries, self.database)]
+        return f"choose {' or '.join(fitting)}"
 
     @property
     def aligned(self) -> str:

@@ -159,11 +159,6 @@ class Cudasw2Engine(Closeable):
         self._store = SubjectStore(self._device, int(free * DATABASE_SHARE) if memory_limit is None else memory_limit)
         self.timing = Timing()
 
-    @property
-    def description(self) -> str:
-        """The name of the device and that of the kernel."""
-        return f"{self._device.facts.name}, {self.kernel} kernel"
-
     def score(
         self,
         profiles: Sequence[QueryProfile],

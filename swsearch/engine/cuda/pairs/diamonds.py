@@ -239,11 +239,6 @@ class DiamondPairs(Closeable):
         self._device: Device = PyCudaDevice() if device is None else device
         self._sweep = DiamondSweep(self._device)
 
-    @property
-    def description(self) -> str:
-        """The device's name."""
-        return self._device.facts.name
-
     def align(
         self, pairs: SequencePairs, problem: AlignmentProblem, *, path: bool = True, progress: Progress | None = None
     ) -> PairPaths:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.arrays import ranges_within
-from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Timing
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Scratch, Stream, Timing
 from swsearch.engine.cuda.runtime.kernels import SHORT_ROWS, SHORT_THREADS, WARP, short_pairs_kernel
 from swsearch.engine.cuda.runtime.parameters import SHORT_PAIRS, packed
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
@@ -27,6 +27,7 @@ LONGEST: Final = 8192
 DECISION_SHARE: Final = 0.25
 """Share of the device's free memory that decisions may take."""
 TABLE_BYTES: Final = 1024
+SMALLEST_BUFFER: Final = 16
 
 _RESULT: Final = np.dtype([(name, np.int32) for name in ("score", "qe", "se", "qs", "ss")] + [
     ("n_runs", np.uint32), ("runs", np.uint32), ("unused", np.uint32)
@@ -53,13 +54,8 @@ class ShortPairs(Closeable):
         if decision_limit is None:
             decision_limit = int(self._device.free_bytes() * DECISION_SHARE)
         self._decision_limit = decision_limit
-        self._buffers: dict[str, Buffer] = {}
+        self._scratch = Scratch(self._device, SMALLEST_BUFFER)
         self.timing = Timing()
-
-    @property
-    def description(self) -> str:
-        """The device's name."""
-        return self._device.facts.name
 
     def align(
         self, pairs: SequencePairs, problem: AlignmentProblem, *, path: bool = True, progress: Progress | None = None
@@ -88,9 +84,7 @@ class ShortPairs(Closeable):
 
     def close(self) -> None:
         """Free the buffers and close the device."""
-        for buffer in self._buffers.values():
-            buffer.free()
-        self._buffers.clear()
+        self._scratch.free()
         self._device.close()
 
     def _launch(
@@ -126,7 +120,7 @@ class ShortPairs(Closeable):
         grid = min(resident, -(-n_pairs // (SHORT_THREADS // WARP)))
         stride = int(subject_lengths.max())
         several = int(query_lengths.max()) > WARP * rows
-        boundary = self._buffer("boundary", grid * (SHORT_THREADS // WARP) * stride * 8 if several else 0)
+        boundary = self._scratch.buffer("boundary", grid * (SHORT_THREADS // WARP) * stride * 8 if several else 0)
         n_letters = int(letters.sum())
         uploads = [self._upload(str(number), side) for number, side in enumerate(sides)]
         uploads += [
@@ -136,9 +130,9 @@ class ShortPairs(Closeable):
         ]
         order = self._upload("order", largest_first)
         table = None if problem.table is None else self._upload("table", _square(problem.table))
-        results = self._buffer("results", n_pairs * _RESULT.itemsize)
-        runs = self._buffer("runs", n_letters * 4 if path else 0)
-        counters = self._buffer("counters", 8)
+        results = self._scratch.buffer("results", n_pairs * _RESULT.itemsize)
+        runs = self._scratch.buffer("runs", n_letters * 4 if path else 0)
+        counters = self._scratch.buffer("counters", 8)
         device.clear(counters, 8, Stream.COMPUTE)
         parameters = packed(
             SHORT_PAIRS,
@@ -149,8 +143,8 @@ class ShortPairs(Closeable):
                 problem.match, problem.mismatch, problem.gap_open, problem.gap_extend,
             ),
             free_ends=problem.free_ends,
-            decisions=self._buffer("decisions", int(words[chosen].sum()) * 4).address,
-            walked=self._buffer("walked", n_letters * 4 if path else 0).address,
+            decisions=self._scratch.buffer("decisions", int(words[chosen].sum()) * 4).address,
+            walked=self._scratch.buffer("walked", n_letters * 4 if path else 0).address,
             boundary=boundary.address,
             boundary_stride=stride,
             results=results.address,
@@ -166,6 +160,7 @@ class ShortPairs(Closeable):
         n_runs = found["n_runs"].astype(np.int64)
         packed_runs = np.empty(int(n_runs.sum()), dtype=np.uint32)
         device.download(packed_runs, runs, Stream.COMPUTE)
+        self._scratch.free_replaced()
         ends = np.stack([found[name] for name in ("score", "qe", "se", "qs", "ss")], axis=1).astype(np.int64)
         run_ends = np.cumsum(n_runs)
         # Warps reserve memory for their runs in the order in which they end; this restores the order of the pairs.
@@ -173,20 +168,8 @@ class ShortPairs(Closeable):
         return PairPaths(ends, run_ends, packed_runs[np.repeat(found["runs"].astype(np.int64), n_runs) + offset])
 
     def _upload(self, name: str, values: NDArray[np.generic]) -> Buffer:
-        buffer = self._buffer(name, values.nbytes)
+        buffer = self._scratch.buffer(name, values.nbytes)
         self._device.upload(buffer, np.ascontiguousarray(values), Stream.COMPUTE)
-        return buffer
-
-    def _buffer(self, name: str, n_bytes: int) -> Buffer:
-        """The buffer of this name, with at least ``n_bytes`` bytes; its earlier contents may be lost."""
-        buffer = self._buffers.pop(name, None)
-        if buffer is not None and buffer.n_bytes < n_bytes:
-            self._device.synchronize()
-            buffer.free()
-            buffer = None
-        if buffer is None:
-            buffer = self._device.allocate(max(n_bytes, 16))
-        self._buffers[name] = buffer
         return buffer
 
 

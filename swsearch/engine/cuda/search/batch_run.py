@@ -258,8 +258,7 @@ class BatchRun:
             self._device.begin_download(query.values, query.scores, Stream.FINISH)
         else:
             # A score beyond the type may be inexact, and the exact one may reach a higher floor.
-            widest = Arithmetic.FAST if query.plan.again is None else query.plan.again.arithmetic
-            beyond = widest.largest_exact(query.plan.profile.max_score) + 1
+            beyond = query.plan.largest_exact + 1
             candidates = _filters(query.plan.ranges, n_short, lambda part: min(part.floor, beyond))
             query.wanted = self._selector.select(query.scores, candidates, f"wanted {number}", with_scores=True)
             self._selector.begin_download(query.wanted)
@@ -356,9 +355,7 @@ class BatchRun:
 
     def _widened(self, number: int, query: _QueryRun, rows: NDArray[np.intp], scores: Scores) -> Scores:
         """The scores, with those that may exceed their type computed again in the widest."""
-        again = query.plan.again
-        widest = Arithmetic.FAST if again is None else again.arithmetic
-        beyond = np.flatnonzero(scores > widest.largest_exact(query.plan.profile.max_score))
+        beyond = np.flatnonzero(scores > query.plan.largest_exact)
         if beyond.size:
             longest_first = beyond[::-1]
             scores[longest_first] = self._widest(number, query, rows[longest_first])

@@ -23,7 +23,6 @@ from swsearch.engine.cuda.runtime.kernels import COLUMN_ODDS_KERNEL, FORWARD_KER
 from swsearch.engine.cuda.runtime.parameters import COLUMN_ODDS, FORWARD, packed
 from swsearch.engine.cuda.search.launches import address
 from swsearch.engine.cuda.search.slots import Slot
-from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.query.columns import (
     BLOCK_ROWS,
     SUBJECT_ADMIXTURE,
@@ -34,7 +33,7 @@ from swsearch.query.columns import (
     powers_of_two,
 )
 from swsearch.query.profile_model import ProfileModel
-from swsearch.sequences.alphabet import PAD_CODE
+from swsearch.sequences.alphabet import N_AMINO_ACIDS, PAD_CODE
 from swsearch.typing import Codes, Floats
 
 POSITIONS: Final = 32

@@ -278,6 +278,12 @@ class QueryPlan:
     again: ListedRoute | None
 
     @property
+    def largest_exact(self) -> int:
+        """Largest score that is certainly exact before subjects are scored in the widest type."""
+        arithmetic = Arithmetic.FAST if self.again is None else self.again.arithmetic
+        return arithmetic.largest_exact(self.profile.max_score)
+
+    @property
     def profile(self) -> QueryProfile:
         """The query's profile."""
         return self.request.profile
