@@ -143,7 +143,7 @@ _YES: Final = ("yes", "true", "t", "1")
 _NO: Final = ("no", "false", "f", "0")
 
 
-def _named(names: dict[str, str], value: str) -> str:
+def _named(names: Mapping[str, str], value: str) -> str:
     """The format that has this number."""
     if value not in names:
         raise NoCounterpart("`swsearch query --help` lists the formats under --format")
@@ -168,12 +168,9 @@ def _format_output(value: str) -> Converted:
     return [("--format", "blast6"), ("--fields", " ".join(_MMSEQS_FIELDS[name] for name in names))]
 
 
-def _format_mode(value: str) -> Converted:
-    return [("--format", _named(_MMSEQS_FORMATS, value))]
-
-
-def _m(value: str) -> Converted:
-    return [("--format", _named(_SSEARCH_FORMATS, value))]
+def _format_of(names: Mapping[str, str]) -> Callable[[str], Converted]:
+    """The format by its name elsewhere."""
+    return lambda value: [("--format", _named(names, value))]
 
 
 def _percent(*options: str) -> Callable[[str], Converted]:
@@ -339,7 +336,7 @@ SPELLINGS: Final[tuple[Spelling, ...]] = (
     Spelling("--num-iterations", MMSEQS, "--iterations"),
     Spelling("--e-profile", MMSEQS, "--inclusion-evalue"),
     Spelling("--format-output", MMSEQS, "--format blast6 --fields, by BLAST's names", convert=_format_output),
-    Spelling("--format-mode", MMSEQS, "--format", convert=_format_mode),
+    Spelling("--format-mode", MMSEQS, "--format", convert=_format_of(_MMSEQS_FORMATS)),
     Spelling("--translation-table", MMSEQS, "--genetic-code"),
     Spelling("--alt-ali", MMSEQS, "--max-hsps, one more", convert=_alternatives),
     Spelling(
@@ -362,7 +359,7 @@ SPELLINGS: Final[tuple[Spelling, ...]] = (
     Spelling("-O", SSEARCH, "--out"),
     Spelling("-b", SSEARCH, "--top"),
     Spelling("-d", SSEARCH, "--top"),
-    Spelling("-m", SSEARCH, "--format", convert=_m),
+    Spelling("-m", SSEARCH, "--format", convert=_format_of(_SSEARCH_FORMATS)),
     Spelling("-s", SSEARCH, "--matrix", convert=_matrix),
     Spelling("-f", SSEARCH, "--gap-open", convert=_negated("--gap-open")),
     Spelling("-g", SSEARCH, "--gap-extend", convert=_negated("--gap-extend")),

@@ -294,10 +294,8 @@ class Client:
         try:
             while block := answer.read(_BLOCK_BYTES):
                 file.write(block)
-        except http.client.HTTPException as error:
+        except (http.client.HTTPException, ConnectionError) as error:
             raise ServerError(0, "cut_short", f"{self.url}: the report ended early; fetch it again") from error
-        except ConnectionError as error:
-            raise ServerError(0, "cut_short", f"{self.url}: the connection ended early; fetch it again") from error
         finally:
             self._release(connection, answer)
 
