@@ -94,9 +94,9 @@ def local_counts(codes: Codes, n_letters: int, window: int = WINDOW) -> NDArray[
     """
     letters = codes & CODE_MASK
     counted = np.flatnonzero(letters < n_letters)
-    are = np.zeros((len(codes), n_letters), dtype=np.int64)
-    are[counted, letters[counted]] = 1
-    return _window_sums(are, window)[0]
+    occurrences = np.zeros((len(codes), n_letters), dtype=np.int64)
+    occurrences[counted, letters[counted]] = 1
+    return _window_sums(occurrences, window)[0]
 
 
 def corrected_profile(
