@@ -94,29 +94,24 @@ PARTS: list[Part] = [
         "kill_service_postgresql", "the same with PostgreSQL, which is killed, too",
         function_of("service", "run_killed_postgresql"), share=1.5, trials=10,
     ),
-    Part(
-        "failing_calls", "a system call fails, is cut short or interrupted: all commands",
-        function_of("disks", "run_failing_calls"), share=4.0, trials=1_600, small=8,
-    ),
-    Part(
-        "full_disk", "a small file system fills: all commands",
-        function_of("disks", "run_full_disk"), share=1.0, trials=300, small=3,
-    ),
-    Part(
-        "file_limit", "a limit on the size of files: all commands",
-        function_of("disks", "run_file_limit"), share=1.0, trials=300, small=3,
+    *(
+        Part(name, words, function_of("disks", f"run_{name}"), share, trials, small)
+        for name, words, share, trials, small in (
+            ("failing_calls", "a system call fails, is cut short or interrupted: all commands", 4.0, 1_600, 8),
+            ("full_disk", "a small file system fills: all commands", 1.0, 300, 3),
+            ("file_limit", "a limit on the size of files: all commands", 1.0, 300, 3),
+        )
     ),
     Part(
         "memory", "limits on the address space: all commands",
         function_of("memory"), share=3.0, trials=220,
     ),
-    Part(
-        "signals", "SIGINT, SIGTERM, SIGHUP, SIGPIPE at any moment: all commands",
-        function_of("signals", "run_signals"), share=4.0, trials=800, small=4,
-    ),
-    Part(
-        "streams", "standard streams closed, readers that go: all commands",
-        function_of("signals", "run_streams"), share=4.0, trials=660, small=4,
+    *(
+        Part(name, words, function_of("signals", f"run_{name}"), 4.0, trials, small=4)
+        for name, words, trials in (
+            ("signals", "SIGINT, SIGTERM, SIGHUP, SIGPIPE at any moment: all commands", 800),
+            ("streams", "standard streams closed, readers that go: all commands", 660),
+        )
     ),
     Part(
         "readers", "searches, exports and checks while the database is changed",
@@ -135,28 +130,15 @@ PARTS: list[Part] = [
         function_of("stores", "run_killed_server"), share=1.2, trials=50,
     ),
     # `make test-all` runs the first trials of these in tests/campaign/fuzz/test_fuzz.py, where each target is a test.
-    Part(
-        "fuzz_databases", "databases damaged and crafted, under every command that opens one",
-        function_of("fuzz.databases"), share=2.0, trials=3_000,
-    ),
-    Part(
-        "fuzz_parsers", "every text that is read: mutated, archived, damaged",
-        function_of("fuzz.parsers"), share=2.0, trials=8_000,
-    ),
-    Part(
-        "fuzz_stores", "values in the store that no program wrote",
-        function_of("fuzz.foreign_values"), share=1.0, trials=1_600,
-    ),
-    Part(
-        "fuzz_arrays", "arguments of the native module that do not fit",
-        function_of("fuzz.arrays"), share=1.0, trials=6_000,
-    ),
-    Part(
-        "fuzz_guided", "every text that is read, led by the coverage of branches (Atheris)",
-        function_of("fuzz.guided"), share=4.0, trials=200,
-    ),
-    Part(
-        "fuzz_native", "native kernels under sanitizers, led by coverage (libFuzzer)",
-        function_of("fuzz.native"), share=6.0, trials=200,
+    *(
+        Part(f"fuzz_{name}", words, function_of(f"fuzz.{module}"), share, trials)
+        for name, module, words, share, trials in (
+            ("databases", "databases", "databases damaged and crafted, under every command that opens one", 2.0, 3_000),
+            ("parsers", "parsers", "every text that is read: mutated, archived, damaged", 2.0, 8_000),
+            ("stores", "foreign_values", "values in the store that no program wrote", 1.0, 1_600),
+            ("arrays", "arrays", "arguments of the native module that do not fit", 1.0, 6_000),
+            ("guided", "guided", "every text that is read, led by the coverage of branches (Atheris)", 4.0, 200),
+            ("native", "native", "native kernels under sanitizers, led by coverage (libFuzzer)", 6.0, 200),
+        )
     ),
 ]  # fmt: skip

@@ -162,7 +162,8 @@ def test_a_format_that_is_not_the_files_is_named(search):
     assert "is not a PSSM" in search("query", "protein.fasta", "protein", None, "--query-format", "pssm").error
     assert "# STOCKHOLM" in search("query", "protein.fasta", "protein", None, "--query-format", "stockholm").error
     gaps = search("query", "protein.afa", "protein", None).error
-    assert "'-' is a gap; remove it, or search with the alignment as a profile (query --query-format aligned," in gaps
+    advice = "search with the alignment as a profile (query --query-format aligned, or a3m)"
+    assert f"'-' is a gap; remove it, or {advice}" in gaps
     assert search("query", "dna.afa", "dna", None).error.endswith("'-' is a gap; remove it")
 
 

@@ -18,18 +18,16 @@ from Bio.Align import substitution_matrices
 
 import swsearch
 from swsearch.database.partition import Partition
-from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
-from swsearch.hits.score_block import ScoreBlock
 from swsearch.options import EVERY_SUBJECT
-from swsearch.query.profile import QueryProfile, SubjectQuery
+from swsearch.query.profile import SubjectQuery
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import SubjectQueries
 from swsearch.search.search_subjects import STEPS, LeadingParts
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import PROTEIN
-from swsearch.typing import Progress
+from tests.search.test_searcher import WatchedEngine
 from tests.sliced_databases import sliced_databases
 from tests.support import random_codes
 
@@ -134,24 +132,6 @@ def test_filters_choose_the_sequences_on_both_sides(folder: Path, tmp_path: Path
     assert len(found) > 20
 
 
-class CountingEngine(ReferenceEngine):
-    """The reference engine with batches of three queries; it counts the pairs that it scores."""
-
-    profiles_per_call = 3
-    rows_per_call = 2**20
-    n_pairs = 0
-
-    def score(
-        self,
-        profiles: Sequence[QueryProfile],
-        partition: Partition,
-        floors: Sequence[int] | None = None,
-        progress: Progress | None = None,
-    ) -> list[ScoreBlock]:
-        self.n_pairs += len(profiles) * len(partition)
-        return super().score(profiles, partition, floors, progress)
-
-
 def test_hardly_any_pair_is_scored_twice(tmp_path: Path) -> None:
     """Source: n (n - 1) / 2 pairs; a batch of three queries and a cut to 128 lengths add three subjects a query.
 
@@ -161,7 +141,7 @@ def test_hardly_any_pair_is_scored_twice(tmp_path: Path) -> None:
     lengths = [int(length) for length in rng.integers(3, 9, STEPS)]
     write(tmp_path, [PROTEIN.decode(random_codes(rng, length)) for length in lengths])
     done: list[int] = []
-    with swsearch.open_database(tmp_path / "some.db") as database, CountingEngine() as engine:
+    with swsearch.open_database(tmp_path / "some.db") as database, WatchedEngine(3, 2**20) as engine:
         searcher = Searcher(database, engine, SearchOptions(top=EVERY_SUBJECT))
         queries = SubjectQueries.of(searcher)
         results = list(searcher.search(queries.records(searcher), done.append))

@@ -245,7 +245,9 @@ def test_a_gpu_scores_parts_too(folder):
         assert n_scored == [len(subjects.distinct[0]), len(subjects.maximal[0])]
 
 
-@pytest.mark.parametrize("limits", [{"evalue": 1e-3}, {"mask": "seg"}, {"min_score": 40, "max_length": 80}])
+@pytest.mark.parametrize(
+    "limits", [{"evalue": 1e-3}, {"mask": "seg"}, {"evalue": 1e3, "min_score": 40, "max_length": 80}]
+)
 def test_subjects_that_pass_are_those_that_are_listed(folder: Path, limits: dict) -> None:
     """Source: the hits of the search, which aligns them."""
     with open_database("subjects.db") as database, CpuEngine(2) as engine:

@@ -25,13 +25,17 @@ PROTEINS = ">a\nMKVLAAGIVGLLLAQWERTYHHWW\n>b\nMKWVTFISLLFLFSSAYSPEPTIDE\n>c\nWWH
 
 
 class WatchedEngine(ReferenceEngine):
-    """The reference engine with its own limits; it records the number of positions of each call's profiles."""
+    """The reference engine with its own limits; it records the number of positions of each call's profiles.
+
+    ``n_pairs`` is the number of pairs that it has scored.
+    """
 
     def __init__(self, profiles_per_call: int, rows_per_call: int) -> None:
         super().__init__()
         self.profiles_per_call = profiles_per_call
         self.rows_per_call = rows_per_call
         self.calls: list[list[int]] = []
+        self.n_pairs = 0
 
     def score(
         self,
@@ -41,6 +45,7 @@ class WatchedEngine(ReferenceEngine):
         progress: Progress | None = None,
     ) -> list[ScoreBlock]:
         self.calls.append([profile.length for profile in profiles])
+        self.n_pairs += len(profiles) * len(partition)
         return super().score(profiles, partition, floors, progress)
 
 

@@ -448,7 +448,8 @@ def test_tokens_separate_owners(tmp_path, databases, queries, capfd, monkeypatch
     """A server of its own, with two owners; one token is revoked while it runs."""
     monkeypatch.chdir(tmp_path)
     refused = main(["serve", str(databases / "few.db"), "--host", "0.0.0.0", "--store", "hits.sqlite"])
-    assert (refused, (tmp_path / "hits.sqlite").exists()) == (1, False)
+    assert refused == 1
+    assert not (tmp_path / "hits.sqlite").exists()
     assert "needs tokens; `swsearch tokens add NAME --store hits.sqlite` makes one" in capfd.readouterr().err
     tokens = []
     for owner in ("ann", "bob"):
@@ -464,7 +465,8 @@ def test_tokens_separate_owners(tmp_path, databases, queries, capfd, monkeypatch
             bob.search(submitted["id"])
         assert (len(ann.searches()), bob.searches()) == (1, [])
         status, code, message = running.error("/api/v1/databases")
-        assert (status, code, "a token is needed" in message) == (401, "unauthorized", True)
+        assert (status, code) == (401, "unauthorized")
+        assert "a token is needed" in message
         assert running.request("/api/v1/databases")[1]["www-authenticate"].startswith("Basic")
         assert running.error("/metrics")[0] == 401
         assert running.request("/healthz")[0] == 200

@@ -221,3 +221,18 @@ def test_processes_that_compile_the_same_kernels_never_read_half_a_file(tmp_path
         assert child.stdout.readline() == "here\n"
     outcomes = [child.communicate("\n") for child in children]
     assert [(child.returncode, errors) for child, (_, errors) in zip(children, outcomes, strict=True)] == [(0, "")] * 3
+
+
+@pytest.mark.thorough
+@pytest.mark.peer("a compiler of CUDA")
+def test_the_compiler_makes_side_by_side_what_it_makes_alone(tmp_path: Path) -> None:
+    """Source: the same compiler, with one kernel after another."""
+    compiler = Compilers.installed().current
+    assert compiler is not None
+    builds = KernelCache(Compilers.of(compiler), 90, tmp_path, n_threads=3)
+    builds.begin(SPECS)
+    for spec in SPECS:
+        code = builds.take(spec)
+        assert code[:4] == b"\x7fELF"
+        assert code == compiler.compile(spec, 90)[0]
+    builds.close()
