@@ -59,7 +59,7 @@ def scaled_scores(
     Parameters
     ----------
     log_odds : float64 array, shape (length, 20)
-        The logarithms x, in nats; those of absent positions are not used.
+        The logarithms x, in nats, none of them NaN; those of absent positions are not used.
     present : bool array, shape (length,)
         The positions that have log-odds; the others have the scores of the matrix.
     codes : uint8 array, shape (length,)
