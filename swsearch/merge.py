@@ -19,7 +19,7 @@ from typing import Final
 
 from swsearch.errors import StoreError
 from swsearch.hits.shards import AskedQueries, Failure, Shard
-from swsearch.store.models import FINISHED
+from swsearch.store.rows import FINISHED
 from swsearch.store.runs import StoredRun
 from swsearch.store.store import Store
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from swsearch.run import Run, RunOutcome, Step, Survey
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import Queries
+    from swsearch.store.run_file import RunFile
     from swsearch.store.store import Store
 
 
@@ -51,7 +52,7 @@ class CommandRun:
         Whether it is an error if the hits cannot be stored; otherwise, the search continues without a store.
     stack : ExitStack
         Closes the store and the output files.
-    stores : list of Store
+    stores : list of Store or RunFile
         The store, once it is open.
     """
 
@@ -60,7 +61,7 @@ class CommandRun:
     paths: Sequence[str]
     must_store: bool
     stack: ExitStack
-    stores: list[Store] = field(default_factory=list)
+    stores: list[Store | RunFile] = field(default_factory=list)
     _opened: tuple[RunOutcome, AskedQueries] | None = None
 
     def report_steps(self, searcher: PlannedSearch, report: Report | None) -> list[Step]:
@@ -227,10 +228,10 @@ def named_store(arguments: options.Arguments, *, must_store: bool) -> str:
     refused here, before databases and engines are opened.
     """
     if arguments.store != DEFAULT_STORE:
-        if "://" in arguments.store:  # a file needs no driver, and SQLAlchemy is imported while a GPU starts
-            from swsearch.store.connections import check_target
+        if "://" in arguments.store:  # a file needs no SQLAlchemy
+            from swsearch.store.connections import check_url
 
-            check_target(arguments.store)
+            check_url(arguments.store)
         return arguments.store
     from swsearch.folders import make_user_folder
 
@@ -299,13 +300,13 @@ def _event_stream(path: Path, stack: ExitStack) -> TextIO:
 def _store_opener(
     arguments: options.Arguments,
     stack: ExitStack,
-    opened: list[Store],
+    opened: list[Store | RunFile],
     on_failure: Callable[[StoreError], None] | None,
-) -> Callable[[], Store] | None:
+) -> Callable[[], Store | RunFile] | None:
     """A function that opens the store and adds it to ``opened``; None if nothing is stored.
 
-    The store is opened late because the import of SQLAlchemy takes a fifth of a second, during which a GPU starts or
-    works. ``stack`` closes it; an error is then passed to ``on_failure``, if that is a function.
+    The store is opened late, while a GPU starts or works. ``stack`` closes it; an error is then passed to
+    ``on_failure``, if that is a function.
     """
     if arguments.store == "none":
         return None
@@ -318,12 +319,12 @@ def _store_opener(
                 raise
             on_failure(error)
 
-    def open_store() -> Store:
+    def open_store() -> Store | RunFile:
         from swsearch.cli.output import say
-        from swsearch.store.staged_store import open_store
+        from swsearch.store.run_file import open_run_store
 
         notify = partial(say, quiet=arguments.quiet)
-        opened.append(open_store(arguments.store, create=True, stage=arguments.stage_store, notify=notify))
+        opened.append(open_run_store(arguments.store, stage=arguments.stage_store, notify=notify))
         stack.callback(close)
         return opened[0]
 

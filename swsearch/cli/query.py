@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from swsearch.search.score_check import SampleCheck, ScoreCheck
     from swsearch.search.searcher import Searcher
     from swsearch.sequences.alphabet import Alphabet
+    from swsearch.store.run_file import RunFile
     from swsearch.store.store import Store
 
 
@@ -423,7 +424,12 @@ def _say_misfits(check: SampleCheck, *, quiet: bool) -> None:
 
 
 def _plot_scores(
-    check: ScoreCheck, outcome: RunOutcome, title: str, path: Path, arguments: options.Arguments, store: Store | None
+    check: ScoreCheck,
+    outcome: RunOutcome,
+    title: str,
+    path: Path,
+    arguments: options.Arguments,
+    store: Store | RunFile | None,
 ) -> None:
     """Draw the counted scores; print and store the warning if they disagree with the statistics."""
     from swsearch.cli.output import say

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import importlib
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -60,10 +59,7 @@ def gpus_started(
 
 
 def _warm_up(arguments: Arguments, cells: int) -> None:
-    """Start the GPUs of this process in the background, and import what the search needs meanwhile.
-
-    The store is imported by a thread, while the program waits for the GPUs and for the upload of the database.
-    """
+    """Start the GPUs of this process in the background, and import what the search needs meanwhile."""
     from swsearch.errors import SwSearchError
     from swsearch.threads import SWITCH_SECONDS
 
@@ -72,8 +68,6 @@ def _warm_up(arguments: Arguments, cells: int) -> None:
             sys.setswitchinterval(SWITCH_SECONDS)
             for module in ("swsearch.engine.cuda.search.multi_gpu", "swsearch.search.searcher", "swsearch.run"):
                 importlib.import_module(module)
-            if arguments.store != "none":
-                threading.Thread(target=importlib.import_module, args=("swsearch.store.staged_store",)).start()
 
 
 def _separate_gpus(

@@ -143,22 +143,22 @@ def check_queries(files: Queries, searcher: PlannedSearch, store: Store, run_id:
     for number, record in enumerate(files.records(searcher)):
         n_read += 1
         if number in committed and isinstance(record, SequenceRecord) and refusal(searcher, number, record) is None:
-            check_query(searcher, store, run_id, number, record, committed[number])
-    check_number(store, run_id, committed, n_read)
+            check_query(searcher, store.name, run_id, number, record, committed[number])
+    check_number(store.name, run_id, committed, n_read)
 
 
 def check_query(
-    searcher: PlannedSearch, store: Store, run_id: int, number: int, record: SequenceRecord, digest: str
+    searcher: PlannedSearch, store: str, run_id: int, number: int, record: SequenceRecord, digest: str
 ) -> None:
-    """Raise StoreError if a run has another query with this number."""
+    """Raise StoreError if a run of the store of this name has another query with this number."""
     if digest != query_digest(record.header, searcher.as_searched(record).letters):
-        problem = f"query {number} of run {run_id} of {store.name} is not {quoted(record.identifier)}"
+        problem = f"query {number} of run {run_id} of {store} is not {quoted(record.identifier)}"
         raise StoreError(f"{problem}; give the files that the run began with")
 
 
-def check_number(store: Store, run_id: int, committed: Collection[int], n_read: int) -> None:
-    """Raise StoreError if a run has more queries than the files."""
+def check_number(store: str, run_id: int, committed: Collection[int], n_read: int) -> None:
+    """Raise StoreError if a run of the store of this name has more queries than the files."""
     last = max(committed, default=-1)
     if last >= n_read:
-        problem = f"run {run_id} of {store.name} has its query {last}, but the files given hold {n_read}"
+        problem = f"run {run_id} of {store} has its query {last}, but the files given hold {n_read}"
         raise StoreError(f"{problem}; give the files that the run began with")

@@ -28,6 +28,7 @@ from swsearch.typing import Closeable, Progress
 from swsearch.words import as_options
 
 if TYPE_CHECKING:  # the store imports SQLAlchemy, which takes longer than many searches
+    from swsearch.store.run_file import RunFile
     from swsearch.store.runs import StoredRun
     from swsearch.store.store import Store
 
@@ -156,7 +157,7 @@ class Run(Closeable):
     queries: Queries
     searcher: PlannedSearch
     command: str = "python"
-    store: Store | Callable[[], Store] | None = None
+    store: Store | Callable[[], Store | RunFile] | None = None
     resume: str | None = None
     resume_finished: bool = False
     shard: Shard = WHOLE
@@ -177,7 +178,7 @@ class Run(Closeable):
         self.info: RunInfo = info.having_read(registry().sources)
         self.outcome = RunOutcome()
         self.search_repeated = self.search_repeated or self.store is None
-        self._store: Store | None = None
+        self._store: Store | RunFile | None = None
         self._log = EventLog(self.events)
         self._found: Generator[QueryResult, None, None] | None = None
         self._is_open = False
@@ -253,8 +254,12 @@ class Run(Closeable):
 
     def _open_run(self, resume: str | None, asked: AskedQueries) -> None:
         assert self.store is not None
-        store = self._store = self.store() if callable(self.store) else self.store
-        self.outcome.store = store.name
+        opened = self._store = self.store() if callable(self.store) else self.store
+        self.outcome.store = opened.name
+        if resume is None:
+            self.outcome.run_id = opened.runs.start(self.info, asked)
+            return
+        store = self._store = opened.full
 
         def check(run: StoredRun) -> None:
             known = None if run.asked is None else run.asked.digest
@@ -282,7 +287,7 @@ class Run(Closeable):
         # The error that ends the run is reported, not one of this method; a run whose process has ended counts as
         # interrupted even without this mark.
         with suppress(StoreError):
-            (store.runs.finish if store.runs.get(run_id).n_missing == 0 else store.runs.interrupt)(run_id)
+            (store.runs.finish if store.full.runs.get(run_id).n_missing == 0 else store.runs.interrupt)(run_id)
 
     @contextmanager
     def _continuing_without_store(self) -> Iterator[None]:
@@ -299,7 +304,7 @@ class Run(Closeable):
             if store is not None and run_id is not None:
                 for number in {entry.copy_of for entry in self._entries if entry.copy_of is not None}:
                     with suppress(StoreError):  # the original is not stored yet
-                        self._unstored_sources[number] = store.results.query(run_id, number)
+                        self._unstored_sources[number] = store.full.results.query(run_id, number)
             self._leave_interrupted()
             self._store, self.search_repeated = None, True
             self.outcome.run_id, self.outcome.store = None, ""
@@ -346,7 +351,7 @@ class Run(Closeable):
             if number in self._committed:
                 assert store is not None
                 assert run_id is not None
-                check_query(searcher, store, run_id, number, record, self._committed[number])
+                check_query(searcher, store.name, run_id, number, record, self._committed[number])
                 if self.stored_too:
                     self._entries.append(_RunEntry(number, stored=True))
                 self._count_cells(record)
@@ -361,7 +366,7 @@ class Run(Closeable):
     def _check_files(self, asked: AskedQueries, count: QueryCount) -> None:
         """Refuse files that do not contain the run's queries; store the description of the queries if it is new."""
         if self._store is not None and self.outcome.run_id is not None:
-            check_number(self._store, self.outcome.run_id, self._committed, count.n_queries)
+            check_number(self._store.name, self.outcome.run_id, self._committed, count.n_queries)
         read = count.asked(asked.shard)
         if asked.digest is None:
             self._counted = read
@@ -397,7 +402,7 @@ class Run(Closeable):
                 raise StoreError(f"the result of query {number}, which others repeat, cannot be read from the store")
             return self._unstored_sources[number]
         assert self.outcome.run_id is not None
-        return self._store.results.query(self.outcome.run_id, number)
+        return self._store.full.results.query(self.outcome.run_id, number)
 
     def _added(self, result: QueryResult) -> QueryResult:
         """Commit and count a result; return it."""

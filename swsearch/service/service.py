@@ -32,7 +32,7 @@ from swsearch.service.estimates import SearchEstimate, search_estimates
 from swsearch.service.settings import Settings
 from swsearch.service.submit import Submission, check_texts, most_hits, new_search, options_of
 from swsearch.store.accounts import is_link_key
-from swsearch.store.models import QUEUED
+from swsearch.store.rows import QUEUED
 from swsearch.store.search_records import NewSearch, Parameters, StoredSearch, Waiting
 from swsearch.store.searches import OwnerLimits
 from swsearch.store.store import Store

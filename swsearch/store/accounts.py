@@ -11,14 +11,17 @@ import re
 import secrets
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from swsearch.errors import InputError, Refused, SearchNotFound
-from swsearch.store.models import LINKS, SEARCHES, TOKENS, utc_now
+from swsearch.store.models import LINKS, SEARCHES, TOKENS
+from swsearch.store.rows import utc_now
 from swsearch.store.search_records import StoredSearch, stored_search
-from swsearch.store.session import Session
+
+if TYPE_CHECKING:
+    from swsearch.store.store import Store
 
 PREFIX: Final = "sws_"
 """Begins every token, so that scanners for leaked secrets can know them."""
@@ -73,8 +76,8 @@ def is_link_key(text: str) -> bool:
 class Accounts:
     """The tokens of a service's owners, and the links to searches."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     # --- tokens ---
 
@@ -90,14 +93,14 @@ class Accounts:
             raise InputError(f"the name of an owner has 1 to {_MAX_OWNER} printable characters")
         token = PREFIX + secrets.token_urlsafe(32)
         stored = StoredToken(secrets.token_hex(4), owner, utc_now(), None)
-        with self._session.writing() as connection:
+        with self._store.writing() as connection:
             values = {"id": stored.id, "owner": owner, "digest": token_digest(token), "created_at": stored.created}
             connection.execute(insert(TOKENS), {**values, "revoked_at": None})
         return stored, token
 
     def tokens(self) -> list[StoredToken]:
         """All tokens, oldest first, revoked ones included."""
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             rows = connection.execute(select(TOKENS).order_by(TOKENS.c.created_at, TOKENS.c.id))
             return [StoredToken(row.id, row.owner, row.created_at, row.revoked_at) for row in rows]
 
@@ -113,7 +116,7 @@ class Accounts:
         InputError
             There is no such token.
         """
-        with self._session.writing() as connection:
+        with self._store.writing() as connection:
             of_id = TOKENS.c.id == token_id
             if connection.execute(select(TOKENS.c.id).where(of_id)).first() is None:
                 raise InputError(f"there is no token {token_id!r}; `swsearch tokens list` lists them")
@@ -122,7 +125,7 @@ class Accounts:
 
     def owner_of(self, token: str) -> str | None:
         """The owner of a token; None if there is no such token, or it was revoked."""
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             valid = (TOKENS.c.digest == token_digest(token)) & TOKENS.c.revoked_at.is_(None)
             owner: str | None = connection.execute(select(TOKENS.c.owner).where(valid)).scalar()
             return owner
@@ -141,7 +144,7 @@ class Accounts:
         """
         link_key = _LINK_PREFIX + secrets.token_urlsafe(32)
         stored = StoredLink(secrets.token_hex(4), utc_now())
-        with self._session.writing() as connection:
+        with self._store.writing() as connection:
             search_id = _search_id(connection, key, owner, locked=True)
             n_links = connection.execute(select(func.count()).where(LINKS.c.search_id == search_id)).scalar_one()
             if n_links >= MAX_LINKS:
@@ -158,7 +161,7 @@ class Accounts:
         SearchNotFound
             The owner has no such search.
         """
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             of_search = LINKS.c.search_id == _search_id(connection, key, owner)
             rows = connection.execute(select(LINKS).where(of_search).order_by(LINKS.c.created_at, LINKS.c.id))
             return [StoredLink(row.id, row.created_at) for row in rows]
@@ -173,7 +176,7 @@ class Accounts:
         Refused
             The search has no such link.
         """
-        with self._session.writing() as connection:
+        with self._store.writing() as connection:
             chosen = LINKS.c.search_id == _search_id(connection, key, owner, locked=True)
             if link_id is not None:
                 chosen &= LINKS.c.id == link_id
@@ -189,7 +192,7 @@ class Accounts:
         SearchNotFound
             There is no such link, or it was withdrawn.
         """
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             joined = select(SEARCHES).join(LINKS, LINKS.c.search_id == SEARCHES.c.id)
             row = connection.execute(joined.where(LINKS.c.digest == token_digest(link_key))).first()
             if row is None:

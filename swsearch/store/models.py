@@ -6,16 +6,12 @@ for people who write SQL. The search service has ``searches``, ``search_queries`
 ``swsearch_schema`` has the revision of all of them.
 
 The rest of the program does not use rows: the repositories (:mod:`swsearch.store`) translate between rows and records.
-The SQL is the same for SQLite and PostgreSQL. :data:`SCHEMA` names the Alembic revision that these tables describe, and
-a test compares them with the result of the migrations.
-
-Headers of sequence files may contain any byte. :class:`FileText` stores them as readable text and restores them
-unchanged.
+The SQL is the same for SQLite and PostgreSQL. :data:`~swsearch.store.rows.SCHEMA` names the Alembic revision that these
+tables describe, and a test compares them with the result of the migrations.
 """
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 from functools import cache
 from math import inf
@@ -39,48 +35,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeDecorator
 
-SCHEMA: Final = "0.1.0"
-"""The revision of these tables."""
-
-RUNNING: Final = "running"
-"""A run or a search at work."""
-FINISHED: Final = "finished"
-INTERRUPTED: Final = "interrupted"
-
-QUEUED: Final = "queued"
-DONE: Final = "done"
-FAILED: Final = "failed"
-CANCELLED: Final = "cancelled"
-STATES: Final = (QUEUED, RUNNING, DONE, FAILED, CANCELLED)
-"""The states of a search; a query of a search may also be :data:`LEASED`."""
-UNFINISHED: Final = (QUEUED, RUNNING)
-LEASED: Final = "leased"
-
-_UNSTORABLE = re.compile("[\\\\\0\ud800-\udfff]")
-_ESCAPE = re.compile(r"\\(\\|u[0-9a-f]{4})")
-
-
-def storable(given: str) -> str:
-    r"""Text as it is stored: NUL and surrogates as ``\u`` and four digits, a backslash as ``\\``, the rest unchanged.
-
-    >>> print(storable("caf\u00e9 \udcff"))
-    café \udcff
-    """
-    if not _UNSTORABLE.search(given):
-        return given
-    return _UNSTORABLE.sub(lambda found: "\\\\" if found[0] == "\\" else f"\\u{ord(found[0]):04x}", given)
-
-
-def _restored(stored: str) -> str:
-    """The inverse of :func:`storable`."""
-    if "\\" not in stored:
-        return stored
-    return _ESCAPE.sub(lambda found: "\\" if found[1] == "\\" else chr(int(found[1][1:], 16)), stored)
-
-
-def utc_now() -> datetime:
-    """The current time in UTC."""
-    return datetime.now(UTC)
+from swsearch.store.rows import restored, storable
 
 
 class FileText(TypeDecorator[str]):
@@ -95,7 +50,7 @@ class FileText(TypeDecorator[str]):
 
     def process_result_value(self, value: Any, dialect: Dialect) -> str | None:
         """The original text."""
-        return None if value is None else _restored(value)
+        return None if value is None else restored(value)
 
 
 class UtcTime(TypeDecorator[datetime]):

@@ -12,32 +12,31 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Connection, and_, bindparam, delete, insert, or_, select, tuple_, update
 
 from swsearch.hits.result import RunInfo
-from swsearch.hits.shards import AskedQueries, Shard
-from swsearch.store.connections import insert_numbered
-from swsearch.store.models import (
+from swsearch.hits.shards import AskedQueries, Failure, Shard
+from swsearch.store.connections import rows_of
+from swsearch.store.models import FAILURES, QUERIES, RUNS, SEARCH_QUERIES, SEARCHES, WORKERS
+from swsearch.store.rows import (
     DONE,
     FAILED,
-    FAILURES,
     FINISHED,
     INTERRUPTED,
     LEASED,
-    QUERIES,
     QUEUED,
     RUNNING,
-    RUNS,
-    SEARCH_QUERIES,
-    SEARCHES,
     UNFINISHED,
-    WORKERS,
+    HostProcess,
+    asked_values,
+    claim_values,
+    run_values,
     utc_now,
 )
-from swsearch.store.results import insert_queries
-from swsearch.store.runs import HostProcess, Runs, asked_values, claim_values, run_values
+from swsearch.store.run_file import insert_failure, insert_queries
+from swsearch.store.runs import Runs
 from swsearch.store.scheduling import Query, candidates, charge, choose, claimed, counters
 from swsearch.store.scheduling import lease as lease_queries
 from swsearch.store.search_records import (
@@ -52,7 +51,9 @@ from swsearch.store.search_records import (
     stored_search,
 )
 from swsearch.store.searches import store_time
-from swsearch.store.session import Session
+
+if TYPE_CHECKING:
+    from swsearch.store.store import Store
 
 MAX_LOSSES: Final = 3
 """Number of workers that may die with a query before it fails."""
@@ -95,16 +96,13 @@ _CHANGE_QUERY: Final = update(SEARCH_QUERIES).where(
 _FIRST_REASON: Final = (
     select(FAILURES.c.reason).where(FAILURES.c.run_id == bindparam("of")).order_by(FAILURES.c.number).limit(1)
 )
-_DELETE_FAILURE: Final = delete(FAILURES).where(
-    FAILURES.c.run_id == bindparam("of"), FAILURES.c.number == bindparam("query")
-)
 
 
 class Queue:
     """The queries of unfinished searches, as the workers of a service see them."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     # --- claiming ---
 
@@ -146,7 +144,7 @@ class Queue:
             None if there is nothing to do, or if other workers have just taken it.
         """
         generations = {database.name: database for database in databases}
-        with self._session.writing() as connection:
+        with self._store.writing() as connection:
             found = [
                 search
                 for search in candidates(connection)
@@ -171,7 +169,7 @@ class Queue:
 
     def has_work(self) -> bool:
         """Whether a query is queued; a look that takes no lock."""
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             return connection.execute(_ANY_QUEUED).first() is not None
 
     def begin(self, searches: Iterable[int], info: RunInfo) -> dict[int, tuple[int, RunInfo | None]]:
@@ -180,7 +178,7 @@ class Queue:
         A run that was there comes with its own record, which the caller compares with ``info``. Searches that were
         cancelled in the meantime are missing from the result.
         """
-        with self._session.writing() as connection:
+        with self._store.writing() as connection:
             rows = connection.execute(_LOCK_SEARCHES, {"of": sorted(set(searches))}).all()
             runs = {row.id: int(row.run_id) for row in rows if row.run_id is not None}
             if runs:
@@ -191,10 +189,11 @@ class Queue:
                 now = utc_now()
                 same = {**run_values(info), **claim_values(), "started_at": now}
                 asked = [asked_values(AskedQueries(Shard(), row.n_queries, row.asked_digest)) for row in fresh]
-                ids = insert_numbered(connection, RUNS, [{**same, **values} for values in asked])
+                rows_of_runs = rows_of(connection)
+                ids = [rows_of_runs.insert("runs", {**same, **values}) for values in asked]
                 begun = [{"of": row.id, "run": run_id, "now": now} for row, run_id in zip(fresh, ids, strict=True)]
                 connection.execute(_BEGIN_SEARCHES, begun)
-        runs_of = Runs(self._session)
+        runs_of = Runs(self._store)
         known = {search_id: (run_id, runs_of.get(run_id).info) for search_id, run_id in runs.items()}
         return known | {row.id: (run_id, None) for row, run_id in zip(fresh, ids, strict=True)}
 
@@ -216,7 +215,7 @@ class Queue:
             Whether each result was stored. It was not if its search was cancelled or deleted, or if the lease was lost.
         """
         these = [(each.query.search_id, each.query.number) for each in completed]
-        with self._session.writing() as connection:
+        with self._store.writing() as connection:
             rows = _locked(connection, (search_id for search_id, _ in these))
             found = connection.execute(_HELD_OF_THESE, {"these": these, "by": worker})
             held = {(row.search_id, row.number) for row in found if row.search_id in rows}
@@ -224,7 +223,8 @@ class Queue:
             # `swsearch batch --resume` may have gone on with a run; it stores the same results.
             results = {(each.run_id, each.result.number): each.result for each in kept}
             there = {tuple(row) for row in connection.execute(_RESULTS_OF_THESE, {"these": list(results)})}
-            insert_queries(connection, [(query[0], result) for query, result in results.items() if query not in there])
+            new = [(query[0], result) for query, result in results.items() if query not in there]
+            insert_queries(rows_of(connection), new)
             _count(
                 connection, rows, [each.query for each in kept], DONE, keep, [len(each.result.hits) for each in kept]
             )
@@ -233,7 +233,7 @@ class Queue:
     def fail(self, worker: str, query: Lease, reason: str, keep: timedelta | None) -> bool:
         """Store that a query cannot be searched; returns whether the lease was still held."""
         this = (query.search_id, query.number)
-        with self._session.writing() as connection:
+        with self._store.writing() as connection:
             rows = _locked(connection, [query.search_id])
             is_held = connection.execute(_HELD_OF_THESE, {"these": [this], "by": worker}).first() is not None
             if not rows or not is_held:
@@ -243,18 +243,18 @@ class Queue:
 
     def fail_search(self, search_id: int, reason: str, keep: timedelta | None) -> None:
         """End a search that cannot be searched at all."""
-        with self._session.writing() as connection:
+        with self._store.writing() as connection:
             for row in _locked(connection, [search_id]).values():
                 _end_unsearched(connection, row, reason, keep)
 
     def give_back(self, worker: str) -> int:
         """Return all queries that a worker holds to the queue, as if it had not taken them; returns their number."""
-        with self._session.writing() as connection:
+        with self._store.writing() as connection:
             return _returned(connection, SEARCH_QUERIES.c.lease_owner == worker)
 
     def put_off(self, worker: str, searches: Collection[int], reason: str) -> None:
         """Return what a worker holds of some searches to the queue, and say why those that are queued wait."""
-        with self._session.writing() as connection:
+        with self._store.writing() as connection:
             ids = sorted(searches)
             _returned(connection, and_(SEARCH_QUERIES.c.lease_owner == worker, SEARCH_QUERIES.c.search_id.in_(ids)))
             waiting = and_(SEARCHES.c.id.in_(ids), SEARCHES.c.state == QUEUED)
@@ -265,7 +265,7 @@ class Queue:
     def enter(self, worker: str, engine: str) -> None:
         """Announce this process as a worker."""
         this = HostProcess.this()
-        with self._session.writing() as connection:
+        with self._store.writing() as connection:
             now = store_time(connection)
             values = {"host": this.host, "process": this.process, "process_began": this.began, "engine": engine}
             row = {"id": worker, **values, "cells_per_second": 0.0, "started_at": now, "seen_at": now}
@@ -285,7 +285,7 @@ class Queue:
         silence : timedelta
             Time since its progress.
         """
-        with self._session.writing() as connection:
+        with self._store.writing() as connection:
             now = store_time(connection)
             seen = {"seen_at": now - silence, "cells_per_second": cells_per_second}
             connection.execute(update(WORKERS).where(WORKERS.c.id == worker).values(**seen))
@@ -298,7 +298,7 @@ class Queue:
     def leave(self, worker: str) -> None:
         """Return what a worker holds, and forget it."""
         self.give_back(worker)
-        with self._session.writing() as connection:
+        with self._store.writing() as connection:
             connection.execute(delete(WORKERS).where(WORKERS.c.id == worker))
 
     def recover(self, keep: timedelta | None, max_losses: int = MAX_LOSSES) -> int:
@@ -307,10 +307,10 @@ class Queue:
         A worker of this host is dead if its process has ended, one of another host if its leases have ended. A query
         that was lost ``max_losses`` times fails.
         """
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             workers = connection.execute(select(WORKERS)).all()
         dead = [row.id for row in workers if HostProcess(row.host, row.process, row.process_began).has_ended]
-        with self._session.writing() as connection:
+        with self._store.writing() as connection:
             now = store_time(connection)
             is_lost = or_(SEARCH_QUERIES.c.lease_until < now, SEARCH_QUERIES.c.lease_owner.in_(dead))
             queries = _held(connection, is_lost)
@@ -331,7 +331,7 @@ class Queue:
 
     def outdated(self, database: SearchedDatabase) -> list[StoredSearch]:
         """The unfinished searches of earlier generations of a database."""
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             earlier = and_(
                 SEARCHES.c.database_name == database.name,
                 SEARCHES.c.database_generation < database.generation,
@@ -345,7 +345,7 @@ class Queue:
 
         What it had is deleted, since one search has one database.
         """
-        with self._session.writing() as connection:
+        with self._store.writing() as connection:
             row = _locked(connection, [search_id]).get(search_id)
             if row is None:
                 return
@@ -384,10 +384,8 @@ def _fail(
     """Store that queries of searches with runs cannot be searched; ``rows`` are those of their searches."""
     if not queries:
         return
-    of_runs = [{"of": rows[query.search_id].run_id, "query": query.number} for query in queries]
-    connection.execute(_DELETE_FAILURE, of_runs)
-    failures = [{"run_id": each["of"], "number": each["query"], "reason": reason} for each in of_runs]
-    connection.execute(insert(FAILURES), failures)
+    for query in queries:
+        insert_failure(rows_of(connection), rows[query.search_id].run_id, Failure(query.number, reason))
     _count(connection, rows, queries, FAILED, keep, [0] * len(queries))
 
 

@@ -7,78 +7,35 @@ converted to a record.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, insert, select
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Connection, Row, select
 
-from swsearch.errors import HitsNotFound, RunNotFound, StoreError
+from swsearch.errors import HitsNotFound, StoreError
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import Pssm, QueryResult, SearchStats
-from swsearch.hits.shards import Failure, Shard, query_digest
+from swsearch.hits.shards import Failure, Shard
 from swsearch.sequences.headers import names_of
-from swsearch.sequences.record import identifier, split_header
-from swsearch.store.connections import insert_numbered, insert_rows
-from swsearch.store.models import FAILURES, HITS, QUERIES, RUNS, checked, storable, utc_now
+from swsearch.sequences.record import split_header
+from swsearch.store.models import FAILURES, HITS, QUERIES, checked
+from swsearch.store.run_file import HitWriter
 from swsearch.store.runs import Runs, find_run
-from swsearch.store.session import Session
 from swsearch.words import quoted
 
-_DELETE_FAILURES: Final = delete(FAILURES).where(
-    FAILURES.c.run_id == bindparam("run"), FAILURES.c.number == bindparam("query")
-)
+if TYPE_CHECKING:
+    from swsearch.store.store import Store
+
 _LIST_ORDER = (HITS.c.rank, HITS.c.hsp)
 
 
-class Results:
+class Results(HitWriter):
     """The queries and hits of a store's runs, and the queries that could not be searched."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def add(self, run_id: int, result: QueryResult) -> None:
-        """Commit one query with all its hits, or nothing.
-
-        Raises
-        ------
-        StoreError
-            The run already has a query with this number, there is no such run, or the store cannot be written.
-        """
-        try:
-            with self._session.writing() as connection:
-                insert_queries(connection, [(run_id, result)])
-        except StoreError as error:
-            if isinstance(error.__cause__, IntegrityError) and not self._session.is_within_whole:
-                self._explain_refusal(run_id, result, error)
-            raise
-
-    def _explain_refusal(self, run_id: int, result: QueryResult, error: StoreError) -> None:
-        """Which constraint of the tables a query violated."""
-        with self._session.reading() as connection:
-            if connection.execute(select(RUNS.c.id).where(RUNS.c.id == run_id)).first() is None:
-                raise RunNotFound(str(run_id), self._session.name) from error
-        if result.number in self.committed(run_id):
-            raise StoreError(f"{self._session.name}: run {run_id} has its query {result.number} already") from error
-
-    def add_failure(self, run_id: int, failed: Failure) -> None:
-        """Store that a query of the run cannot be searched, with the reason, which replaces an earlier one.
-
-        Raises
-        ------
-        StoreError
-            There is no such run, or the store cannot be written.
-        """
-        try:
-            with self._session.writing() as connection:
-                connection.execute(_DELETE_FAILURES, {"run": run_id, "query": failed.number})
-                values = {"run_id": run_id, "number": failed.number, "reason": failed.reason}
-                connection.execute(insert(FAILURES), values)
-        except StoreError as error:
-            if isinstance(error.__cause__, IntegrityError):
-                raise RunNotFound(str(run_id), self._session.name) from error
-            raise
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._store = store
 
     def queries(self, run: str | int = "latest") -> Iterator[QueryResult]:
         """Results of a run's committed queries, in order of their numbers, one at a time.
@@ -91,8 +48,8 @@ class Results:
         RunNotFound
             There is no such run.
         """
-        with self._session.reading() as connection:
-            run_id = find_run(connection, run, self._session.name)
+        with self._store.reading() as connection:
+            run_id = find_run(connection, run, self._store.name)
             of_run = select(QUERIES.c.id).where(QUERIES.c.run_id == run_id).order_by(QUERIES.c.number)
             for query_id in connection.execute(of_run).scalars().all():
                 row = connection.execute(select(QUERIES).where(QUERIES.c.id == query_id)).one()
@@ -107,11 +64,11 @@ class Results:
         HitsNotFound
             The run has no query with this number.
         """
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             wanted = (QUERIES.c.run_id == run_id) & (QUERIES.c.number == number)
             row = connection.execute(select(QUERIES).where(wanted)).first()
             if row is None:
-                raise HitsNotFound(self._session.name, run_id, number)
+                raise HitsNotFound(self._store.name, run_id, number)
             hits = connection.execute(select(HITS).where(HITS.c.query_id == row.id).order_by(*_LIST_ORDER))
             return query_result(row, tuple(hit_of(hit, row.header) for hit in hits))
 
@@ -126,7 +83,7 @@ class Results:
             No query has one of the identifiers.
         """
         wanted = set(identifiers)
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             headers = select(QUERIES.c.number, QUERIES.c.header).where(QUERIES.c.run_id == run_id)
             rows = connection.execute(headers.order_by(QUERIES.c.number)).all()
         names = {row.number: set(names_of(split_header(row.header)[0])) for row in rows}
@@ -134,18 +91,18 @@ class Results:
         for name in sorted(wanted - known):
             near = get_close_matches(name, sorted(known), n=1)
             similar = f"; {quoted(near[0])} is similar" if near else ""
-            raise StoreError(f"{self._session.name}: run {run_id} has no query {quoted(name)}{similar}")
+            raise StoreError(f"{self._store.name}: run {run_id} has no query {quoted(name)}{similar}")
         return [number for number, names_of_query in names.items() if names_of_query & wanted]
 
     def committed(self, run_id: int) -> dict[int, str]:
         """Numbers of a run's committed queries, each with its :func:`query_digest`."""
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             found = select(QUERIES.c.number, QUERIES.c.digest).where(QUERIES.c.run_id == run_id)
             return {row.number: row.digest for row in connection.execute(found.order_by(QUERIES.c.number))}
 
     def failures(self, run_id: int) -> list[Failure]:
         """The queries of a run that could not be searched, in the order of their numbers."""
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             found = select(FAILURES.c.number, FAILURES.c.reason).where(FAILURES.c.run_id == run_id)
             return [Failure(row.number, row.reason) for row in connection.execute(found.order_by(FAILURES.c.number))]
 
@@ -155,7 +112,7 @@ class Results:
         Where it is not known which queries a run is to search, the result is the absent numbers below the largest
         present one: it includes queries that failed, and does not include queries at the end.
         """
-        asked = Runs(self._session).get(run_id).asked
+        asked = Runs(self._store).get(run_id).asked
         there = {*self.committed(run_id), *(failed.number for failed in self.failures(run_id))}
         if asked is None or asked.n_queries is None:
             shard = Shard() if asked is None else asked.shard
@@ -164,22 +121,8 @@ class Results:
 
     def fasta(self, run_id: int) -> str:
         """The searched queries of a run as FASTA, in their order."""
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             return as_fasta(letters_of_run(connection, run_id))
-
-
-def insert_queries(connection: Connection, results: Sequence[tuple[int, QueryResult]]) -> None:
-    """Insert queries with all their hits, each with its run, in place of failures of these queries."""
-    if not results:
-        return
-    connection.execute(_DELETE_FAILURES, [{"run": run_id, "query": result.number} for run_id, result in results])
-    values = [{"run_id": run_id, **query_values(result)} for run_id, result in results]
-    ids = insert_numbered(connection, QUERIES, values)
-    hits = [
-        hit_values(query_id, hit) for query_id, (_, result) in zip(ids, results, strict=True) for hit in result.hits
-    ]
-    if hits:
-        insert_rows(connection, HITS, hits)
 
 
 def letters_of_run(connection: Connection, run_id: int) -> dict[int, tuple[str, str]]:
@@ -191,27 +134,6 @@ def letters_of_run(connection: Connection, run_id: int) -> dict[int, tuple[str, 
 def as_fasta(queries: Mapping[int, tuple[str, str]]) -> str:
     """Queries as FASTA, in the order of their numbers."""
     return "".join(f">{header}\n{letters}\n" for _, (header, letters) in sorted(queries.items()))
-
-
-def query_values(result: QueryResult) -> dict[str, Any]:
-    """The columns of a query, without the id of its run."""
-    return {
-        "number": result.number,
-        "digest": query_digest(result.header, result.letters),
-        "header": result.header,
-        "letters": result.letters,
-        "n_hits": len(result.hits),
-        "n_passed": result.n_passed,
-        "cells": result.stats.cells,
-        "score_seconds": result.stats.score_seconds,
-        "total_seconds": result.stats.total_seconds,
-        "n_rescored": result.stats.n_rescored,
-        "committed_at": utc_now(),
-        "n_rounds": result.n_rounds,
-        "converged": int(result.converged),
-        "pssm": None if result.pssm is None else result.pssm.as_text(),
-        "identifier": identifier(result.header),
-    }
 
 
 def query_result(row: Row[Any], hits: tuple[Hit, ...]) -> QueryResult:
@@ -230,44 +152,6 @@ def query_result(row: Row[Any], hits: tuple[Hit, ...]) -> QueryResult:
         raise ValueError(f"table queries, column pssm: {error}") from error
     return QueryResult(
         row.number, row.header, row.letters, hits, row.n_passed, stats, row.n_rounds, bool(row.converged), pssm
-    )
-
-
-def hit_values(query_id: int, hit: Hit) -> tuple[Any, ...]:
-    """A hit's row, in the order of the table's columns."""
-    alignment = hit.alignment
-    header = storable(hit.subject_header)
-    name = identifier(hit.subject_header)
-    return (
-        query_id,
-        hit.rank,
-        hit.hsp,
-        hit.subject_index,
-        header,
-        hit.subject_length,
-        hit.score,
-        hit.bits,
-        hit.evalue,
-        hit.strand,
-        alignment.query_start,
-        alignment.query_end,
-        alignment.subject_start,
-        alignment.subject_end,
-        alignment.cigar,
-        alignment.identities,
-        alignment.positives,
-        alignment.columns,
-        alignment.gap_openings,
-        alignment.gap_residues,
-        storable(alignment.subject_letters),
-        storable(alignment.query_letters),
-        hit.query_frame,
-        hit.subject_frame,
-        hit.round,
-        name if header is hit.subject_header else storable(name),
-        hit.number,
-        hit.masked_evalue,
-        hit.n_hsps,
     )
 
 

@@ -7,85 +7,26 @@ exactly (:mod:`swsearch.store.results`). Every row is checked before it is conve
 from __future__ import annotations
 
 import json
-import os
-import socket
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, select, update
 
 from swsearch.errors import RunNotFound, RunTaken, StoreError
 from swsearch.file_registry import registry
 from swsearch.hits.result import DatabaseInfo, RunInfo
 from swsearch.hits.shards import AskedQueries, Shard
 from swsearch.sequences.alphabet import ALPHABETS
-from swsearch.store.models import FAILURES, FINISHED, INTERRUPTED, QUERIES, RUNNING, RUNS, SEARCHES, checked, utc_now
-from swsearch.store.session import Session
-from swsearch.words import without_secrets
+from swsearch.store.models import FAILURES, QUERIES, RUNS, SEARCHES, checked
+from swsearch.store.rows import FINISHED, INTERRUPTED, RUNNING, HostProcess, claim_values
+from swsearch.store.run_file import RunWriter
+
+if TYPE_CHECKING:
+    from swsearch.store.store import Store
 
 LATEST: Final = "latest"
 """The name of the newest finished run, or of the newest run if none is finished."""
-
-
-_START_FIELD: Final = 19
-"""Index, among the fields of ``/proc/PID/stat`` after the program's name, of the start in clock ticks since boot."""
-
-
-@dataclass(frozen=True)
-class HostProcess:
-    """The process that works on a run.
-
-    Its id is not sufficient to tell whether it runs: ids are reused, at the latest after a restart of the machine, and
-    in containers many programs have the id 1. Therefore its start is stored, too. The processes of another machine
-    cannot be observed; the user must decide whether they are running.
-
-    Attributes
-    ----------
-    host : str
-        Name of its machine.
-    process : int
-        Its process id there.
-    began : str or None
-        Its start: the boot id of the machine and the clock ticks since boot. None if unknown (not Linux).
-    """
-
-    host: str
-    process: int
-    began: str | None
-
-    @classmethod
-    def this(cls) -> Self:
-        """The calling process."""
-        return cls(socket.gethostname(), os.getpid(), _began(os.getpid()))
-
-    def __str__(self) -> str:
-        return f"process {self.process} on {self.host}"
-
-    @property
-    def is_here(self) -> bool:
-        """Whether it is or was a process of this machine."""
-        return self.host == socket.gethostname()
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether it was a process of this machine and has ended; False if unknown.
-
-        A process that was killed remains as a zombie until its parent has asked for its exit code.
-        """
-        if not self.is_here:
-            return False
-        try:
-            os.kill(self.process, 0)
-        except ProcessLookupError:
-            return True
-        except PermissionError:
-            pass
-        if _fields(self.process)[:1] in ([b"Z"], [b"X"]):
-            return True
-        began = _began(self.process)
-        return None not in (self.began, began) and self.began != began
 
 
 @dataclass(frozen=True)
@@ -138,33 +79,12 @@ class StoredRun:
         return None if n_asked is None else n_asked - self.n_queries - self.n_failed
 
 
-class Runs:
+class Runs(RunWriter):
     """The runs of a store, without their queries."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def start(self, info: RunInfo, asked: AskedQueries | None = None) -> int:
-        """Store a new run of this process with the queries that it is to search; returns its id."""
-        with self._session.writing() as connection:
-            values = {**run_values(info), **asked_values(asked), **claim_values(), "started_at": utc_now()}
-            return int(connection.execute(insert(RUNS).returning(RUNS.c.id), values).scalar_one())
-
-    def note_asked(self, run_id: int, asked: AskedQueries) -> None:
-        """Store which queries the run is to search, if they have become known or have changed."""
-        self._set_values(run_id, **asked_values(asked))
-
-    def note_remark(self, run_id: int, remark: str) -> None:
-        """Store a remark on the run for the user."""
-        self._set_values(run_id, remark=remark)
-
-    def finish(self, run_id: int) -> None:
-        """Mark a run as finished: every query has been added."""
-        self._set_values(run_id, state=FINISHED, finished_at=utc_now())
-
-    def interrupt(self, run_id: int) -> None:
-        """Mark a run as interrupted: it was stopped before its last query."""
-        self._set_values(run_id, state=INTERRUPTED)
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._store = store
 
     def resume(self, run_id: int, seen: StoredRun | None = None) -> None:
         """Mark a run as resumed by this process. Its failures are deleted, because they will be found again.
@@ -174,33 +94,19 @@ class Runs:
         RunTaken
             Another process has resumed or ended the run since it was read as ``seen``.
         """
-        with self._session.writing() as connection:
+        with self._store.writing() as connection:
             found = select(RUNS.c.state, RUNS.c.host, RUNS.c.process, RUNS.c.process_began)
             now: Any = connection.execute(found.where(RUNS.c.id == run_id).with_for_update()).first()
             if now is None:
-                raise RunNotFound(str(run_id), self._session.name)
+                raise RunNotFound(str(run_id), self._store.name)
             if seen is not None:
                 process = HostProcess(now.host, now.process, now.process_began)
                 if process != seen.process or state_of(now, process) != seen.state:
-                    name = f"run {run_id} of {self._session.name}"
+                    name = f"run {run_id} of {self._store.name}"
                     raise RunTaken(f"{name} has just been taken up by {process}; try again")
             values = {**claim_values(), "finished_at": None}
             connection.execute(update(RUNS).where(RUNS.c.id == run_id).values(**values))
             connection.execute(delete(FAILURES).where(FAILURES.c.run_id == run_id))
-
-    def note_statistics(self, run_id: int, sentence: str) -> None:
-        """Append a sentence to the description of the run's statistics."""
-        with self._session.writing() as connection:
-            found = connection.execute(select(RUNS.c.statistics).where(RUNS.c.id == run_id)).scalar()
-            if found is None:
-                raise RunNotFound(str(run_id), self._session.name)
-            connection.execute(update(RUNS).where(RUNS.c.id == run_id).values(statistics=f"{found}; {sentence}"))
-
-    def _set_values(self, run_id: int, **values: Any) -> None:
-        with self._session.writing() as connection:
-            changed = connection.execute(update(RUNS).where(RUNS.c.id == run_id).values(**values))
-            if changed.rowcount == 0:
-                raise RunNotFound(str(run_id), self._session.name)
 
     def delete(self, *runs: str | int, force: bool = False) -> list[int]:
         """Delete runs with their queries and hits, or none of them; returns their ids.
@@ -223,7 +129,7 @@ class Runs:
         StoreError
             A process works on a run or may work on it, or ``latest`` is ambiguous.
         """
-        with self._session.writing() as connection:
+        with self._store.writing() as connection:
             run_ids = list(dict.fromkeys(self._deletable(connection, run, force=force) for run in runs))
             for run_id in run_ids:
                 connection.execute(delete(RUNS).where(RUNS.c.id == run_id))
@@ -231,20 +137,20 @@ class Runs:
 
     def _deletable(self, connection: Connection, run: str | int, *, force: bool) -> int:
         """Return the id of a run that may be deleted."""
-        run_id = find_run(connection, run, self._session.name)
+        run_id = find_run(connection, run, self._store.name)
         newest = stored_run(connection.execute(_select_runs().order_by(RUNS.c.id.desc()).limit(1)).one())
         if run == LATEST and run_id != newest.id:
-            known = f"the newest run of {self._session.name} is {newest.id} ({_at_work(newest)})"
+            known = f"the newest run of {self._store.name} is {newest.id} ({_at_work(newest)})"
             raise StoreError(f"{known}, its newest finished one {run_id}; give the number of the run to delete")
         stored = stored_run(connection.execute(_select_runs().where(RUNS.c.id == run_id)).one())
         if stored.is_at_work and not force:
             advice = f"stop that process first, or delete the run all the same with `runs delete {run_id} --force`"
-            raise StoreError(f"run {run_id} of {self._session.name} is not deleted: {_at_work(stored)}; {advice}")
+            raise StoreError(f"run {run_id} of {self._store.name} is not deleted: {_at_work(stored)}; {advice}")
         return run_id
 
     def all(self) -> list[StoredRun]:
         """All runs, oldest first."""
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             return [stored_run(row) for row in connection.execute(_select_runs().order_by(RUNS.c.id))]
 
     def get(self, run: str | int = "latest") -> StoredRun:
@@ -255,8 +161,8 @@ class Runs:
         RunNotFound
             There is no such run.
         """
-        with self._session.reading() as connection:
-            run_id = find_run(connection, run, self._session.name)
+        with self._store.reading() as connection:
+            run_id = find_run(connection, run, self._store.name)
             found = stored_run(connection.execute(_select_runs().where(RUNS.c.id == run_id)).one())
         registry().read_sources(found.info.sources)
         return found
@@ -269,10 +175,10 @@ class Runs:
         RunNotFound
             The store has no run.
         """
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             row = connection.execute(_select_runs().order_by(RUNS.c.id.desc()).limit(1)).first()
             if row is None:
-                raise RunNotFound(LATEST, self._session.name)
+                raise RunNotFound(LATEST, self._store.name)
             return stored_run(row)
 
     def old(self, *, keep: int = 0, before: datetime | None = None) -> list[StoredRun]:
@@ -289,7 +195,7 @@ class Runs:
         before : datetime, optional
             By default, runs of every age are old.
         """
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             of_searches = set(connection.execute(select(SEARCHES.c.run_id)).scalars())
         runs = [run for run in self.all() if run.id not in of_searches]
         return [
@@ -300,7 +206,7 @@ class Runs:
 
     def without_search(self, limit: int) -> list[StoredRun]:
         """The newest runs that commands made."""
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             of_search = select(SEARCHES.c.run_id).where(SEARCHES.c.run_id == RUNS.c.id).exists()
             found = select(RUNS.c.id).where(~of_search).order_by(RUNS.c.id.desc()).limit(limit)
             ids = connection.execute(found).scalars().all()
@@ -344,53 +250,9 @@ def _select_runs() -> Any:
     )
 
 
-def asked_values(asked: AskedQueries | None) -> dict[str, Any]:
-    """The columns that define which queries a run is to search."""
-    if asked is None:
-        return {}
-    return {
-        "shard_index": asked.shard.index,
-        "shard_count": asked.shard.count,
-        "asked_n_queries": asked.n_queries,
-        "asked_digest": asked.digest,
-    }
-
-
-def claim_values() -> dict[str, Any]:
-    """The columns that identify the process that works on a run, namely this process."""
-    process = HostProcess.this()
-    return {"state": RUNNING, "host": process.host, "process": process.process, "process_began": process.began}
-
-
 def state_of(row: Row[Any], process: HostProcess) -> str:
     """The state of a run; a run whose process on this machine has ended is interrupted."""
     return INTERRUPTED if row.state == RUNNING and process.has_ended else str(row.state)
-
-
-def run_values(info: RunInfo) -> dict[str, Any]:
-    """The columns of a run that its :class:`~swsearch.hits.result.RunInfo` determines."""
-    database = info.database
-    return {
-        "command": without_secrets(info.command),
-        "parameters": json.dumps(info.parameters),
-        "matrix": info.matrix,
-        "matrix_scores": info.matrix_scores,
-        "gap_open": info.gap_open,
-        "gap_extend": info.gap_extend,
-        "lam": info.lam,
-        "k": info.k,
-        "statistics": info.statistics,
-        "search_space": info.search_space,
-        "database_paths": json.dumps(database.paths),
-        "database_digests": json.dumps(database.digests),
-        "database_generation": database.generation,
-        "database_alphabet": database.alphabet,
-        "database_n_subjects": database.n_subjects,
-        "database_n_residues": database.n_residues,
-        "program": info.program,
-        "engine": info.engine,
-        "threads": info.threads,
-    }
 
 
 def _from_json(row: Row[Any], column: str) -> Any:
@@ -467,20 +329,3 @@ def stored_run(row: Row[Any]) -> StoredRun:
         asked=asked,
         remark=row.remark,
     )
-
-
-def _began(process: int) -> str | None:
-    try:
-        machine = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return None
-    fields = _fields(process)
-    return f"{machine} {int(fields[_START_FIELD])}" if fields else None
-
-
-def _fields(process: int) -> list[bytes]:
-    """The fields of ``/proc/PID/stat`` after the program's name, the state first; empty if there is no such process."""
-    try:
-        return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return []

@@ -17,7 +17,8 @@ from typing import Any, Final
 from sqlalchemy import Connection, and_, bindparam, exists, select, tuple_, update
 
 from swsearch.store.connections import upsert
-from swsearch.store.models import LEASED, OWNERS, QUEUED, SEARCH_QUERIES, SEARCHES, UNFINISHED
+from swsearch.store.models import OWNERS, SEARCH_QUERIES, SEARCHES
+from swsearch.store.rows import LEASED, QUEUED, UNFINISHED
 from swsearch.store.search_records import MEGACELL, Lease
 
 MAX_QUERIES: Final = 4096

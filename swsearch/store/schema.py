@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import sqlite3
-import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +13,9 @@ from sqlalchemy.engine import URL
 from swsearch.errors import SchemaOutdated, StoreError
 from swsearch.folders import is_user_store, resource_folder
 from swsearch.store.connections import display_name, file_of, make_engine, reading, store_url, translated, writing
-from swsearch.store.models import BLAST6_VIEW, METADATA, SCHEMA, SCHEMA_TABLE
+from swsearch.store.driver import create_tables
+from swsearch.store.models import BLAST6_VIEW, METADATA, SCHEMA_TABLE
+from swsearch.store.rows import SCHEMA
 from swsearch.words import option
 
 _CREATION_LOCK: Final = 0x73775365
@@ -32,8 +32,8 @@ def revision_of(connection: Connection) -> str | None:
 def create_or_check(engine: Engine, *, create: bool) -> None:
     """Create the store if it is missing and ``create`` is true, and check its schema.
 
-    A new store is created in one transaction from the models and marked with their revision, so that Alembic need not
-    be imported; a test compares the result with that of the migrations.
+    A new store is created in one transaction and marked with the revision of the models, so that Alembic need not be
+    imported; tests compare the tables with those of the models and with those of the migrations.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def create_or_check(engine: Engine, *, create: bool) -> None:
             raise StoreError(f"{display_name(engine.url)} holds no runs yet; `swsearch query --store` makes a store")
         found = _create(engine)
     if found != SCHEMA:
-        raise _outdated(engine.url, found)
+        raise _outdated(engine.url, str(found))
 
 
 def check_file(url: URL, *, create: bool) -> None:
@@ -77,47 +77,24 @@ def check_file(url: URL, *, create: bool) -> None:
         raise StoreError(f"{path}: {error.strerror}") from error
 
 
-def _create(engine: Engine) -> str:
+def _create(engine: Engine) -> str | None:
     """Create the tables unless another process has just done so; returns the revision."""
-    is_sqlite = engine.dialect.name == "sqlite"
-    if is_sqlite:
+    if engine.dialect.name == "sqlite":
         with translated(engine.url), engine.connect() as connection:
             driver: Any = connection.connection.driver_connection
-            _choose_wal(driver)
+            create_tables(driver, driver.execute("PRAGMA busy_timeout").fetchone()[0] / 1000)
+        with reading(engine) as connection:
+            return revision_of(connection)
     with writing(engine) as connection:
         _lock_schema(connection)
         found = revision_of(connection)
-        if found is not None:
-            return found
-        _create_tables(connection)
-        connection.execute(insert(SCHEMA_TABLE).values(version_num=SCHEMA))
-    return SCHEMA
-
-
-def _create_tables(connection: Connection) -> None:
-    """Create the tables, indexes and views."""
-    if connection.dialect.name == "postgresql":
-        for index in (index for table in METADATA.tables.values() for index in table.indexes):
-            index.dialect_kwargs.update(index.info)
-    METADATA.create_all(connection)
-    connection.exec_driver_sql(BLAST6_VIEW)
-
-
-def _choose_wal(driver: sqlite3.Connection) -> None:
-    """Choose WAL mode, which is stored in the file and cannot be chosen inside a transaction.
-
-    If several processes create the store at once, SQLite reports at once that it is busy, without waiting for the
-    others. Therefore the statement is repeated for as long as the connection waits in general.
-    """
-    ends = time.monotonic() + driver.execute("PRAGMA busy_timeout").fetchone()[0] / 1000
-    while True:
-        try:
-            driver.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > ends:
-                raise
-        time.sleep(0.002)
+        if found is None:
+            for index in (index for table in METADATA.tables.values() for index in table.indexes):
+                index.dialect_kwargs.update(index.info)
+            METADATA.create_all(connection)
+            connection.exec_driver_sql(BLAST6_VIEW)
+            connection.execute(insert(SCHEMA_TABLE).values(version_num=SCHEMA))
+        return found or SCHEMA
 
 
 def _lock_schema(connection: Connection) -> None:

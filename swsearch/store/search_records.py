@@ -12,7 +12,8 @@ from typing import Any, Final
 from sqlalchemy import Row
 
 from swsearch.hits.result import QueryResult
-from swsearch.store.models import SEARCHES, UNFINISHED, checked
+from swsearch.store.models import SEARCHES, checked
+from swsearch.store.rows import UNFINISHED
 
 Parameters = Mapping[str, str | int | float | bool | None]
 MEGACELL: Final = 10**6

@@ -13,30 +13,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Connection, bindparam, case, delete, func, insert, or_, select, update
 
 from swsearch.errors import Refused, SearchNotFound
-from swsearch.store.connections import insert_rows, upsert
-from swsearch.store.models import (
-    CANCELLED,
-    DONE,
-    FAILED,
-    INTERRUPTED,
-    OWNERS,
-    QUERIES,
-    QUEUED,
-    RUNS,
-    SEARCH_QUERIES,
-    SEARCHES,
-    UNFINISHED,
-    USAGE,
-    WORKERS,
-    storable,
-    utc_now,
-)
+from swsearch.store.connections import rows_of, upsert
+from swsearch.store.models import OWNERS, QUERIES, RUNS, SEARCH_QUERIES, SEARCHES, USAGE, WORKERS
 from swsearch.store.results import as_fasta, letters_of_run
+from swsearch.store.rows import CANCELLED, DONE, FAILED, INTERRUPTED, QUEUED, UNFINISHED, storable, utc_now
 from swsearch.store.search_records import (
     NewSearch,
     Parameters,
@@ -46,7 +31,9 @@ from swsearch.store.search_records import (
     parameters_of,
     stored_search,
 )
-from swsearch.store.session import Session
+
+if TYPE_CHECKING:
+    from swsearch.store.store import Store
 
 _WITH_KEY: Final = select(SEARCHES).where(SEARCHES.c.key == bindparam("key"))
 _WITH_KEYS: Final = select(SEARCHES).where(SEARCHES.c.key.in_(bindparam("keys", expanding=True)))
@@ -139,8 +126,8 @@ class _Owner:
 class Searches:
     """The searches that were submitted to a service."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def submit(
         self, submitted: Sequence[NewSearch], limits: OwnerLimits | None = None, keep: timedelta | None = None
@@ -158,8 +145,8 @@ class Searches:
         keep : timedelta, optional
             Time from the end of a search to its deletion.
         """
-        with self._session.writing() as connection:
-            if not self._session.is_sqlite:
+        with self._store.writing() as connection:
+            if not self._store.is_sqlite:
                 connection.execute(_IN_TURN, {"key": _SUBMISSION_LOCK})
             submission = _Submission(connection, limits or OwnerLimits(), keep, utc_now())
             return [submission.added(new) for new in submitted]
@@ -172,7 +159,7 @@ class Searches:
         SearchNotFound
             There is no such search.
         """
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             row = connection.execute(_WITH_KEY, {"key": key}).first()
             if row is None or owner not in (None, row.owner):
                 raise SearchNotFound(key)
@@ -180,13 +167,13 @@ class Searches:
 
     def with_keys(self, keys: Sequence[str], *, finished: bool = False) -> dict[str, StoredSearch]:
         """The searches with these keys that exist; with ``finished``, those that are finished."""
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             rows = connection.execute(_FINISHED_WITH_KEYS if finished else _WITH_KEYS, {"keys": list(keys)})
             return {row.key: stored_search(row) for row in rows}
 
     def of_owner(self, owner: str, limit: int = 100, before: int | None = None) -> list[StoredSearch]:
         """The newest searches of an owner, at most ``limit``; with ``before``, those submitted before that ``id``."""
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             found = select(SEARCHES).where(SEARCHES.c.owner == owner).order_by(SEARCHES.c.id.desc()).limit(limit)
             if before is not None:
                 found = found.where(SEARCHES.c.id < before)
@@ -202,7 +189,7 @@ class Searches:
         SearchNotFound
             There is no such search.
         """
-        with self._session.writing() as connection:
+        with self._store.writing() as connection:
             row = connection.execute(select(SEARCHES).where(SEARCHES.c.key == key).with_for_update()).first()
             if row is None or owner not in (None, row.owner):
                 raise SearchNotFound(key)
@@ -216,44 +203,44 @@ class Searches:
 
     def waiting(self) -> list[Waiting]:
         """All unfinished searches, oldest first."""
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             found = connection.execute(_WAITING)
             return [Waiting(row.key, row.owner, row.cells - row.cells_done) for row in found]
 
     def counts(self) -> dict[str, int]:
         """Number of searches by their state."""
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             found = select(SEARCHES.c.state, func.count()).group_by(SEARCHES.c.state)
             return {str(state): int(count) for state, count in connection.execute(found)}
 
     def usage(self, owner: str, n_days: int = 30) -> list[UsageOfDay]:
         """What an owner submitted on the last days with any submission, newest first."""
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             found = select(USAGE).where(USAGE.c.owner == owner).order_by(USAGE.c.day.desc()).limit(n_days)
             return [UsageOfDay(row.day, row.n_searches, row.n_queries, row.cells) for row in connection.execute(found)]
 
     def speeds(self, seen_within: timedelta) -> list[float]:
         """The cells per second of each worker that was alive within this time."""
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             since = store_time(connection) - seen_within
             return [row.cells_per_second for row in connection.execute(_SEEN_WORKERS, {"since": since})]
 
     def databases(self) -> set[str]:
         """The names of the databases of all searches."""
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             return set(connection.execute(select(SEARCHES.c.database_name).distinct()).scalars())
 
     def databases_of(self, owner: str) -> dict[str, bool]:
         """The names of the databases of an owner's searches, and whether a search of each is unfinished."""
         is_unfinished = func.max(case((SEARCHES.c.state.in_(UNFINISHED), 1), else_=0))
         found = select(SEARCHES.c.database_name, is_unfinished).where(SEARCHES.c.owner == owner)
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             rows = connection.execute(found.group_by(SEARCHES.c.database_name))
             return {str(name): bool(unfinished) for name, unfinished in rows}
 
     def under(self, owner: str, keys: Sequence[str]) -> list[StoredSearch | None]:
         """The owner's searches with these idempotency keys, in their order; None where there is none."""
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             mine = (SEARCHES.c.owner == owner) & SEARCHES.c.idempotency_key.in_(keys)
             found = {
                 row.idempotency_key: stored_search(row) for row in connection.execute(select(SEARCHES).where(mine))
@@ -265,7 +252,7 @@ class Searches:
 
         The searches remain; a new submission under such a key is then a new search.
         """
-        with self._session.writing() as connection:
+        with self._store.writing() as connection:
             mine = (SEARCHES.c.owner == owner) & SEARCHES.c.idempotency_key.in_(keys)
             failed = or_(SEARCHES.c.state.in_((FAILED, CANCELLED)), SEARCHES.c.n_failed > 0)
             rows = select(SEARCHES.c.id).where(mine & failed).order_by(SEARCHES.c.id).with_for_update()
@@ -276,7 +263,7 @@ class Searches:
         """The header of the first query that is known of each search, by the search's ``id``."""
         ids = [search.id for search in searches]
         runs = [search.run_id for search in searches if search.run_id is not None]
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             waiting = _first(connection, SEARCH_QUERIES.c.search_id, SEARCH_QUERIES, ids)
             searched = _first(connection, QUERIES.c.run_id, QUERIES, runs)
         titles = {}
@@ -287,7 +274,7 @@ class Searches:
 
     def fasta(self, search: StoredSearch) -> str:
         """The queries of a search as FASTA, in their order; of a cancelled search, those that were searched."""
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             waiting = select(SEARCH_QUERIES.c.number, SEARCH_QUERIES.c.header, SEARCH_QUERIES.c.letters)
             rows = connection.execute(waiting.where(SEARCH_QUERIES.c.search_id == search.id))
             found = {row.number: (row.header, row.letters) for row in rows}
@@ -297,7 +284,7 @@ class Searches:
 
     def delete_expired(self) -> int:
         """Delete the searches whose time has come, and the runs that belong to no other search; returns how many."""
-        with self._session.writing() as connection:
+        with self._store.writing() as connection:
             old = select(SEARCHES.c.id, SEARCHES.c.run_id).where(SEARCHES.c.expires_at < utc_now())
             rows = connection.execute(old.order_by(SEARCHES.c.id).limit(100).with_for_update()).all()
             for row in rows:
@@ -355,7 +342,7 @@ class _Submission:
             (stored.id, number, storable(query.header), storable(query.letters), query.cells, QUEUED, None, None, 0)
             for number, query in enumerate(new.queries)
         ]
-        insert_rows(self._connection, SEARCH_QUERIES, rows)
+        rows_of(self._connection).insert_all(SEARCH_QUERIES.name, SEARCH_QUERIES.columns.keys(), rows)
         used = {"n_searches": 1, "n_queries": len(new.queries), "cells": new.cells}
         usage = _usage_statement(self._connection.dialect.name)
         self._connection.execute(usage, {"owner": new.owner, "day": self._today, **used})

@@ -41,10 +41,9 @@ from sqlalchemy.engine import URL
 from swsearch.errors import InputError, StoreError
 from swsearch.folders import check_staging, is_shared, locked_file
 from swsearch.store.connections import display_name, file_of, store_url, translated
-from swsearch.store.models import INTERRUPTED, RUNNING
-from swsearch.store.runs import HostProcess
+from swsearch.store.driver import register_store
+from swsearch.store.rows import INTERRUPTED, RUNNING, HostProcess
 from swsearch.store.schema import check_file, upgrade
-from swsearch.store.session import register_store
 from swsearch.store.store import Store
 from swsearch.words import as_arguments, option
 

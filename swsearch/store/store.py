@@ -1,20 +1,39 @@
 """The store of hits: :class:`Store`, whose attributes are repositories that share its connections.
 
-:mod:`swsearch.run` opens a :class:`Store`, starts or resumes a run, adds each query when its search ends, and finishes
-the run. Reports of stored runs read its results. A service also uses the searches, the queue and the accounts.
+:mod:`swsearch.run` opens a store, starts or resumes a run, adds each query when its search ends, and finishes the run.
+Reports of stored runs read its results. A service also uses the searches, the queue and the accounts.
 """
 
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from swsearch.store.connections import BUSY_SECONDS
+from sqlalchemy import Connection
+
+from swsearch.arguments import flag, number, path
+from swsearch.errors import StoreError
+from swsearch.store.connections import (
+    display_name,
+    file_of,
+    make_engine,
+    reading,
+    rows_of,
+    store_url,
+    translated,
+    writing,
+)
+from swsearch.store.driver import BUSY_SECONDS, Rows, check_place, identity_of, register_store
 from swsearch.store.models import HITS, QUERIES, RUNS
 from swsearch.store.results import Results
 from swsearch.store.runs import Runs
-from swsearch.store.session import Session
+from swsearch.store.schema import create_or_check
+from swsearch.typing import Closeable
+from swsearch.words import option
 
 if TYPE_CHECKING:
     from swsearch.store.accounts import Accounts
@@ -23,7 +42,7 @@ if TYPE_CHECKING:
     from swsearch.store.views import ResultViews
 
 
-class Store(Session):
+class Store(Closeable):
     """Runs, queries and hits in one SQLite file or PostgreSQL database, and the searches of a service.
 
     Threads may share a store; each call of its repositories is one transaction on a separate connection. Several
@@ -76,9 +95,32 @@ class Store(Session):
         busy_seconds: float = BUSY_SECONDS,
         only_read: bool = False,
     ) -> None:
-        super().__init__(target, create=create, busy_seconds=busy_seconds, only_read=only_read)
+        if not path("target", target):
+            raise StoreError(f"{option('target', target)}: the name of the store is empty")
+        flag("create", create)
+        number("busy_seconds", busy_seconds)
+        flag("only_read", only_read)
+        url = store_url(target)
+        register_store(target, create=create)
+        self.name = display_name(url)
+        self._engine = make_engine(url, busy_seconds=busy_seconds, only_read=only_read)
+        self._within = threading.local()
+        self._busy_seconds = busy_seconds
+        self._turn = threading.Lock()
+        try:
+            create_or_check(self._engine, create=create)
+            self._file = file_of(url)
+            self._identity = identity_of(self._file)
+        except BaseException:
+            self._engine.dispose()
+            raise
         self.runs = Runs(self)
         self.results = Results(self)
+
+    @property
+    def full(self) -> Store:
+        """The store itself; a :class:`~swsearch.store.run_file.RunFile` opens it when it is needed."""
+        return self
 
     # Most commands need none of these, and their modules take time to import.
 
@@ -109,6 +151,88 @@ class Store(Session):
         from swsearch.store.accounts import Accounts
 
         return Accounts(self)
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether the store is a file of SQLite, not a database of PostgreSQL."""
+        return self._engine.dialect.name == "sqlite"
+
+    def check_place(self) -> None:
+        """Raise :class:`StoreError` if the file of the store was deleted, moved or replaced since it was opened.
+
+        SQLite would silently continue to write to a deleted file.
+        """
+        check_place(self.name, self._file, self._identity)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._engine.dispose()
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A connection that reads the current state of the store, even while others write."""
+        return reading(self._engine)
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A connection in a transaction that commits completely or not at all.
+
+        Inside of :meth:`whole`, it is the connection of that transaction. SQLite has one writer at a time. Threads
+        therefore take turns before they ask SQLite, where those who wait look again after a pause.
+        """
+        if self.is_within_whole:
+            with translated(self._engine.url):
+                yield self._within.connection
+            return
+        self.check_place()
+        has_turn = self.is_sqlite and self._turn.acquire(timeout=self._busy_seconds)
+        try:
+            with writing(self._engine) as connection:
+                yield connection
+        finally:
+            if has_turn:
+                self._turn.release()
+        self.check_place()
+
+    @contextmanager
+    def writing_rows(self) -> Iterator[Rows]:
+        """What writes rows in a transaction of :meth:`writing`."""
+        with self.writing() as connection:
+            yield rows_of(connection)
+
+    @property
+    def is_within_whole(self) -> bool:
+        """Whether the changes of this thread belong to a transaction of :meth:`whole`."""
+        return getattr(self._within, "connection", None) is not None
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """A block in which the changes of this thread form one transaction, committed at the end of the block.
+
+        Before that, they are invisible to others; an exception, or the death of the process, discards them. Other
+        writers wait until the transaction ends.
+        """
+        with self.writing() as connection:
+            self._within.connection = connection
+            try:
+                yield
+            finally:
+                self._within.connection = None
+
+    def compact(self) -> None:
+        """Return the space of deleted runs to the file system. PostgreSQL reuses it by itself (autovacuum).
+
+        Raises
+        ------
+        StoreError
+            Another process is writing, or the disk has no room for a second copy of what is stored.
+        """
+        if not self.is_sqlite:
+            return
+        self.check_place()
+        with translated(self._engine.url), self._engine.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            driver.execute("VACUUM")  # not in a transaction, which SQLAlchemy would begin
+            driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def size(self) -> tuple[int, int]:
         """Bytes of the runs with their indexes, and bytes among them that are free for later runs.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from sqlalchemy import (
@@ -32,8 +32,10 @@ from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
 from swsearch.store.models import HITS, QUERIES
 from swsearch.store.results import hit_of, query_result
-from swsearch.store.session import Session
 from swsearch.typing import Floats, Places
+
+if TYPE_CHECKING:
+    from swsearch.store.store import Store
 
 SORTS: Final = (
     "rank", "id", "length", "score", "bits", "evalue", "identity", "query_coverage", "subject_coverage", "columns",
@@ -170,8 +172,8 @@ class ResultViews:
     A method with the number of a query raises :class:`StoreError` if the run has no such query.
     """
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def view(self, run_id: int, number: int, view: HitView) -> ResultPage:
         """A page of the sorted and filtered hits of a query."""
@@ -180,7 +182,7 @@ class ResultViews:
 
     def first_hits(self, run_id: int, limit: int) -> ResultPage | None:
         """The best hits of the first query of a run; None if the run does not have it."""
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             row = _query_row(connection, run_id, 0)
             return None if row is None else _read_page(connection, row, HitView(limit=limit))
 
@@ -205,7 +207,7 @@ class ResultViews:
             HITS.c.subject_header, HITS.c.evalue, HITS.c.bits,
         )  # fmt: skip
         found = select(*columns).select_from(QUERIES.outerjoin(HITS, best)).where(QUERIES.c.run_id == run_id)
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             rows = connection.execute(found.order_by(QUERIES.c.number).offset(offset).limit(limit))
             return [QuerySummary(*row) for row in rows]
 
@@ -214,14 +216,14 @@ class ResultViews:
         found = select(func.coalesce(func.max(HITS.c.rank), 0), QUERIES.c.n_passed)
         found = found.select_from(QUERIES.outerjoin(HITS, HITS.c.query_id == QUERIES.c.id))
         found = found.where(QUERIES.c.run_id == run_id).group_by(QUERIES.c.id, QUERIES.c.n_passed)
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             return [(n_subjects, n_passed) for n_subjects, n_passed in connection.execute(found)]
 
     def neighbours(self, run_id: int, number: int) -> tuple[int | None, int | None]:
         """The numbers of the committed queries before and after a query; None where there is none."""
         number_of = QUERIES.c.number
         of_run = QUERIES.c.run_id == run_id
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             before = connection.execute(select(func.max(number_of)).where(of_run, number_of < number)).scalar()
             after = connection.execute(select(func.min(number_of)).where(of_run, number_of > number)).scalar()
             return before, after
@@ -251,10 +253,10 @@ class ResultViews:
 
     @contextmanager
     def _reading_query(self, run_id: int, number: int) -> Iterator[tuple[Connection, Row[Any]]]:
-        with self._session.reading() as connection:
+        with self._store.reading() as connection:
             row = _query_row(connection, run_id, number)
             if row is None:
-                raise HitsNotFound(self._session.name, run_id, number)
+                raise HitsNotFound(self._store.name, run_id, number)
             yield connection, row
 
 

@@ -18,7 +18,8 @@ from sqlalchemy import func, select
 
 from swsearch.cli.app import main
 from swsearch.service.client import Client
-from swsearch.store.models import LEASED, SEARCH_QUERIES
+from swsearch.store.models import SEARCH_QUERIES
+from swsearch.store.rows import LEASED
 from swsearch.store.store import Store
 from tests.campaign.parts import Budget, Outcome
 from tests.campaign.stores import Server, run_with_server

@@ -20,7 +20,7 @@ PAUSED = """
 import sys
 from swsearch.run import EventLog
 from swsearch.cli.app import main
-from swsearch.store.results import Results
+from swsearch.store.run_file import HitWriter
 
 def pause_after(owner, name, calls_left):
     function = getattr(owner, name)
@@ -89,7 +89,7 @@ def spawn(tmp_path: Path) -> Callable[..., Process]:
 
 @pytest.fixture
 def spawn_paused(tmp_path: Path) -> Callable[..., Process]:
-    """As `spawn`, but paused at a given call: after ``Results, "add", 3`` the third query is stored."""
+    """As `spawn`, but paused at a given call: after ``HitWriter, "add", 3`` the third query is stored."""
 
     def call(moment: str, *arguments: object) -> Process:
         process = start(

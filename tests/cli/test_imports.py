@@ -21,7 +21,7 @@ OF_SEARCHES = {
 }
 OF_OTHER_QUERIES = {"swsearch.query.asn1", "swsearch.query.hmm", "swsearch.query.estimation", "swsearch.search.rounds"}
 SELDOM_USED = {"numpy.ma", "numpy.testing", "rich", "Bio", "swsearch.engine.cuda.runtime.pycuda_device", "pycuda"}
-STORE = {"sqlalchemy", "sqlite3", "swsearch.store.session"}
+STORE = {"sqlalchemy", "sqlite3", "swsearch.store.driver"}
 
 
 def imported(among: set[str], *arguments: str, folder) -> list[str]:
@@ -48,13 +48,19 @@ def test_a_search_without_a_store_imports_no_store(tmp_path, few_proteins_db):
     assert imported(unused, "query", QUERIES, few_proteins_db, "--store", "none", folder=tmp_path) == []
 
 
-@pytest.mark.thorough
-def test_a_search_imports_of_its_store_only_what_it_uses(tmp_path, few_proteins_db):
-    """The tables are those of SQLAlchemy's core, and PostgreSQL's dialect is that of another store."""
-    unused = {*OF_OTHER_STORES, *OF_OTHER_COMMANDS, *OF_OTHER_QUERIES, *OF_ARCHIVES, *SELDOM_USED}
+def test_a_search_writes_its_store_without_sqlalchemy(tmp_path, few_proteins_db):
+    unused = {"sqlalchemy", *OF_OTHER_STORES, *OF_OTHER_COMMANDS, *OF_OTHER_QUERIES, *OF_ARCHIVES, *SELDOM_USED}
     for state in ("new", "not new"):
         found = imported(unused, "query", QUERIES, few_proteins_db, "--store", "hits.sqlite", folder=tmp_path)
         assert found == [], state
+
+
+@pytest.mark.thorough
+def test_a_store_imports_only_what_a_command_asks_of_it(tmp_path, few_proteins_db):
+    """The tables are those of SQLAlchemy's core, and PostgreSQL's dialect is that of another store."""
+    unused = {*OF_OTHER_STORES, *OF_OTHER_COMMANDS, *OF_OTHER_QUERIES, *OF_ARCHIVES, *SELDOM_USED}
+    search = "query", QUERIES, few_proteins_db, "--store", "hits.sqlite", "--resume", "latest"
+    assert imported(unused, *search, folder=tmp_path) == []
     of_services = {"swsearch.store.queue", "swsearch.store.searches", "swsearch.store.accounts"}
     assert imported(of_services, "runs", "list", "--store", "hits.sqlite", folder=tmp_path) == []
 

@@ -7,7 +7,8 @@ from sqlalchemy import func, select, update
 
 from swsearch.errors import Refused, SearchNotFound
 from swsearch.store.accounts import MAX_LINKS, is_link_key
-from swsearch.store.models import LINKS, SEARCHES, utc_now
+from swsearch.store.models import LINKS, SEARCHES
+from swsearch.store.rows import utc_now
 from swsearch.store.store import Store
 from tests.store.conftest import submit
 from tests.store.test_searches import new_search

@@ -12,7 +12,7 @@ from sqlalchemy import MetaData, inspect
 
 from swsearch import folders
 from swsearch.errors import SchemaOutdated
-from swsearch.store import connections, models, schema
+from swsearch.store import connections, rows, schema
 from swsearch.store.store import Store
 from tests.store.conftest import RUN, make_query
 
@@ -43,7 +43,7 @@ def test_migrations_build_what_the_models_describe(target):
     try:
         with connections.writing(engine) as connection:
             schema.migrate(connection)
-            assert schema.revision_of(connection) == models.SCHEMA
+            assert schema.revision_of(connection) == rows.SCHEMA
         migrated = described(engine)
         with connections.writing(engine) as connection:
             connection.exec_driver_sql("DROP VIEW blast6")
@@ -66,7 +66,7 @@ def test_the_models_name_the_newest_revision():
     from alembic.script import ScriptDirectory
 
     script = ScriptDirectory.from_config(schema.alembic_config())
-    assert script.get_current_head() == models.SCHEMA
+    assert script.get_current_head() == rows.SCHEMA
     for revision in script.walk_revisions():
         assert revision.doc, f"{revision.revision} does not say why"
 
@@ -80,8 +80,8 @@ def test_an_old_schema_is_met_with_the_command_that_upgrades_it(target, later_re
         with pytest.raises(SchemaOutdated, match=r"`swsearch runs upgrade --store .*` brings it up to date") as caught:
             Store(target)
         assert "\n" not in str(caught.value)
-        assert (caught.value.found, caught.value.needed) == (models.SCHEMA, later)
-        assert schema.upgrade(target) == (models.SCHEMA, later)
+        assert (caught.value.found, caught.value.needed) == (rows.SCHEMA, later)
+        assert schema.upgrade(target) == (rows.SCHEMA, later)
         assert schema.upgrade(target) == (later, later)
         with Store(target) as store:
             assert list(store.results.queries(run_id)) == [make_query(0)]

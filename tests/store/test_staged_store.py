@@ -23,7 +23,7 @@ from swsearch.cli.serve import _warn_of_network
 from swsearch.errors import InputError, StoreError
 from swsearch.folders import file_system
 from swsearch.store import staged_store
-from swsearch.store.models import FINISHED
+from swsearch.store.rows import FINISHED
 from swsearch.store.staged_store import StagedStore, open_store, upgrade_store
 from swsearch.store.store import Store
 from tests import processes

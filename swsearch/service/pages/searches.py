@@ -30,7 +30,7 @@ from swsearch.service.service import SearchStatus
 from swsearch.service.settings import LOCAL_OWNER
 from swsearch.service.submit import Submission
 from swsearch.store.accounts import StoredLink, is_link_key
-from swsearch.store.models import CANCELLED, DONE, FAILED, RUNNING
+from swsearch.store.rows import CANCELLED, DONE, FAILED, RUNNING
 from swsearch.store.runs import StoredRun
 
 _RUN: Final = re.compile(r"run-([0-9]{1,18})")
@@ -51,7 +51,7 @@ class SearchView:
     ----------
     reference : str
     state : str
-        One of :data:`swsearch.store.models.STATES`.
+        One of :data:`swsearch.store.rows.STATES`.
     database : str
     title : str
         The header of the first query.

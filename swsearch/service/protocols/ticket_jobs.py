@@ -43,7 +43,7 @@ from swsearch.service.databases import OfferedDatabase
 from swsearch.service.logs import log
 from swsearch.service.service import Service
 from swsearch.service.submit import Submission
-from swsearch.store.models import CANCELLED, DONE, FAILED, RUNNING
+from swsearch.store.rows import CANCELLED, DONE, FAILED, RUNNING
 from swsearch.store.search_records import StoredSearch
 from swsearch.store.store import Store
 from swsearch.words import shortened
