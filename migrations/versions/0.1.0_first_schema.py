@@ -199,8 +199,9 @@ def _create_searches() -> None:
         sa.UniqueConstraint("owner", "idempotency_key", name="uq_searches_owner_idempotency_key"),
         sqlite_autoincrement=True,
     )
-    op.create_index("ix_searches_state", "searches", ["state"])
-    op.create_index("ix_searches_content", "searches", ["content"])
+    op.create_index("ix_searches_state", "searches", ["state", "owner"])
+    op.create_index("ix_searches_content", "searches", ["content", "state"])
+    op.create_index("ix_searches_owner", "searches", ["owner", "id"])
     op.create_index("ix_searches_run", "searches", ["run_id"])
     op.create_table(
         "search_queries",

@@ -238,8 +238,9 @@ SEARCHES: Final = Table(
     Column("served", Big, nullable=False),
     UniqueConstraint("key", name="uq_searches_key"),
     UniqueConstraint("owner", "idempotency_key", name="uq_searches_owner_idempotency_key"),
-    Index("ix_searches_state", "state"),
-    Index("ix_searches_content", "content"),
+    Index("ix_searches_state", "state", "owner"),
+    Index("ix_searches_content", "content", "state"),
+    Index("ix_searches_owner", "owner", "id"),
     Index("ix_searches_run", "run_id"),
     sqlite_autoincrement=True,
 )

@@ -139,9 +139,11 @@ CREATE TABLE searches (
     CONSTRAINT fk_searches_run FOREIGN KEY(run_id) REFERENCES runs (id) ON DELETE CASCADE
 );
 
-CREATE INDEX ix_searches_state ON searches (state);
+CREATE INDEX ix_searches_state ON searches (state, owner);
 
-CREATE INDEX ix_searches_content ON searches (content);
+CREATE INDEX ix_searches_content ON searches (content, state);
+
+CREATE INDEX ix_searches_owner ON searches (owner, id);
 
 CREATE INDEX ix_searches_run ON searches (run_id);
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -79,10 +80,15 @@ _HITS_OF_RUNS = (
 _OF_OWNER: Final = select(
     func.coalesce(func.sum(SEARCHES.c.cells - SEARCHES.c.cells_done), 0),
     func.coalesce(_CELLS_OF_DAY.scalar_subquery(), 0),
-    func.coalesce(select(func.sum(_HITS_OF_RUNS.c.n_hits)).scalar_subquery(), 0),
     func.min(SEARCHES.c.served),
 ).where(_IS_UNFINISHED)
-"""The fields of :class:`_Owner`, without the alignments that unfinished searches may add."""
+"""The fields of :class:`_Owner`."""
+_STORED_HITS: Final = select(func.coalesce(func.sum(_HITS_OF_RUNS.c.n_hits), 0))
+"""The alignments of an owner's runs; all searches of the owner are read."""
+_REMEMBERED: Final = 50.0
+"""Time for which the number of an owner's alignments is remembered, in units of the time that counting them took."""
+_MOST_OWNERS: Final = 1000
+"""Number of owners whose alignments are remembered."""
 _LEAST_COUNTER: Final = select(func.min(OWNERS.c.served)).where(
     OWNERS.c.owner.in_(select(SEARCHES.c.owner).where(SEARCHES.c.state.in_(UNFINISHED)))
 )
@@ -111,15 +117,13 @@ class OwnerLimits:
 
 @dataclass
 class _Owner:
-    """What an owner has: cells that are left of unfinished searches, cells of today, and alignments.
+    """What an owner has: cells that are left of unfinished searches, and cells of today.
 
-    ``hits`` are those that are stored, and those that unfinished searches may add. ``served`` is the smallest counter
-    of the unfinished searches, None if there are none.
+    ``served`` is the smallest counter of the unfinished searches, None if there are none.
     """
 
     cells: int
     cells_today: int
-    hits: int
     served: int | None
 
 
@@ -128,6 +132,8 @@ class Searches:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._known_hits: dict[str, tuple[float, int]] = {}
+        """Numbers of alignments of owners, each with the time until which it is remembered."""
 
     def submit(
         self, submitted: Sequence[NewSearch], limits: OwnerLimits | None = None, keep: timedelta | None = None
@@ -148,7 +154,9 @@ class Searches:
         with self._store.writing() as connection:
             if not self._store.is_sqlite:
                 connection.execute(_IN_TURN, {"key": _SUBMISSION_LOCK})
-            submission = _Submission(connection, limits or OwnerLimits(), keep, utc_now())
+            if len(self._known_hits) > _MOST_OWNERS:
+                self._known_hits.clear()
+            submission = _Submission(connection, limits or OwnerLimits(), keep, utc_now(), self._known_hits)
             return [submission.added(new) for new in submitted]
 
     def get(self, key: str, owner: str | None = None) -> StoredSearch:
@@ -298,14 +306,23 @@ class Searches:
 class _Submission:
     """Searches that are submitted together, in one transaction, while nobody else can write.
 
-    What an owner has is therefore read once, when the first search of the owner comes, and then counted.
+    What an owner has is therefore read once, when the first search of the owner comes, and then counted. The alignments
+    of all searches of an owner are not counted for each submission: their number is remembered in ``known_hits``.
     """
 
-    def __init__(self, connection: Connection, limits: OwnerLimits, keep: timedelta | None, now: datetime) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        limits: OwnerLimits,
+        keep: timedelta | None,
+        now: datetime,
+        known_hits: dict[str, tuple[float, int]],
+    ) -> None:
         self._connection = connection
         self._limits = limits
         self._keep = keep
         self._now = now
+        self._known_hits = known_hits
         self._today = now.date().isoformat()
         self._owners: dict[str, _Owner] = {}
 
@@ -326,6 +343,7 @@ class _Submission:
             done = {"state": DONE, "run_id": same.run_id, "n_hits": same.n_hits, "n_done": len(new.queries)}
             times = {"started_at": self._now, "finished_at": self._now}
             expires = None if self._keep is None else self._now + self._keep
+            self._add_hits(new.owner, same.n_hits)
             return self._stored(new, **done, **times, expires_at=expires, cells_done=new.cells), True
         owner = self._owner(new.owner)
         hits = len(new.queries) * self._limits.hits_of_query(new.database.name, new.options)
@@ -335,7 +353,7 @@ class _Submission:
             owner.served = 0
         owner.cells += new.cells
         owner.cells_today += new.cells
-        owner.hits += hits
+        self._add_hits(new.owner, hits)
         # The counters of an owner's searches are lifted among each other, too.
         stored = self._stored(new, served=owner.served)
         rows = [
@@ -394,13 +412,27 @@ class _Submission:
         """What an owner has, with what was submitted in this transaction."""
         if name not in self._owners:
             of_owner = {"owner": name, "day": self._today}
-            cells, today, hits, served = self._connection.execute(_OF_OWNER, of_owner).one()
-            if self._limits.hits is not None:
-                left = self._connection.execute(_QUERIES_LEFT, of_owner)
-                of_query = self._limits.hits_of_query
-                hits += sum(int(n) * of_query(database, parameters_of(options)) for database, options, n in left)
-            self._owners[name] = _Owner(int(cells), int(today), int(hits), served)
+            cells, today, served = self._connection.execute(_OF_OWNER, of_owner).one()
+            self._owners[name] = _Owner(int(cells), int(today), served)
         return self._owners[name]
+
+    def _hits(self, name: str, *, count: bool = False) -> int:
+        """How many alignments an owner has, with those that unfinished searches may add; with ``count``, exactly."""
+        until, hits = self._known_hits.get(name, (0.0, 0))
+        began = time.monotonic()
+        if count or began >= until:
+            hits = int(self._connection.execute(_STORED_HITS, {"owner": name}).scalar_one())
+            of_query = self._limits.hits_of_query
+            left = self._connection.execute(_QUERIES_LEFT, {"owner": name})
+            hits += sum(int(n) * of_query(database, parameters_of(options)) for database, options, n in left)
+            now = time.monotonic()
+            self._known_hits[name] = (now + _REMEMBERED * (now - began), hits)
+        return hits
+
+    def _add_hits(self, name: str, hits: int) -> None:
+        if name in self._known_hits:
+            until, known = self._known_hits[name]
+            self._known_hits[name] = (until, known + hits)
 
     def _check_limits(self, new: NewSearch, owner: _Owner, hits: int) -> None:
         limits = self._limits
@@ -417,10 +449,13 @@ class _Submission:
                 f"you have submitted {owner.cells_today:,} cells today, and with this search's {new.cells:,} more than "
                 f"the {limits.daily_cells:,} of a day; the day ends at midnight UTC",
             )
-        if limits.hits is not None and owner.hits + hits > limits.hits:
+        if limits.hits is None or self._hits(new.owner) + hits <= limits.hits:
+            return
+        known = self._hits(new.owner, count=True)
+        if known + hits > limits.hits:
             raise Refused(
                 "too_many_hits",
-                f"your searches have or may get {owner.hits:,} alignments, and this one {hits:,}, together more than "
+                f"your searches have or may get {known:,} alignments, and this one {hits:,}, together more than "
                 f"the {limits.hits:,} that an owner may have; lower top or max_hsps, send fewer queries, or "
                 "wait until earlier searches have ended or expired",
             )
