@@ -80,11 +80,13 @@ class _RunningBatch:
 
     batch: Batch
     searcher: Searcher
-    runs: dict[int, int]
-    """The run of each search, by the ``id`` of the search."""
-    queries: list[Lease]
+    queries: list[Lease] = field(default_factory=list)
     """Those that can be searched."""
-    records: list[SequenceRecord]
+    records: list[SequenceRecord] = field(default_factory=list)
+    refused: list[tuple[Lease, str]] = field(default_factory=list)
+    """The others, each with the reason."""
+    runs: dict[int, int] = field(default_factory=dict)
+    """The run of each search that has one, by the ``id`` of the search."""
     results: Generator[QueryResult, None, None] | None = None
     """The results, from the start on."""
     is_read: bool = False
@@ -240,9 +242,9 @@ class SearchWorker:
             n_recovered = self._queue.recover(self._keep, self._max_losses)
             if n_recovered:
                 log("queries recovered", "warning", worker=self.name, queries=n_recovered)
-        if not self._take():
-            return False
         try:
+            if not self._take():
+                return False
             while self._running:
                 self._finish(self._running[0])
                 self._running.pop(0).close()
@@ -255,22 +257,26 @@ class SearchWorker:
         return True
 
     def _take(self) -> bool:
-        """Take a batch, if there is work; returns whether there was."""
+        """Take a batch, if there is work; returns whether there was.
+
+        An engine that works in the background begins before the store has the runs of the searches.
+        """
+        is_told = self._wake.is_set()
         self._wake.clear()
         self._looked = time.monotonic()
-        self._saw_work = self._queue.has_work()
-        if not self._saw_work:
-            return False
-        batch = self._claim()
+        batch = self._claim() if is_told or self._queue.has_work() else None
+        self._saw_work = batch is not None
         while batch is not None and not self._opens(batch):
             batch = self._claim()
         if batch is None:
             return False
         running = self._prepared(batch)
         if running is not None:
-            self._running.append(running)
-            if self._running[0].searcher is running.searcher:  # the engine takes the second behind the first
-                running.start(is_first=len(self._running) == 1)
+            if running.queries:
+                self._running.append(running)
+                if self._running[0].searcher is running.searcher:  # the engine takes the second behind the first
+                    running.start(is_first=len(self._running) == 1)
+            self._begin(running)
         self._say_changed(batch.keys.values())
         return True
 
@@ -338,33 +344,42 @@ class SearchWorker:
     # --- one batch ---
 
     def _prepared(self, batch: Batch) -> _RunningBatch | None:
-        """A claimed batch with its searcher; None if none of its queries can be searched."""
-        ids = sorted({query.search_id for query in batch.queries})
+        """A claimed batch with its searcher; None if the searches cannot be searched at all."""
         try:
             searcher = self._searchers.searcher(batch)
         except EngineError:
             raise
         except SwSearchError as error:
             reason = self._searchers.databases.without_paths(error.on_command_line())
-            for search_id in ids:
+            for search_id in {query.search_id for query in batch.queries}:
                 self._queue.fail_search(search_id, reason, self._keep)
             return None
-        running = _RunningBatch(batch, searcher, self._runs(batch, ids, searcher), [], [])
+        running = _RunningBatch(batch, searcher)
         for query in batch.queries:
-            if query.search_id not in running.runs:
-                continue
             try:
                 record = SequenceRecord(
                     query.header, searcher.query_alphabet.encode(query.letters), searcher.query_alphabet
                 )
                 searcher.check(record)
             except InputError as error:
-                self._queue.fail(self.name, query, error.on_command_line(), self._keep)
+                running.refused.append((query, error.on_command_line()))
                 continue
             running.queries.append(query)
             running.records.append(record)
         running.in_hand = {(query.search_id, query.number) for query in running.queries}
-        return running if running.queries else None
+        return running
+
+    def _begin(self, running: _RunningBatch) -> None:
+        """Store the runs of the searches of a batch, and which queries cannot be searched.
+
+        Searches that were cancelled, and those that are begun anew, have no run; their results are left out.
+        """
+        batch = running.batch
+        running.runs = self._runs(batch, sorted({query.search_id for query in batch.queries}), running.searcher)
+        running.in_hand = {query for query in running.in_hand if query[0] in running.runs}
+        for query, reason in running.refused:
+            if query.search_id in running.runs:
+                self._queue.fail(self.name, query, reason, self._keep)
 
     def _runs(self, batch: Batch, ids: list[int], searcher: Searcher) -> dict[int, int]:
         """The runs of the searches of a batch; a search that another program began is begun anew."""
@@ -390,6 +405,8 @@ class SearchWorker:
             for place, (query, result) in enumerate(zip(running.queries, running.results, strict=True), 1):
                 beat()
                 running.check_abandoned()
+                if query.search_id not in running.runs:
+                    continue
                 n_hits += len(result.hits)
                 self._to_store[query.search_id, query.number] = running
                 numbered = replace(result, number=query.number)
