@@ -32,6 +32,9 @@ FORMAT_NAME: Final = "swsearch packed database"
 BUILDING: Final = ".building-"
 """Part of the name of a database under construction (:mod:`swsearch.database.staging`)."""
 
+SCHEMES: Final = ("s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss", "file", "http", "https")
+"""Schemes of URLs that name packed databases."""
+
 Identity = tuple[object, ...]
 """Device and inode of a file, or device and inode of its folder and its name."""
 
@@ -336,6 +339,15 @@ def identities_of(path: str | os.PathLike[str], *, existing: bool = False) -> se
         folder = os.stat(os.path.dirname(whole))
         identities.add((folder.st_dev, folder.st_ino, os.path.basename(whole)))
     return identities
+
+
+def is_url(name: str) -> bool:
+    """Whether the name of a database is a URL of an object store.
+
+    >>> is_url("s3://bucket/proteins.db"), is_url("proteins.db")
+    (True, False)
+    """
+    return name.partition("://")[0] in SCHEMES and "://" in name
 
 
 def is_building(path: Path) -> bool:

@@ -9,6 +9,7 @@ are; if there is none, the last argument is the database: a sequence file. All o
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shlex
@@ -27,11 +28,13 @@ from swsearch.cli.command_line import follows
 from swsearch.cli.command_run import asked_report, command_run, must_store, named_by_share, named_store
 from swsearch.cli.searchers import gpus_started, open_searcher
 from swsearch.command_log import append
-from swsearch.errors import DatabaseError, InputError, UsageError
+from swsearch.errors import InputError, UsageError
+from swsearch.file_registry import CATALOGUE, is_url
 from swsearch.options import MACHINE
 from swsearch.words import counted
 
 if TYPE_CHECKING:
+    from swsearch.database.reader import PackedDatabase
     from swsearch.report.base import Report
     from swsearch.run import RunOutcome
     from swsearch.search.planned_search import PlannedSearch
@@ -178,7 +181,6 @@ def execute(
         has_queries=bool(arguments.in_pssm),
         are_defaults=not is_on_command_line(context, "db"),
     )
-    from swsearch.cli.databases import open_databases
     from swsearch.hits.shards import asked_shard
     from swsearch.sequences.source import refuse_repeated_pipes
 
@@ -187,14 +189,13 @@ def execute(
     needs_store = must_store(arguments) or arguments.command == "batch"
     arguments = arguments.changed(store=named_store(arguments, must_store=needs_store))
     paths += map(str, arguments.in_pssm or [])
-    _refuse_contradictions(arguments)
     refuse_repeated_pipes([*paths, *databases])
     query_residues = _about_residues(paths)
     are_many = partial(_are_many, paths, arguments.query_format)
     with (
         gpus_started(arguments, about_subjects(databases), query_residues, are_many) as processes,
         nullcontext(_checked(arguments)) as report,
-        open_databases(databases, threads=arguments.threads, quiet=arguments.quiet) as subjects,
+        _opened(databases, arguments) as subjects,
     ):
         from swsearch.search.queries import QueryFiles
 
@@ -256,7 +257,11 @@ def execute(
 
 
 def _checked(arguments: options.Arguments) -> Report | None:
-    """The report; wrong options are refused here, because the fetching or packing of a database may take long."""
+    """The report; wrong options are refused here, because the fetching or packing of a database may take long.
+
+    Their modules take time to import, so this is done while GPUs start.
+    """
+    _refuse_contradictions(arguments)
     report = asked_report(arguments)
     if arguments.translate is None:  # the alphabets may call for one, and only then are its options judged
         arguments = arguments.changed(genetic_code=None, max_intron=None)
@@ -300,17 +305,26 @@ def _about_residues(paths: list[str]) -> int:
 def about_subjects(databases: list[str]) -> int:
     """About the number of residues of databases, from catalogues and the sizes of sequence files; 0 for others.
 
-    A database need not be open for it, so that GPUs can start before.
+    A database need not be open for it, nor NumPy imported, so that GPUs can start before.
     """
-    from swsearch.database.opening import load_catalogue
+
+    def residues(database: str) -> int:
+        if os.path.isfile(database):
+            return _about_residues([database])
+        segments = json.loads(Path(database, CATALOGUE).read_bytes())["segments"]
+        return sum(int(segment["n_residues"]) for segment in segments)
 
     try:
-        return sum(
-            _about_residues([database]) if os.path.isfile(database) else load_catalogue(Path(database)).n_residues
-            for database in databases
-        )
-    except DatabaseError:  # which the opening reports, if it is one
+        return sum(map(residues, databases))
+    except (OSError, ValueError, LookupError, TypeError):  # which the opening reports, if it is a database
         return 0
+
+
+def _opened(databases: list[str], arguments: options.Arguments) -> PackedDatabase:
+    """The open databases. Their modules are the first ones that import NumPy."""
+    from swsearch.cli.databases import open_databases
+
+    return open_databases(databases, threads=arguments.threads, quiet=arguments.quiet)
 
 
 def _are_many(paths: list[str], query_format: str, n_queries: int) -> bool:
@@ -448,8 +462,6 @@ def _plot_scores(
 
 def is_packed(path: str) -> bool:
     """Whether a path is a packed database of this machine."""
-    from swsearch.database.format import CATALOGUE
-
     try:
         return (Path(path) / CATALOGUE).is_file()
     except (OSError, ValueError):
@@ -458,8 +470,6 @@ def is_packed(path: str) -> bool:
 
 def is_database(path: str) -> bool:
     """Whether an argument can only be a database: a packed one of this machine, or a URL."""
-    from swsearch.database.opening import is_url
-
     return is_url(path) or is_packed(path)
 
 

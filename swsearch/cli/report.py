@@ -437,7 +437,7 @@ def _run_database(stored: StoredRun, paths: list[str] | None, stack: ExitStack) 
         The database is not there any more, or its content has changed.
     """
     from swsearch.cli.databases import open_databases
-    from swsearch.database.opening import is_url
+    from swsearch.file_registry import is_url
 
     searched = stored.info.database
     places = paths or searched.paths

@@ -24,11 +24,12 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from swsearch.cluster.tasks import Answer, Found, Ready, SearchSpec, failed, packed, unpacked
-from swsearch.database.opening import is_url, load_catalogue, open_database
+from swsearch.database.opening import load_catalogue, open_database
 from swsearch.database.reader import DatabasePart, PackedDatabase
 from swsearch.engine.protocol import BackgroundEngine, ScoreEngine
 from swsearch.engine.registry import Machine, open_engine
 from swsearch.errors import DatabaseError, InputError, SwSearchError
+from swsearch.file_registry import is_url
 from swsearch.hits.result import QueryResult
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.record import SequenceRecord

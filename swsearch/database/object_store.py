@@ -56,7 +56,7 @@ class ObjectFolder:
     Parameters
     ----------
     url : str
-        A URL with one of :data:`swsearch.database.opening.SCHEMES`.
+        A URL with one of :data:`swsearch.file_registry.SCHEMES`.
 
     Raises
     ------

@@ -22,7 +22,7 @@ from swsearch.database.format import CATALOGUE, Catalogue
 from swsearch.database.reader import PIPES, DatabasePart, DatabaseSource, Member, PackedDatabase
 from swsearch.database.segment import map_segments, mapped_taxonomy
 from swsearch.errors import DatabaseError, WrongType
-from swsearch.file_registry import is_building, registry
+from swsearch.file_registry import SCHEMES, is_building, is_url, registry
 from swsearch.sequences.source import HeldFile, is_sequence_file, seekable, shown_name, source_name
 from swsearch.words import a_kind
 
@@ -36,21 +36,9 @@ Database: TypeAlias = str | os.PathLike[str] | PackedDatabase
 Databases: TypeAlias = Database | Sequence[Database]
 """A database, or several that are searched as one."""
 
-SCHEMES: Final = ("s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss", "file", "http", "https")
-"""Schemes of URLs that name databases."""
-_URL: Final = re.compile(rf"({'|'.join(SCHEMES)})://(.*)", re.DOTALL)
 _COLLAPSED: Final = re.compile(rf"({'|'.join(SCHEMES)}):/(?!/)")
 MAX_ATTEMPTS: Final = 20
 """Largest number of attempts to open a database that is changed at the same time."""
-
-
-def is_url(name: str) -> bool:
-    """Whether the name of a database is a URL of an object store.
-
-    >>> is_url("s3://bucket/proteins.db"), is_url("proteins.db")
-    (True, False)
-    """
-    return _URL.fullmatch(name) is not None
 
 
 def refuse_url(path: str) -> None:

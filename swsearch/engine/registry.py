@@ -6,14 +6,16 @@ import importlib.util
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from swsearch.arguments import choice, flag, whole_number
 from swsearch.engine.cuda.runtime.presence import GpuProbe, look_for_gpus
-from swsearch.engine.protocol import EngineInfo, ScoreEngine
 from swsearch.errors import EngineUnavailable, InputError, WrongType
 from swsearch.threads import check_threads, threads_to_use
 from swsearch.words import option
+
+if TYPE_CHECKING:  # NumPy is imported while GPUs start
+    from swsearch.engine.protocol import EngineInfo, ScoreEngine
 
 ENGINES: Final = ("auto", "cuda", "cpu", "reference")
 GPU_START_SECONDS: Final = 0.5

@@ -42,6 +42,16 @@ def test_the_program_itself_imports_no_command(tmp_path, option):
     assert imported({"numpy", "json", *commands, *OF_OTHER_COMMANDS, *STORE}, option, folder=tmp_path) == []
 
 
+def test_gpus_start_before_what_takes_long_is_imported(few_proteins_db):
+    """The driver starts in a thread, so it has more time before the program waits for it."""
+    code = (
+        "import sys\nfrom swsearch.engine.registry import Machine\nfrom swsearch.cli.app import main\n"
+        "Machine.warm_up_gpus = lambda *_: print('numpy' in sys.modules, file=sys.stderr)\nmain(sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", code, "query", QUERIES, str(few_proteins_db), "--store", "none", "--quiet"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stderr == "False\n"
+
+
 def test_a_search_without_a_store_imports_no_store(tmp_path, few_proteins_db):
     unused = {*STORE, *OF_OTHER_COMMANDS, *OF_OTHER_QUERIES, *OF_ARCHIVES, *SELDOM_USED}
     unused |= {"importlib.metadata", "importlib.resources"}
