@@ -14,9 +14,8 @@ the model, so a domain may lie within another one.
 from __future__ import annotations
 
 import os
-import re
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Final
@@ -27,19 +26,20 @@ from swsearch.database.opening import Databases, opened
 from swsearch.database.partition import Partition
 from swsearch.deterministic import exp, log
 from swsearch.domains.decoding import DecodedProtein, Decoder, Domain
+from swsearch.domains.library import Library
 from swsearch.engine.registry import Machine
 from swsearch.errors import InputError
 from swsearch.options import DOMAIN_EVALUE, EVERY_SUBJECT, option_of
-from swsearch.query.hmm import FamilyModel, read_families
+from swsearch.query.hmm import FamilyModel
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher, searcher_on
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import split_header
-from swsearch.sequences.source import MAX_LINE_BYTES, refuse_repeated_pipes, seekable, shown_name, text_stream
+from swsearch.sequences.source import refuse_repeated_pipes, shown_name
 from swsearch.threads import Threads
 from swsearch.typing import Progress, SubjectIndex
-from swsearch.words import counted, quoted
+from swsearch.words import counted
 
 SEARCHED: Final = 30.0
 """How many times the largest E-value of a reported protein the one in the search may be. Of 13,779 families that
@@ -53,10 +53,12 @@ families that 120 models have in 30,000 proteins were the same as without a limi
 
 _FEW: Final = 32
 """Proteins that are decoded without a first estimate, which would take longer: so few do not fill its vectors."""
-_BLOCK_BYTES: Final = 1 << 20
-_LENGTH: Final = re.compile(rb"\nLENG +([0-9]{1,9})")
 _MODELS_AT_ONCE: Final = 4
 """Models whose proteins are decoded at the same time, so that no thread waits for the longest protein of one."""
+
+
+_Searched = tuple[int, Callable[[], FamilyModel], SubjectIndex]
+"""The number of a model, what reads it, and the proteins that its search found."""
 
 
 @dataclass(frozen=True)
@@ -151,17 +153,13 @@ class Annotation:
 
     Attributes
     ----------
-    paths : tuple of path
-        The files of models.
-    n_models, n_positions : int
-        Their number, Z, and the sum of their lengths.
+    library : Library
+        Its number of models is Z.
     searcher : Searcher
     limits : DomainLimits
     """
 
-    paths: tuple[str | os.PathLike[str], ...]
-    n_models: int
-    n_positions: int
+    library: Library
     searcher: Searcher
     limits: DomainLimits
 
@@ -169,13 +167,14 @@ class Annotation:
     def facts(self) -> dict[str, str]:
         """What a report says about it."""
         run = self.searcher.run_info("")
-        families = f"{counted(self.n_models, 'model')} of {', '.join(map(shown_name, self.paths))}"
+        library = self.library
+        families = f"{counted(library.n_models, 'model')} of {', '.join(map(shown_name, library.paths))}"
         return {"Proteins": run.database.name, "Families": families, "Program": run.program}
 
     @property
     def cells(self) -> int:
         """Number of cells of the alignment matrices of all models with all proteins."""
-        return self.n_positions * self.searcher.database.n_residues
+        return self.library.n_positions * self.searcher.database.n_residues
 
     def proteins(self, progress: Progress | None = None) -> Iterator[AnnotatedProtein]:
         """All proteins of the database, in its order, each with its families. The call searches all models.
@@ -196,7 +195,7 @@ class Annotation:
             families = found.pop(subject, [])
             if not self.limits.overlaps:
                 families = without_overlaps(families)
-            yield AnnotatedProtein(database.header(subject), length, _in_order(families, self.n_models))
+            yield AnnotatedProtein(database.header(subject), length, _in_order(families, self.library.n_models))
 
     def _found(self, progress: Progress | None) -> dict[int, list[FoundFamily]]:
         """The families of each protein that has any, in the order of the library."""
@@ -207,18 +206,21 @@ class Annotation:
                     found[subject].append(one)
         return found
 
-    def _searched(self, progress: Progress | None) -> Iterator[tuple[Family, FamilyModel, SubjectIndex]]:
+    def _searched(self, progress: Progress | None) -> Iterator[_Searched]:
         """Each model, and the proteins that its search found."""
-        waiting: deque[tuple[Family, FamilyModel]] = deque()
+        waiting: deque[tuple[int, Callable[[], FamilyModel]]] = deque()
         for subjects in self.searcher.passing(self._queries(waiting), progress):
             yield *waiting.popleft(), subjects
 
-    def _families(self, searched: tuple[Family, FamilyModel, SubjectIndex]) -> list[tuple[int, FoundFamily]]:
+    def _families(self, searched: _Searched) -> list[tuple[int, FoundFamily]]:
         """The proteins that have a family, with what is reported of it."""
-        family, model, subjects = searched
+        number, read, subjects = searched
         found: list[tuple[int, FoundFamily]] = []
         if not subjects.size:
             return found
+        model = read()
+        name, description = split_header(model.query.header)
+        family = Family(number, name, model.accession, description, len(model.query))
         threads, decoder, least_bits = self.searcher.threads, Decoder(model), self._least_bits(model)
         for rows, residues, starts, lengths in self.searcher.database.stored_ranges(subjects):
             near = part = Partition(residues, starts, lengths, subjects[rows])
@@ -231,17 +233,12 @@ class Annotation:
                     found.append((subject, one))
         return found
 
-    def _queries(self, waiting: deque[tuple[Family, FamilyModel]]) -> Iterator[PositionSpecificQuery]:
-        """The queries of all models, which are appended to ``waiting``."""
-        models = ((path, model) for path in self.paths for model in read_families(path, self.searcher.scheme.matrix))
-        for number, (path, model) in enumerate(models):
-            name, description = split_header(model.query.header)
-            if model.forward_statistics is None:
-                problem = f"{shown_name(path)}: model {quoted(name)} has no statistics (STATS LOCAL FORWARD)"
-                raise InputError(f"{problem}; hmmconvert of HMMER 3.1 or later writes them")
-            self.searcher.check(model.query)
-            waiting.append((Family(number, name, model.accession, description, len(model.query)), model))
-            yield model.query
+    def _queries(self, waiting: deque[tuple[int, Callable[[], FamilyModel]]]) -> Iterator[PositionSpecificQuery]:
+        """The queries of all models; the numbers of the models, and what reads them, are appended to ``waiting``."""
+        for number, (query, read) in enumerate(self.library.models()):
+            self.searcher.check(query)
+            waiting.append((number, read))
+            yield query
 
     def _least_bits(self, model: FamilyModel) -> float:
         """The least score of a protein and of a domain that is reported."""
@@ -250,16 +247,16 @@ class Annotation:
             return min(thresholds)
         assert model.forward_statistics is not None
         location, slope = model.forward_statistics
-        if self.limits.evalue >= self.n_models:  # the E-value of every score
+        if self.limits.evalue >= self.library.n_models:  # the E-value of every score
             return -np.inf
-        return location + float(log(np.array([self.n_models / self.limits.evalue]))[0]) / slope
+        return location + float(log(np.array([self.library.n_models / self.limits.evalue]))[0]) / slope
 
     def _reported(self, family: Family, model: FamilyModel, decoded: DecodedProtein) -> FoundFamily | None:
         """What is reported of a family in a protein."""
         assert model.forward_statistics is not None
         location, slope = model.forward_statistics
         bits = np.array([decoded.bits, *(domain.bits for domain in decoded.domains)])
-        evalue, *evalues = (self.n_models * exp(-slope * np.maximum(bits - location, 0.0))).tolist()
+        evalue, *evalues = (self.library.n_models * exp(-slope * np.maximum(bits - location, 0.0))).tolist()
         thresholds = model.thresholds.get(self.limits.thresholds)
 
         def passes(score: float, its_evalue: float, threshold: float) -> bool:
@@ -301,26 +298,13 @@ def open_annotation(
         The requested engine cannot be used on this machine.
     """
     refuse_repeated_pipes(models)
-    paths = tuple(map(seekable, models))
-    n_models, n_positions = _size(paths)
+    library = Library(models, SearchOptions().scheme(PROTEIN).matrix)
     with opened(proteins) as database:
         if database.alphabet is not PROTEIN:
             raise InputError(f"{database.name} is {database.alphabet.name}; domains are found in proteins")
-        evalue = limits.searched_evalue(n_models, database.n_subjects)
+        evalue = limits.searched_evalue(library.n_models, database.n_subjects)
         with searcher_on(machine, database, SearchOptions(evalue=evalue, top=EVERY_SUBJECT)) as searcher:
-            yield Annotation(paths, n_models, n_positions, searcher, limits)
-
-
-def _size(paths: Sequence[str | os.PathLike[str]]) -> tuple[int, int]:
-    """Number of models in some files, and of all their positions, by single lines of them."""
-    n_models = n_positions = 0
-    for path in paths:
-        with text_stream(path, shown_name(path)) as stream:
-            while block := stream.read(_BLOCK_BYTES):
-                lines = b"\n" + block + stream.readline(MAX_LINE_BYTES)
-                n_models += lines.count(b"\n//")
-                n_positions += sum(map(int, _LENGTH.findall(lines)))
-    return n_models, n_positions
+            yield Annotation(library, searcher, limits)
 
 
 def without_overlaps(families: Sequence[FoundFamily]) -> list[FoundFamily]:

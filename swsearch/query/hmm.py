@@ -18,7 +18,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -54,6 +54,16 @@ _LEAVING: Final = (("a match", slice(MM, IM)), ("an insertion", slice(IM, DM)), 
 """States, and the transitions that leave them."""
 
 
+class ModelPlace(NamedTuple):
+    """Where the text of a model is: its first byte, and the byte after its end, of the file as it is read; its first
+    line.
+    """
+
+    first: int
+    end: int
+    first_line: int
+
+
 @dataclass(frozen=True, eq=False)
 class FamilyModel:
     """A model with what its file says about its family.
@@ -71,6 +81,7 @@ class FamilyModel:
         Location τ and slope λ of the scores in bits of unrelated sequences.
     first_occupancy : float
         The probability that a sequence of the family has the first position.
+    place : ModelPlace
     """
 
     query: PositionSpecificQuery
@@ -78,6 +89,7 @@ class FamilyModel:
     thresholds: dict[str, tuple[float, float]]
     forward_statistics: tuple[float, float] | None
     first_occupancy: float
+    place: ModelPlace
 
     @property
     def model(self) -> ProfileModel:
@@ -105,24 +117,44 @@ def read_families(path: str | os.PathLike[str], matrix: SubstitutionMatrix) -> I
     """
     name = shown_name(path)
     n_found = 0
-    for text, first_line in _texts(path, name):
+    for text, place in _texts(path, name):
         n_found += 1
-        yield _Model(text, name, first_line).family(matrix)
+        yield _Model(text, name, place).family(matrix)
     if not n_found:
         raise InputError(f"{name} holds no model; a file of hmmbuild begins with '{_MAGIC}f'")
 
 
-def _texts(path: str | os.PathLike[str], name: str) -> Iterator[tuple[bytes, int]]:
-    """The text of each model before its ``//``, and the number of its first line."""
-    number, rest, block = 1, b"", b"\n"
+def read_family(path: str | os.PathLike[str], place: ModelPlace, matrix: SubstitutionMatrix) -> FamilyModel:
+    """One model of a file that is not compressed, whose lines end with one character.
+
+    Raises
+    ------
+    InputError
+        There is no such model, since the file has changed.
+    """
+    name = shown_name(path)
+    try:
+        with open(path, "rb") as file:
+            file.seek(place.first)
+            text = file.read(place.end - place.first)
+    except OSError as error:
+        raise InputError(f"{name}: {error.strerror}; choose another file") from error
+    text, _ = _begun(text.removesuffix(b"\n").removesuffix(_END), place.first_line, name)
+    return _Model(text, name, place).family(matrix)
+
+
+def _texts(path: str | os.PathLike[str], name: str) -> Iterator[tuple[bytes, ModelPlace]]:
+    """The text of each model before its ``//``, and its place, up to the end of the line of ``//``."""
+    number, first, rest, block = 1, 0, b"", b"\n"
     with text_stream(path, name) as stream:
         while block:
             block = stream.read(_BLOCK_BYTES)
             *models, rest = (rest + block).split(_END)
             for model in models:
                 text, first_line = _begun(model + _END, number, name)
-                yield text[: -len(_END)], first_line
+                yield text[: -len(_END)], ModelPlace(first, first + len(model) + len(_END) + 1, first_line)
                 number += model.count(b"\n") + 1
+                first += len(model) + len(_END)
             if b"\n" in rest.lstrip():  # a first line, perhaps of another format
                 _begun(rest, number, name)
             if len(rest) > MAX_LINE_BYTES:
@@ -154,10 +186,10 @@ def _refuse_other_versions(line: str, where: str) -> None:
 
 
 class _Model:
-    """A model as its text before ``//``, of which the first line has the number ``first_line`` in the file."""
+    """A model as its text before ``//``, and the place of the text in the file."""
 
-    def __init__(self, text: bytes, name: str, first_line: int) -> None:
-        self._text, self._name, self._first_line = text, name, first_line
+    def __init__(self, text: bytes, name: str, place: ModelPlace) -> None:
+        self._text, self._name, self._place = text, name, place
         self._n_lines = text.count(b"\n") + 1
         found = _LETTERS.search(text)
         self._head = found.end() if found else len(text)  # which ends with the line of the letters
@@ -165,13 +197,13 @@ class _Model:
         self._body = len(lines)  # the place of the line behind it
         self._tags: dict[str, str] = {}
         self._places: dict[str, int] = {}  # of the lines of tags
-        for place, line in enumerate(lines):
+        for number, line in enumerate(lines):
             tag, _, value = line.strip().partition(" ")
             if tag == "STATS":  # three lines
                 words = value.split()
                 tag, value = " ".join([tag, *words[:2]]), " ".join(words[2:])
             self._tags.setdefault(tag, value.strip())
-            self._places.setdefault(tag, place)
+            self._places.setdefault(tag, number)
 
     def family(self, matrix: SubstitutionMatrix) -> FamilyModel:
         """The complete model."""
@@ -181,7 +213,7 @@ class _Model:
         if statistics is not None and statistics[1] <= 0.0:
             problem = f"the slope of STATS LOCAL FORWARD is {statistics[1]:g}, not above 0"
             raise self._damaged(self._places["STATS LOCAL FORWARD"], problem)
-        return FamilyModel(query, self._tags.get("ACC", ""), thresholds, statistics, first_occupancy)
+        return FamilyModel(query, self._tags.get("ACC", ""), thresholds, statistics, first_occupancy, self._place)
 
     def _query(self, matrix: SubstitutionMatrix) -> tuple[PositionSpecificQuery, float]:
         """The query, and the probability of its first position."""
@@ -259,7 +291,7 @@ class _Model:
 
     def _refused(self, place: int, problem: str) -> InputError:
         """The error of a line, by its place in the model."""
-        return InputError(f"{self._name}, line {self._first_line + place}: {problem}")
+        return InputError(f"{self._name}, line {self._place.first_line + place}: {problem}")
 
 
 def _probabilities(logarithms: Floats) -> Floats:

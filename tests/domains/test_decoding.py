@@ -12,7 +12,7 @@ import swsearch
 from swsearch import _native
 from swsearch.database.partition import Partition
 from swsearch.domains.decoding import COMPOSITION, Decoder, entry_probabilities, log_of
-from swsearch.query.hmm import FamilyModel, read_families
+from swsearch.query.hmm import FamilyModel, ModelPlace, read_families
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.query.profile_model import ProfileModel
 from swsearch.scoring.matrix import named_matrix
@@ -33,7 +33,7 @@ def family_of(rng, length):
     query = PositionSpecificQuery(
         "family", consensus, PROTEIN, np.zeros((length, 32), np.int8), ProfileModel(columns, gaps)
     )
-    return FamilyModel(query, "", {}, (-4.0, 0.7), 0.9), consensus
+    return FamilyModel(query, "", {}, (-4.0, 0.7), 0.9, ModelPlace(0, 0, 1)), consensus
 
 
 # --- every state of every row, with one logarithm for each ---

@@ -1,0 +1,219 @@
+"""A library of families: the queries of all its models, and what reads one of the models completely.
+
+A search needs the scores of a model, and of the few families that a protein may have everything else. To read all
+models of a large library takes many times as long as to search one protein with them. The first search of a file
+therefore keeps the scores in the user's cache, with the places of the models in the file; later searches read the
+models that they need at these places.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final, Self
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch import __version__
+from swsearch.errors import InputError
+from swsearch.folders import user_cache, write_complete
+from swsearch.query.hmm import FamilyModel, ModelPlace, read_families, read_family
+from swsearch.query.profile import PositionSpecificQuery
+from swsearch.scoring.matrix import SubstitutionMatrix
+from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.record import split_header
+from swsearch.sequences.source import MAX_LINE_BYTES, HeldFile, seekable, shown_name, text_stream
+from swsearch.typing import Codes, ScoreTable
+from swsearch.words import quoted
+
+LEAST_BYTES: Final = 1 << 20
+"""Size of the smallest file whose scores are kept; a smaller one is read in hundredths of a second."""
+_BLOCK_BYTES: Final = 1 << 20
+_LENGTH: Final = re.compile(rb"\nLENG +([0-9]{1,9})")
+
+LibraryModel = tuple[PositionSpecificQuery, Callable[[], FamilyModel]]
+"""The query of a model, and the function that returns the complete model."""
+
+
+class Library:
+    """The models of some files.
+
+    Parameters
+    ----------
+    paths : sequence of path
+        They are read twice; ``-`` is standard input.
+    matrix : SubstitutionMatrix
+        As for :func:`~swsearch.query.hmm.read_families`.
+
+    Attributes
+    ----------
+    paths : tuple of path
+    n_models, n_positions : int
+        The number of models, and the sum of their lengths.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read.
+    """
+
+    def __init__(self, paths: Sequence[str | os.PathLike[str]], matrix: SubstitutionMatrix) -> None:
+        self.paths = tuple(map(seekable, paths))
+        self._matrix = matrix
+        self._kept = [KeptScores.of(path, matrix) for path in self.paths]
+        sizes = [
+            _size(path) if kept is None else (len(kept), len(kept.codes))
+            for path, kept in zip(self.paths, self._kept, strict=True)
+        ]
+        self.n_models = sum(n_models for n_models, _ in sizes)
+        self.n_positions = sum(n_positions for _, n_positions in sizes)
+
+    def models(self) -> Iterator[LibraryModel]:
+        """All models, in order.
+
+        Raises
+        ------
+        InputError
+            A model cannot be read, or has no statistics.
+        """
+        for path, kept in zip(self.paths, self._kept, strict=True):
+            yield from self._read(path) if kept is None else kept.models()
+
+    def _read(self, path: str | os.PathLike[str]) -> Iterator[LibraryModel]:
+        """The models of a file, whose scores are then kept, if that is worthwhile."""
+        keeps = not isinstance(path, HeldFile) and os.stat(path).st_size >= LEAST_BYTES
+        key = _key(path, self._matrix) if keeps else b""
+        read: list[tuple[PositionSpecificQuery, ModelPlace]] = []
+        for model in read_families(path, self._matrix):
+            if model.forward_statistics is None:
+                name = split_header(model.query.header)[0]
+                problem = f"{shown_name(path)}: model {quoted(name)} has no statistics (STATS LOCAL FORWARD)"
+                raise InputError(f"{problem}; hmmconvert of HMMER 3.1 or later writes them")
+            if keeps:
+                read.append((replace(model.query, model=None), model.place))
+            yield model.query, partial(_itself, model)
+        if keeps:
+            _keep(path, key, read)
+
+
+def _itself(model: FamilyModel) -> FamilyModel:
+    return model
+
+
+def _size(path: str | os.PathLike[str]) -> tuple[int, int]:
+    """Number of models of a file, and of all their positions, by single lines of them."""
+    n_models = n_positions = 0
+    with text_stream(path, shown_name(path)) as stream:
+        while block := stream.read(_BLOCK_BYTES):
+            lines = b"\n" + block + stream.readline(MAX_LINE_BYTES)
+            n_models += lines.count(b"\n//")
+            n_positions += sum(map(int, _LENGTH.findall(lines)))
+    return n_models, n_positions
+
+
+# --- the scores in the cache ---
+
+
+@dataclass(frozen=True, eq=False)
+class KeptScores:
+    """The queries of a file's models, and the places of the models in it.
+
+    Attributes
+    ----------
+    path : path
+    matrix : SubstitutionMatrix
+    places : list of ModelPlace
+    headers : list of str
+        Of the queries.
+    ends : list of int
+        The number of positions of each model and all before it.
+    codes : uint8 array
+        Residue codes of all positions.
+    scores : int8 array, shape (n_positions, 32)
+    """
+
+    path: str | os.PathLike[str]
+    matrix: SubstitutionMatrix
+    places: list[ModelPlace]
+    headers: list[str]
+    ends: list[int]
+    codes: Codes
+    scores: ScoreTable
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str], matrix: SubstitutionMatrix) -> Self | None:
+        """What is kept of a file; None if nothing is, or if the file has changed since."""
+        if isinstance(path, HeldFile):
+            return None
+        unusable = OSError, ValueError, LookupError, EOFError, BadZipFile
+        with suppress(*unusable), open(_cache(path), "rb") as file, np.load(file) as found:
+            if found["key"].tobytes() == _key(path, matrix):
+                places = [ModelPlace(*row) for row in found["places"].tolist()]
+                headers = found["headers"].tobytes().decode("utf-8", "surrogateescape").split("\n")
+                return cls(path, matrix, places, headers, found["ends"].tolist(), found["codes"], found["scores"])
+        return None
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def models(self) -> Iterator[LibraryModel]:
+        """All models."""
+        first = 0
+        for number, (header, end) in enumerate(zip(self.headers, self.ends, strict=True)):
+            query = PositionSpecificQuery(header, self.codes[first:end], PROTEIN, self.scores[first:end])
+            yield query, partial(self._model, number)
+            first = end
+
+    def _model(self, number: int) -> FamilyModel:
+        """A complete model, read from the file."""
+        model = read_family(self.path, self.places[number], self.matrix)
+        if model.query.header != self.headers[number]:
+            raise InputError(f"{shown_name(self.path)} was changed while it was read; run the command again")
+        return model
+
+
+def _keep(path: str | os.PathLike[str], key: bytes, read: Sequence[tuple[PositionSpecificQuery, ModelPlace]]) -> None:
+    """Write the scores of the models of a file to the cache; one that cannot be written is not an error.
+
+    Nothing is written if the text of the file is not what was read: in an archive, or if lines end with two characters.
+    """
+    queries, places = [query for query, _ in read], [place for _, place in read]
+    with suppress(OSError):
+        if os.stat(path).st_size != places[-1].end:
+            return
+        written = io.BytesIO()
+        np.savez(
+            written,
+            key=np.frombuffer(key, dtype=np.uint8),
+            places=np.array(places, dtype=np.int64),
+            headers=_bytes("\n".join(query.header for query in queries)),
+            ends=np.cumsum([len(query) for query in queries]),
+            codes=np.concatenate([query.codes for query in queries]),
+            scores=np.concatenate([query.scores for query in queries]),
+        )
+        write_complete(_cache(path), written.getvalue())
+
+
+def _key(path: str | os.PathLike[str], matrix: SubstitutionMatrix) -> bytes:
+    """What the scores depend on: the state of the file, the matrix and the program."""
+    found = os.stat(path)
+    known = [found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, __version__]
+    return hashlib.sha256(repr(known).encode() + matrix.scores.tobytes()).digest()
+
+
+def _cache(path: str | os.PathLike[str]) -> Path:
+    """The file of the cache, one for each file of models."""
+    return user_cache("models") / f"{hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()}.npz"
+
+
+def _bytes(text: str) -> NDArray[np.uint8]:
+    return np.frombuffer(text.encode("utf-8", "surrogateescape"), dtype=np.uint8)
