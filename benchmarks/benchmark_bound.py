@@ -88,11 +88,11 @@ def measure(
         for _ in range(repeat + 1):
             engine.timing.reset()
             start = time.perf_counter()
-            found = dict(engine.score_each(requests, partition))
+            found = engine.score(requests, partition)
             walls.append(time.perf_counter() - start)
             seconds.append(engine.timing.seconds)
         cells = partition.n_residues * sum(request.profile.length for request in requests)
-        decided = sum(block.n_bounded for block in found.values()) / (len(requests) * len(partition))
+        decided = sum(block.n_bounded for block in found) / (len(requests) * len(partition))
         rows.append(
             {
                 "lengths": [request.profile.length for request in requests],
@@ -101,7 +101,7 @@ def measure(
                 "decided": decided,
             }
         )
-        blocks += [found[index] for index in range(len(requests))]
+        blocks += found
     return rows, blocks
 
 
@@ -124,7 +124,7 @@ def measure_biased(partition: Partition, evalue: float, repeat: int) -> list[dic
             for _ in range(repeat + 1):
                 for engine, of_engine in zip((bounded, exact), seconds, strict=True):
                     start = time.perf_counter()
-                    ((_, block),) = engine.score_each(requests, partition)
+                    (block,) = engine.score(requests, partition)
                     of_engine.append(time.perf_counter() - start)
                     n_bounded[name] = max(n_bounded.get(name, 0), block.n_bounded)
             with_bound, without = (float(np.median(each[1:])) for each in seconds)

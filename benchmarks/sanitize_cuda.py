@@ -36,6 +36,7 @@ from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.forward import ForwardScorer, ForwardWork
 from swsearch.engine.cuda.search.plan import Thresholds
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, SequencePairs
+from swsearch.engine.protocol import score_requests
 from swsearch.query.columns import column_model
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.query.profile_model import ProfileModel
@@ -146,7 +147,7 @@ def main() -> int:
             profiles = [sequence_profile(query, scheme) for query in queries]
             for chosen in (profiles, profiles[-1:]):
                 for floors in (None, [floor] * len(chosen)):
-                    found, wanted = (engine.score(chosen, partition, floors) for engine in (cuda, cpu))
+                    found, wanted = (engine.score(score_requests(chosen, floors), partition) for engine in (cuda, cpu))
                     for one, other in zip(found, wanted, strict=True):
                         compared += len(other)
                         same = np.array_equal(one.subject_index, other.subject_index)

@@ -36,7 +36,7 @@ from swsearch.engine.cuda.runtime.device import Device
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend, PairPaths, SequencePairs, Sequences
-from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.protocol import ScoreEngine, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.engine.reference_pairs import MAX_CELLS, ReferencePairs
 from swsearch.engine.registry import engine_info
@@ -231,24 +231,24 @@ def measure_search(
     EngineError
         Two methods compute different scores.
     """
-    profiles = profiles_of(workload, generated_query(workload.scheme.alphabet, query_length))
+    requests = score_requests(profiles_of(workload, generated_query(workload.scheme.alphabet, query_length)))
     partition = workload.partition
-    task_cells = sum(profile.length for profile in profiles) * partition.n_residues
+    task_cells = sum(request.profile.length for request in requests) * partition.n_residues
     judge = _Judge("search, subject")
 
     def measured(kernel: str, engine: ScoreEngine, limit: int, n_threads: int) -> KernelRow:
         chosen = partition[even_share(len(partition), task_cells, limit)]
         own = None
         if isinstance(engine, (CudaEngine, Cudasw2Engine)):
-            seconds, own, blocks = best_kernel_seconds(engine, lambda: engine.score(profiles, chosen))
+            seconds, own, blocks = best_kernel_seconds(engine, lambda: engine.score(requests, chosen))
         else:
-            seconds, blocks = best_seconds(lambda: engine.score(profiles, chosen))
+            seconds, blocks = best_seconds(lambda: engine.score(requests, chosen))
         found = {
             (place, strand): score
             for strand, block in enumerate(blocks)
             for place, score in zip(block.subject_index.tolist(), block.score.tolist(), strict=True)
         }
-        cells = sum(profile.length for profile in profiles) * chosen.n_residues
+        cells = sum(request.profile.length for request in requests) * chosen.n_residues
         return KernelRow("search", kernel, n_threads, cells, seconds, own, judge.check(kernel, found))
 
     yield measured("reference", ReferenceEngine(), REFERENCE_CELLS, 1)

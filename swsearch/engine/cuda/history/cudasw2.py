@@ -31,6 +31,7 @@ from swsearch.engine.cuda.runtime.kernels import CODE_COLUMNS, UNIT_BYTES, WARP,
 from swsearch.engine.cuda.runtime.parameters import CLASSIC, PARTITIONED, packed
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.subjects import DeviceSubjects, SubjectStore
+from swsearch.engine.protocol import ScoreRequest
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
@@ -160,20 +161,16 @@ class Cudasw2Engine(Closeable):
         self.timing = Timing()
 
     def score(
-        self,
-        profiles: Sequence[QueryProfile],
-        partition: Partition,
-        floors: Sequence[int] | None = None,
-        progress: Progress | None = None,
+        self, requests: Sequence[ScoreRequest], partition: Partition, progress: Progress | None = None
     ) -> list[ScoreBlock]:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
-        blocks: list[list[ScoreBlock]] = [[] for _ in profiles]
+        blocks: list[list[ScoreBlock]] = [[] for _ in requests]
         with contextlib.closing(self._store.pieces(partition)) as pieces:
             for subjects in pieces if len(partition) else ():
-                for number, profile in enumerate(profiles):
-                    block = self._score_piece(profile, subjects)
-                    blocks[number].append(block if floors is None else block.at_least(floors[number]))
-                    cells = profile.length * subjects.n_residues
+                for number, request in enumerate(requests):
+                    block = self._score_piece(request.profile, subjects)
+                    blocks[number].append(block if request.floor is None else block.at_least(request.floor))
+                    cells = request.profile.length * subjects.n_residues
                     self.timing.cells += cells
                     self._store.advance()
                     if progress is not None:

@@ -24,7 +24,7 @@ from swsearch.engine.cuda.search.plan import PlanOptions, SearchPlan, Thresholds
 from swsearch.engine.cuda.search.planner import Planner, batch_indices
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import SubjectStore
-from swsearch.engine.protocol import Scored, ScoreRequest, score_requests
+from swsearch.engine.protocol import ScoreRequest
 from swsearch.hits.score_block import Ends, ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Closeable, Progress, Scores
@@ -36,32 +36,6 @@ PIECE_SHARE: Final = 0.02
 addition."""
 SMALLEST_SHARE: Final = 1 << 18
 """The smallest buffers of a batch are this fraction of the device's memory, so that they need not grow in a search."""
-
-
-class _SingleCall(ScoreCall):
-    """A call whose caller waits for all results."""
-
-    def __init__(self, requests: Sequence[ScoreRequest], partition: Partition, progress: Progress | None) -> None:
-        super().__init__(requests, partition)
-        self._progress = progress
-        self.blocks: list[Scored] = []
-        self.error: BaseException | None = None
-
-    def launched(self) -> None:
-        """Do nothing: no other device waits for it."""
-
-    def prepared(self) -> None:
-        """Do nothing: the caller waits for the results."""
-
-    def advanced(self, n_cells: int) -> None:
-        if self._progress is not None:
-            self._progress(n_cells)
-
-    def scored(self, index: int, block: ScoreBlock) -> None:
-        self.blocks.append((index, block))
-
-    def ended(self, error: BaseException | None) -> None:
-        self.error = error
 
 
 class CudaEngine(Closeable):
@@ -178,29 +152,18 @@ class CudaEngine(Closeable):
     # --- The protocol ---
 
     def score(
-        self,
-        profiles: Sequence[QueryProfile],
-        partition: Partition,
-        floors: Sequence[int] | None = None,
-        progress: Progress | None = None,
+        self, requests: Sequence[ScoreRequest], partition: Partition, progress: Progress | None = None
     ) -> list[ScoreBlock]:
         """See :class:`swsearch.engine.protocol.ScoreEngine`.
 
         If the device runs out of memory, the engine takes less (see :meth:`serve`).
         """
-        blocks = dict(self.score_each(score_requests(profiles, floors), partition, progress))
-        return [blocks[index] for index in range(len(profiles))]
-
-    def score_each(
-        self, requests: Sequence[ScoreRequest], partition: Partition, progress: Progress | None = None
-    ) -> list[Scored]:
-        """The block of each request, in the order in which they were completed: about that of the requests."""
-        call = _SingleCall(requests, partition, progress)
+        call = ScoreCall(requests, partition, progress)
         calls = [call]
         self.serve(lambda: calls.pop() if calls else None)
         if call.error is not None:
             raise call.error
-        return call.blocks
+        return [call.blocks[index] for index in range(len(requests))]
 
     def serve(self, take: Callable[[], ScoreCall | None], between: Callable[[], None] = lambda: None) -> None:
         """Score calls; see :meth:`swsearch.engine.cuda.search.pipeline.Pipeline.serve`."""

@@ -33,7 +33,7 @@ from swsearch.engine.cuda.search.forward import ForwardThread
 from swsearch.engine.cuda.search.pipeline import ScoreCall
 from swsearch.engine.cuda.search.plan import SearchForecast, expected_rate
 from swsearch.engine.cuda.search.subjects import ONE_SLOT_RESIDUES, device_bytes
-from swsearch.engine.protocol import Scored, ScoreRequest, score_requests
+from swsearch.engine.protocol import Scored, ScoreRequest
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import Ends, ScoreBlock
 from swsearch.query.profile import QueryProfile
@@ -114,7 +114,6 @@ class _DeviceCall(ScoreCall):
         self._indices = indices
         self.is_prepared = threading.Event()
         self.has_ended = threading.Event()
-        self.error: BaseException | None = None
 
     @property
     def is_cancelled(self) -> bool:
@@ -137,7 +136,7 @@ class _DeviceCall(ScoreCall):
         self._scoring.events.put((self._number, self._indices[index], block))
 
     def ended(self, error: BaseException | None) -> None:
-        self.error = error
+        super().ended(error)
         self._turns.leave(self._number)
         self.is_prepared.set()
         self.has_ended.set()
@@ -384,15 +383,11 @@ class CudaDevices(Closeable):
         return sum(engine.rows_per_call for engine in self.engines)
 
     def score(
-        self,
-        profiles: Sequence[QueryProfile],
-        partition: Partition,
-        floors: Sequence[int] | None = None,
-        progress: Progress | None = None,
+        self, requests: Sequence[ScoreRequest], partition: Partition, progress: Progress | None = None
     ) -> list[ScoreBlock]:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
-        blocks = dict(self.begin(score_requests(profiles, floors), partition).results(progress))
-        return [blocks[index] for index in range(len(profiles))]
+        blocks = dict(self.begin(requests, partition).results(progress))
+        return [blocks[index] for index in range(len(requests))]
 
     def forecast(
         self,

@@ -26,6 +26,7 @@ from swsearch.engine.cuda.runtime.kernels import SWEEP_WORDS
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, SequencePairs
+from swsearch.engine.protocol import score_requests
 from swsearch.pairs.pair_alignment import MODES, align_pair, scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
 from swsearch.query.profile import sequence_profile
@@ -167,8 +168,7 @@ def test_long_subjects_are_scored_as_by_the_cpu(query_length: int) -> None:
     profiles = [sequence_profile(query, default_scheme(DNA)), sequence_profile(query[::-1].copy(), default_scheme(DNA))]
     with CudaEngine() as engine, CpuEngine(threads=2) as cpu:
         for floors in (None, [30, 40]):
-            for one, other in zip(
-                engine.score(profiles, partition, floors), cpu.score(profiles, partition, floors), strict=True
-            ):
+            requests = score_requests(profiles, floors)
+            for one, other in zip(engine.score(requests, partition), cpu.score(requests, partition), strict=True):
                 np.testing.assert_array_equal(one.subject_index, other.subject_index)
                 np.testing.assert_array_equal(one.score, other.score)

@@ -21,6 +21,7 @@ from swsearch.engine.cuda.runtime import shipped_kernels
 from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.protocol import score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import match_mismatch, named_matrix
@@ -52,8 +53,8 @@ def case(seed: int, query_lengths: Sequence[int], n_subjects: int, letters: int 
 def assert_as_reference(
     engine: CudaEngine, profiles: list[QueryProfile], partition: Partition, floors: list[int] | None = None
 ) -> None:
-    wanted = ReferenceEngine().score(profiles, partition, floors)
-    for found, want in zip(engine.score(profiles, partition, floors), wanted, strict=True):
+    wanted = ReferenceEngine().score(score_requests(profiles, floors), partition)
+    for found, want in zip(engine.score(score_requests(profiles, floors), partition), wanted, strict=True):
         np.testing.assert_array_equal(found.subject_index, want.subject_index)
         np.testing.assert_array_equal(found.score, want.score)
 
@@ -97,9 +98,9 @@ def test_a_streamed_database_gives_the_same_blocks() -> None:
     queries, partition = case(4, (61, 250), 20_000)
     profiles = [sequence_profile(query, default_scheme(PROTEIN)) for query in queries]
     with CudaEngine() as whole:
-        wanted = whole.score(profiles, partition)
+        wanted = whole.score(score_requests(profiles), partition)
     with CudaEngine(memory_limit=1 << 20) as streamed:
-        found = streamed.score(profiles, partition)
+        found = streamed.score(score_requests(profiles), partition)
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(one.subject_index, other.subject_index)
         np.testing.assert_array_equal(one.score, other.score)
@@ -228,7 +229,7 @@ def test_the_kernels_of_the_package_are_exact(
             profiles = [sequence_profile(query, scheme) for query in queries]
             assert_as_reference(shipped, profiles, partition)
             assert_as_reference(shipped, profiles, partition, [60] * len(profiles))
-            (wanted,) = ReferenceEngine().score(profiles[2:3], partition)
+            (wanted,) = ReferenceEngine().score(score_requests(profiles[2:3]), partition)
             assert shipped.ends(profiles[2], partition, wanted.score) is not None
     compiled = {path.name.partition("-")[0] for path in cache.glob("*.cubin")}
     assert compiled <= {"locate_best"}  # finds the end in a subject that diamonds align, which takes longer
