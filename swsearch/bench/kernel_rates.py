@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -30,7 +31,7 @@ from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
 from swsearch.engine.cpu.pairs import CpuPairs, cigars
 from swsearch.engine.cuda.history.cudasw2 import CLASSIC_KERNELS, Cudasw2Engine
 from swsearch.engine.cuda.history.wavefront import WavefrontPairs
-from swsearch.engine.cuda.pairs.diamonds import DiamondPairs
+from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
 from swsearch.engine.cuda.runtime.device import Device
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
@@ -302,12 +303,9 @@ def measure_pair(length: int, threads: int, open_device: OpenDevice | None, miss
     if open_device is None:
         yield from (KernelRow("pair", kernel, missing=missing) for kernel in ("cuda diamond", "cuda wavefront"))
         return
-    device = open_device()
-    try:
-        yield measured("cuda diamond", 0, DiamondPairs(device))
+    with closing(open_device()) as device:
+        yield measured("cuda diamond", 0, DiamondSweep(device))
         yield measured("cuda wavefront", 0, WavefrontPairs(device))
-    finally:
-        device.close()
 
 
 # --- batch ---
@@ -363,7 +361,7 @@ def measure_batch(
     if open_device is None:
         yield KernelRow("batch", "cuda short pairs", missing=missing)
         return
-    with ShortPairs(open_device()) as engine:
+    with closing(open_device()) as device, ShortPairs(device) as engine:
 
         def on_gpu() -> PairPaths:
             paths = engine.align(batch, problem)

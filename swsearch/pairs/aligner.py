@@ -135,12 +135,12 @@ class PairAligner(Closeable):
 
     def close(self) -> None:
         """Close the GPU, if one was opened."""
-        short_pairs = self._on_gpu.get("short")
-        if isinstance(short_pairs, Closeable):
-            short_pairs.close()  # releases its buffers and closes the device that all backends share
-        elif self._device is not None:
-            self._device.close()
+        for backend in self._on_gpu.values():
+            if isinstance(backend, Closeable):
+                backend.close()
         self._on_gpu.clear()
+        if self._device is not None:
+            self._device.close()
         self._device = None
 
     def _is_short(self, pair: Pair) -> bool:
@@ -222,9 +222,9 @@ def _gpu_backend(kernel: str, device: Device) -> PairBackend:
 
         return ShortPairs(device)
     if kernel == "diamond":
-        from swsearch.engine.cuda.pairs.diamonds import DiamondPairs
+        from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 
-        return DiamondPairs(device)
+        return DiamondSweep(device)
     from swsearch.engine.cuda.history.wavefront import WavefrontPairs
 
     return WavefrontPairs(device)

@@ -15,7 +15,7 @@ from swsearch import _native
 from swsearch.engine.cuda.pairs import diamond_launch
 from swsearch.engine.cuda.pairs.diamond_checkpoints import strip_bytes
 from swsearch.engine.cuda.pairs.diamond_plan import CHECKPOINT_COLUMNS, SweepShape
-from swsearch.engine.cuda.pairs.diamonds import DiamondPairs, DiamondSweep
+from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.pairs.pair_alignment import MODES, align_pair, scheme_scoring
@@ -191,7 +191,7 @@ def test_alignments_are_the_cpus(emulated: MakeDevice, mode: str) -> None:
     if mode in ("edit", "lcs"):
         sides, scoring = [PairSequence("x", "".join("ACGT"[letter] for letter in side)) for side in codes], None
     wanted = align_pair(*sides, mode, scoring)
-    found = align_pair(*sides, mode, scoring, backend=DiamondPairs(emulated()))
+    found = align_pair(*sides, mode, scoring, backend=DiamondSweep(emulated()))
     assert (found.cigar, found.score, found.query_start, found.query_end, found.subject_start, found.subject_end) == (
         wanted.cigar, wanted.score, wanted.query_start, wanted.query_end, wanted.subject_start, wanted.subject_end,
     )  # fmt: skip

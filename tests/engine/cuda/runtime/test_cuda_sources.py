@@ -7,6 +7,7 @@ without a GPU in ``tests/engine/cuda``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -108,7 +109,7 @@ def test_short_pairs_get_the_cpus_alignments(longest: int, path: bool) -> None:
         SequencePairs(queries, Sequences(related, queries.ends)),
     ]
     table = named_matrix("BLOSUM62").scores
-    with ShortPairs() as engine:
+    with closing(PyCudaDevice()) as device, ShortPairs(device) as engine:
         for pairs in both:
             for ends in ((True, FreeEnds.ALL), *((False, FreeEnds(flags)) for flags in (0, 15, 12, 1, 8))):
                 for problem in (
