@@ -24,18 +24,13 @@ from swsearch.typing import Closeable
 ENTRY_BYTES: Final = 8
 """Bytes of an entry; the horizon and each saved row have one entry per column."""
 
+Entries = NDArray[np.uint64]
+"""The lowest row of a strip on the host, padded to complete diamonds, or a part of it."""
+
 
 def strip_bytes(shape: SweepShape, columns: int) -> int:
     """Device memory of a strip's lowest row and states, in bytes."""
     return filled_columns(columns) * ENTRY_BYTES + n_checkpoints(columns) * shape.lane_words * WARP * 4
-
-
-@dataclass(frozen=True, eq=False)
-class KnownRow:
-    """The lowest row of a strip on the host: its entries, padded to complete diamonds."""
-
-    strip: int
-    entries: NDArray[np.uint64]
 
 
 class StripCheckpoints(Closeable):
@@ -69,16 +64,16 @@ class StripCheckpoints(Closeable):
             device.synchronize()
             self._stack = stack.pop_all()
 
-    def row(self, strip: int, first: int, last: int) -> NDArray[np.uint64]:
+    def row(self, strip: int, first: int, last: int) -> Entries:
         """Entries of a strip's lowest row in columns first to last - 1, counted from 0."""
         entries = np.empty(last - first, np.uint64)
         offset = (int(self._row_indices[strip]) * self.row_columns + first) * ENTRY_BYTES
         self._device.download(entries, self.rows, Stream.COMPUTE, offset)
         return entries
 
-    def all_rows(self) -> list[KnownRow]:
-        """All saved rows, from the top to the bottom."""
-        return [KnownRow(strip, self.row(strip, 0, self.row_columns)) for strip in self.strips]
+    def all_rows(self) -> list[tuple[int, Entries]]:
+        """The strip of each saved row, and the row, from the top to the bottom."""
+        return [(strip, self.row(strip, 0, self.row_columns)) for strip in self.strips]
 
     def left_edges(self, strip: int, first: int, last: int) -> LeftEdges:
         """A strip's left edges at checkpoints first to last - 1; checkpoint 0 follows the first 256 columns."""
@@ -94,7 +89,7 @@ class StripCheckpoints(Closeable):
         self._stack.close()
 
 
-def nodes(entries: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def nodes(entries: Entries) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """H of a row's entries, and F of the row below them."""
     h = (entries & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.int32)
     less = ((entries >> np.uint64(32)) & np.uint64(0xFFFF)).astype(np.int32)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from swsearch import _native
 from swsearch.engine.cuda.pairs.diamond_checkpoints import (
     ENTRY_BYTES,
-    KnownRow,
+    Entries,
     LeftEdges,
     StripCheckpoints,
     nodes,
@@ -89,9 +89,11 @@ class DiamondPath:
                 n_rows //= 2
 
     def find(
-        self, query: Letters, subject: Letters, end: PairEnd, known: Sequence[KnownRow]
+        self, query: Letters, subject: Letters, end: PairEnd, known: Sequence[tuple[int, Entries]]
     ) -> tuple[int, int, list[tuple[str, int]]]:
-        """The path of the pair that ends at ``end``; ``known`` are rows that the first sweep saved, from the top down.
+        """The path of the pair that ends at ``end``.
+
+        ``known`` has the strips and the rows that the first sweep saved, from the top down.
 
         Returns the numbers of query and subject letters before the path, and its runs of ``M``, ``D`` and ``I`` with
         their lengths. Raises :class:`OutOfDeviceMemory` if the checkpoints of a single strip do not fit.
@@ -105,12 +107,12 @@ class DiamondPath:
         return walk.finish()
 
     def _band(
-        self, walk: _native.PairWalk, first: int, last: int, top: KnownRow | None, known: Sequence[KnownRow]
+        self, walk: _native.PairWalk, first: int, last: int, top: Entries | None, known: Sequence[tuple[int, Entries]]
     ) -> None:
         """Trace the path through strips first to last - 1 below ``top``; its current cell is in them or above them."""
-        for row in reversed(known):
-            self._band(walk, row.strip + 1, last, row, ())
-            last = row.strip + 1
+        for strip, row in reversed(known):
+            self._band(walk, strip + 1, last, row, ())
+            last = strip + 1
         last = min(last, self._shape.strips(walk.row))
         if walk.done or last <= first:
             return
@@ -147,13 +149,13 @@ class DiamondPath:
         return checkpoints
 
     def _sweep_again(
-        self, first: int, last: int, columns: int, top: KnownRow | None, checkpoints: StripCheckpoints
+        self, first: int, last: int, columns: int, top: Entries | None, checkpoints: StripCheckpoints
     ) -> None:
         with self._device.timed(Stream.COMPUTE) as seconds:
-            self._launch.sweep_again(first, last, columns, None if top is None else top.entries, checkpoints)
+            self._launch.sweep_again(first, last, columns, top, checkpoints)
         self.seconds += seconds[0]
 
-    def _strip(self, walk: _native.PairWalk, strip: int, top: KnownRow | None, checkpoints: StripCheckpoints) -> None:
+    def _strip(self, walk: _native.PairWalk, strip: int, top: Entries | None, checkpoints: StripCheckpoints) -> None:
         """Trace the path through a strip; ``top`` is the row above it if the strip above saved none."""
         above = strip * self._shape.strip_rows
         # About as many blocks as a diagonal crosses in a strip.
@@ -180,13 +182,13 @@ class DiamondPath:
                 )  # fmt: skip
 
     def _row_above(
-        self, strip: int, top: KnownRow | None, checkpoints: StripCheckpoints, begin: int, end: int
+        self, strip: int, top: Entries | None, checkpoints: StripCheckpoints, begin: int, end: int
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """H of the row above a strip, and F of the strip's first row, in columns begin to end - 1, counted from 0."""
         if strip == 0:
             h = self._problem.border(np.arange(begin + 1, end + 1), FreeEnds.SUBJECT_START)
             return h, h - np.int32(self._problem.gap_first)
-        return nodes(checkpoints.row(strip - 1, begin, end) if top is None else top.entries[begin:end])
+        return nodes(checkpoints.row(strip - 1, begin, end) if top is None else top[begin:end])
 
     def _border(self, above: int) -> LeftEdges:
         """The matrix's left border as the left edge of a strip."""
