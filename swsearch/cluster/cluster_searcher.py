@@ -18,7 +18,7 @@ from swsearch.cluster.batches import SliceTask
 from swsearch.cluster.connection import Connection, WorkerInfo
 from swsearch.cluster.dispatcher import Dispatcher
 from swsearch.cluster.processes import PREFIX, WorkerProcesses
-from swsearch.cluster.tasks import DatabaseSpec, Ready, SearchSpec
+from swsearch.cluster.tasks import Ready, SearchSpec
 from swsearch.database.opening import Databases, opened
 from swsearch.database.reader import DatabasePart, PackedDatabase
 from swsearch.engine.protocol import Forecast
@@ -231,9 +231,9 @@ class ClusterSearcher(PlannedSearch):
         expected = replace(info, parameters={**info.parameters, **one.parameters})
         spec = SearchSpec(
             databases=tuple(
-                DatabaseSpec(
-                    path=member.reopened_from,
-                    part=DatabasePart(
+                (
+                    member.reopened_from,
+                    DatabasePart(
                         member.catalogue.digest,
                         None if is_whole else tuple(numbers),
                         None if is_whole else member.catalogue.layout,
