@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from provenance import commit
+from provenance import commit, compiler_of
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
@@ -184,7 +184,7 @@ def main() -> None:
         "device": device.facts.name,
         "driver": device.facts.driver,
         "architecture": device.facts.architecture,
-        "compiler": f"{device.compiler.name} {device.compiler.version}",
+        "compiler": f"{compiler_of(device).name} {compiler_of(device).version}",
         "host": platform.processor() or platform.machine(),
         "subjects": len(partition),
         "residues": partition.n_residues,

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from provenance import commit
+from provenance import commit, compiler_of
 
 from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.engine.cuda.pairs.diamond_launch import PairEnd
@@ -202,7 +202,7 @@ def main() -> None:
             "commit": options.commit or commit(),
             "device": device.facts.name,
             "driver": device.facts.driver,
-            "compiler": f"{device.compiler.name} {device.compiler.version}",
+            "compiler": f"{compiler_of(device).name} {compiler_of(device).version}",
             "rows": rows,
         }
         Path(options.out).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

@@ -23,6 +23,7 @@ import sys
 from collections.abc import Sequence
 
 import numpy as np
+from provenance import compiler_of
 
 from swsearch import _native
 from swsearch.database.partition import Partition
@@ -134,7 +135,7 @@ def main() -> int:
     large = ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))
     compared = different = 0
     device = PyCudaDevice()
-    print(device.facts.name, device.facts.driver, device.compiler.name, device.compiler.version)
+    print(device.facts.name, device.facts.driver, compiler_of(device).name, compiler_of(device).version)
     with CudaEngine(device, thresholds=Thresholds(bound_subjects=1)) as cuda, CpuEngine(1) as cpu:
         for (queries, partition), scheme, floor in (
             (proteins, default_scheme(PROTEIN), FLOOR),

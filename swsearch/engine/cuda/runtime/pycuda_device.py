@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers
+from swsearch.engine.cuda.runtime.compiler import Compilers
 from swsearch.engine.cuda.runtime.device import (
     Buffer,
     DeviceFacts,
@@ -201,7 +201,7 @@ class PyCudaDevice:
         if not self.shipped.has(COLLECT_KERNEL, virtual=True) and self.compilers.current is None:
             missing = "; ".join(["there is no compiler", *self.compilers.passed_over, *self.shipped.refusals])
             raise EngineUnavailable("cuda", f"{missing}; {INSTALL_COMPILER}")
-        self._cache = KernelCache(self.compilers, self.facts.architecture, shipped=self.shipped)
+        self._cache = KernelCache(self.compilers, self.shipped)
         self._context = device.retain_primary_context()
         self._context.push()
         try:
@@ -223,12 +223,6 @@ class PyCudaDevice:
         )
         self._open = True
         atexit.register(self.close)  # a context that is still current at the end would abort the process
-
-    @property
-    def compiler(self) -> Compiler:
-        """The compiler of kernels that are not in the cache; there must be one."""
-        assert self.compilers.current is not None
-        return self.compilers.current
 
     def errors(self, doing: str) -> _TranslatedErrors:
         """Translate PyCUDA's errors into those of this package. After a failure every call raises the same failure."""
