@@ -19,9 +19,9 @@ downloads of the call, and the time of the kernels is also reported.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -96,38 +96,33 @@ class KernelRow:
         return None if self.kernel_seconds is None else self.cells / self.kernel_seconds / 1e9
 
 
-@dataclass
-class KernelTable:
-    """Rows in the order of measurement, with their ratios to the reference and to the default method of their task."""
+def ratio(row: KernelRow, to: str, rows: Sequence[KernelRow]) -> float | None:
+    """The rate by wall time, divided by that of the method ``to`` of the task; None if one of them is missing."""
+    for other in rows:
+        if other.task == row.task and other.kernel == to and other.gcups is not None and row.gcups is not None:
+            return row.gcups / other.gcups
+    return None
 
-    rows: list[KernelRow] = field(default_factory=list)
 
-    def ratio(self, row: KernelRow, to: str) -> float | None:
-        """The rate by wall time, divided by that of the method ``to`` of the task; None if one of them is missing."""
-        for other in self.rows:
-            if other.task == row.task and other.kernel == to and other.gcups is not None and row.gcups is not None:
-                return row.gcups / other.gcups
-        return None
-
-    def document(self) -> list[dict[str, Any]]:
-        """The rows as values for JSON."""
-        return [
-            {
-                "task": row.task,
-                "kernel": row.kernel,
-                "threads": row.threads,
-                "cells": row.cells,
-                "seconds": row.seconds,
-                "kernel_seconds": row.kernel_seconds,
-                "gcups": row.gcups,
-                "kernel_gcups": row.kernel_gcups,
-                "times_reference": self.ratio(row, "reference"),
-                "times_default": self.ratio(row, DEFAULTS[row.task]),
-                "checked": row.checked,
-                "missing": row.missing,
-            }
-            for row in self.rows
-        ]
+def document(rows: Sequence[KernelRow]) -> list[dict[str, Any]]:
+    """The rows as values for JSON, with their ratios to the reference and to the default method of their task."""
+    return [
+        {
+            "task": row.task,
+            "kernel": row.kernel,
+            "threads": row.threads,
+            "cells": row.cells,
+            "seconds": row.seconds,
+            "kernel_seconds": row.kernel_seconds,
+            "gcups": row.gcups,
+            "kernel_gcups": row.kernel_gcups,
+            "times_reference": ratio(row, "reference", rows),
+            "times_default": ratio(row, DEFAULTS[row.task], rows),
+            "checked": row.checked,
+            "missing": row.missing,
+        }
+        for row in rows
+    ]
 
 
 def best_seconds(work: Callable[[], Any]) -> tuple[float, Any]:
