@@ -52,6 +52,13 @@ class CudaEngine(Closeable):
     thresholds : Thresholds, optional
         Sizes at which the engine changes its method; by default the measured ones.
 
+    Attributes
+    ----------
+    store : SubjectStore
+        The databases on the device.
+    timing : Timing
+        The work of the kernels.
+
     Raises
     ------
     EngineUnavailable
@@ -84,34 +91,16 @@ class CudaEngine(Closeable):
         free = self._device.free_bytes()
         if memory_limit is None:
             memory_limit = int(free * DATABASE_SHARE)
-        self._store = SubjectStore(self._device, memory_limit, int(free * PIECE_SHARE))
+        self.store = SubjectStore(self._device, memory_limit, int(free * PIECE_SHARE))
         long = LongSubjectLauncher(self._lists, self._planner)
         resources = Resources(
             self._device, self._planner, self._scratch, Slot(self._device), self._lists, long, self.timing
         )
-        self._pipeline = Pipeline(resources, self._store, slots, DiamondSweep(self._device, self.make_room))
-
-    @property
-    def description(self) -> str:
-        """The device's name."""
-        return self._device.facts.name
-
-    @property
-    def kept_bytes(self) -> int:
-        """Memory for databases; a larger database is streamed."""
-        return self._store.limit_bytes
-
-    def keeps(self, partition: Partition) -> bool:
-        """Whether the partition fits the memory for databases, so that it is uploaded only once."""
-        return self._store.keeps(partition)
+        self._pipeline = Pipeline(resources, self.store, slots, DiamondSweep(self._device, self.make_room))
 
     def may_bound(self, partition: Partition) -> bool:
         """Whether a bound takes the place of most scores of the partition if floors are given."""
         return self._options.band_rows != 0 and len(partition) >= self._options.thresholds.bound_subjects
-
-    def n_pieces(self, partition: Partition, query_residues: int) -> int:
-        """Number of pieces of the partition for queries of ``query_residues`` residues in total."""
-        return self._store.n_pieces(partition, query_residues)
 
     def batches(self, profiles: Sequence[QueryProfile]) -> list[tuple[int, ...]]:
         """The indices of the profiles that are scored together in each batch: one or two."""
@@ -123,7 +112,7 @@ class CudaEngine(Closeable):
 
     def explain(self, requests: Sequence[ScoreRequest], partition: Partition) -> list[str]:
         """A description for the user of how a call would begin now."""
-        cut = self._pipeline.cutter.cut(requests, partition, self._store.limit_bytes, scores=False)
+        cut = self._pipeline.cutter.cut(requests, partition, self.store.limit_bytes, scores=False)
         if cut is not None:
             requests, partition = [cut.request(request) for request in requests], cut.partition
         return [*([cut.line()] if cut is not None else []), *self.plan(requests, partition).lines()]
@@ -141,12 +130,12 @@ class CudaEngine(Closeable):
         """Free all device memory that is cached between calls; databases are uploaded again when they are needed."""
         self._device.synchronize()
         self._pipeline.free()
-        self._store.clear()
+        self.store.clear()
 
     def preload(self, partition: Partition) -> None:
         """Do what a search of the partition needs before its first kernel, as far as memory suffices."""
         with contextlib.suppress(OutOfDeviceMemory):  # the search itself takes smaller pieces, or reports it
-            self._store.preload(partition)
+            self.store.preload(partition)
             self._pipeline.reserve()
 
     # --- The protocol ---
@@ -175,7 +164,7 @@ class CudaEngine(Closeable):
 
     def close(self) -> None:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
-        self._store.clear()
+        self.store.clear()
         self._pipeline.free()
         self._end_finder.close()
         self._device.close()

@@ -336,12 +336,12 @@ class CudaDevices(Closeable):
     @property
     def description(self) -> str:
         """The devices' names."""
-        return ", ".join(engine.description for engine in self.engines)
+        return ", ".join(engine.facts.name for engine in self.engines)
 
     @property
     def kept_bytes(self) -> int:
         """Size of the largest database that each device keeps."""
-        return min(engine.kept_bytes for engine in self.engines)
+        return min(engine.store.limit_bytes for engine in self.engines)
 
     @property
     def profiles_per_call(self) -> int:
@@ -417,7 +417,7 @@ class CudaDevices(Closeable):
             devices=facts,
             free_bytes=min(free),
             database_bytes=sum(map(device_bytes, parts)),
-            n_pieces=max((engine.n_pieces(part, call_residues) for part in parts), default=1),
+            n_pieces=max((engine.store.n_pieces(part, call_residues) for part in parts), default=1),
             shared_subjects=shared,
             n_profiles=n_profiles,
             n_pairs=n_pairs,
@@ -457,9 +457,11 @@ class CudaDevices(Closeable):
         n_devices = len(self.engines)
         if n_devices == 1 or n_profiles < PROFILES_PER_DEVICE * n_devices:
             return n_devices > 1
-        if all(engine.keeps(partition) for engine in self.engines):
+        if all(engine.store.keeps(partition) for engine in self.engines):
             return False
-        return all(engine.keeps(share) for engine, share in zip(self.engines, self._ranges_of(partition), strict=True))
+        return all(
+            engine.store.keeps(share) for engine, share in zip(self.engines, self._ranges_of(partition), strict=True)
+        )
 
     def _queries_by_device(self, profiles: Sequence[QueryProfile]) -> list[list[int]]:
         """Indices of each device's profiles: the longest first, each given to the device with the least work so far.
@@ -482,7 +484,7 @@ class CudaDevices(Closeable):
         """
         known = self._shares.get(id(partition))
         if known is None or known.whole is not partition:
-            is_dealt = all(engine.keeps(partition) for engine in self.engines)
+            is_dealt = all(engine.store.keeps(partition) for engine in self.engines)
             parts = _dealt(partition, len(self.engines)) if is_dealt else self._ranges_of(partition)
             known = self._shares[id(partition)] = _Shares(partition, parts, is_dealt)
         return known

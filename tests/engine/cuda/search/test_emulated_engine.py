@@ -268,18 +268,18 @@ def test_a_database_that_is_kept_in_pieces_gives_the_same_blocks(
     with kept_in_pieces(emulated, monkeypatch, 300) as engine:
         device = engine._device
         assert isinstance(device, EmulatedDevice)
-        assert engine.n_pieces(partition, 65) == 1  # it is not streamed
+        assert engine.store.n_pieces(partition, 65) == 1  # it is not streamed
         for floors in (None, [20, 40]):
             assert_exact(engine, profiles, partition, floors)
         used, n_launches = device.used_bytes, len(device.launches)
-        assert engine._store.kept_bytes == device_bytes(partition)
+        assert engine.store.kept_bytes == device_bytes(partition)
         for few in (partition[:5], partition[:23], partition):
             assert_exact(engine, profiles, few, [20, 40])
-        assert (device.used_bytes, engine._store.kept_bytes) == (used, device_bytes(partition))
+        assert (device.used_bytes, engine.store.kept_bytes) == (used, device_bytes(partition))
         assert len(device.launches) > n_launches + 6  # several pieces
         other = Partition.pack(subjects[::-1])
         assert_exact(engine, profiles, other)
-        assert engine._store.kept_bytes == device_bytes(partition) + device_bytes(other)
+        assert engine.store.kept_bytes == device_bytes(partition) + device_bytes(other)
     assert device.used_bytes == 0
 
 
@@ -309,7 +309,7 @@ def test_a_streamed_database_gives_the_same_blocks(
     cells: list[int] = []
     device = emulated()
     with CudaEngine(device, memory_limit=480 * n_slots, pairs=False) as engine:
-        n_pieces = engine.n_pieces(partition, 65)
+        n_pieces = engine.store.n_pieces(partition, 65)
         assert n_pieces >= 4
         found = engine.score(score_requests(profiles), partition, cells.append)
         assert_same(found, ReferenceEngine().score(score_requests(profiles), partition))

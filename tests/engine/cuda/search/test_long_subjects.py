@@ -309,4 +309,4 @@ def test_a_database_with_long_subjects_is_uploaded_once(emulated: MakeDevice) ->
     partition = genome(12, profiles[0].rows.astype(np.uint8)[:40])
     with engine_for(emulated(multiprocessors=16)) as engine:
         assert_as_reference(engine, profiles, partition)
-        assert engine._store.kept_bytes == device_bytes(partition)
+        assert engine.store.kept_bytes == device_bytes(partition)

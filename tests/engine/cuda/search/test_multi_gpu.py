@@ -80,7 +80,7 @@ def test_a_database_is_kept_that_each_device_keeps():
     """Expected value: the least of what the devices keep."""
     with CudaDevices([0, 1], opener()) as engine:
         assert isinstance(engine, BackgroundEngine)
-        assert engine.kept_bytes == min(one.kept_bytes for one in engine.engines) > 0
+        assert engine.kept_bytes == min(one.store.limit_bytes for one in engine.engines) > 0
     assert not isinstance(ReferenceEngine(), BackgroundEngine)
 
 
@@ -108,7 +108,7 @@ def test_each_device_streams_subjects_beyond_its_memory(open_device):
     with CudaDevices([0, 1], open_device, device_bytes(partition) // 3) as engine:
         assert not engine.shares_subjects(len(profiles), partition)
         for chosen in (profiles, profiles[:1]):
-            assert not any(one.keeps(share) for one in engine.engines for share in engine._ranges_of(partition))
+            assert not any(one.store.keeps(share) for one in engine.engines for share in engine._ranges_of(partition))
             found = engine.score(score_requests(chosen, [30] * len(chosen)), partition)
             assert_same(found, ReferenceEngine().score(score_requests(chosen, [30] * len(chosen)), partition))
 

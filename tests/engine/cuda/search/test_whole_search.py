@@ -551,7 +551,7 @@ def test_the_plan_tells_how_a_database_beyond_the_memory_is_laid_out(case, monke
         searcher, queries = open_case(engine)
         forecast = searcher.forecast(10**9, queries)
         (partition,) = searcher.database.partitions()
-        assert f"streamed in {engine.engines[0].n_pieces(partition, 127)} pieces" in str(forecast)
+        assert f"streamed in {engine.engines[0].store.n_pieces(partition, 127)} pieces" in str(forecast)
     with CudaDevices([0, 1, 2, 3], opener(), memory_limit=1000) as engine:
         searcher, queries = open_case(engine)
         forecast = searcher.forecast(10**9)
