@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from swsearch.engine.cpu.pairs import SHORT_LETTERS, CpuPairs
 from swsearch.engine.pair_arrays import PairBackend
 from swsearch.engine.reference_pairs import ReferencePairs
-from swsearch.engine.registry import ENGINES, Machine
+from swsearch.engine.registry import ENGINES, ONE_THREAD, Machine
 from swsearch.errors import EngineUnavailable, InputError
 from swsearch.pairs.pair_alignment import (
     CIGAR_CELLS,
@@ -38,8 +38,6 @@ GPU_BATCH_CELLS: Final = 4_000_000_000
 """Smallest number of cells of a batch for which ``auto`` opens a GPU; the CPU finishes smaller ones before it opens."""
 GPU_PAIR_CELLS: Final = 10_000_000_000
 """Smallest number of cells of a pair for which ``auto`` opens a GPU, which takes about a second with its kernel."""
-ONE_THREAD: Final = Machine(threads=1)
-"""The machine of a caller that names none: its thread may be one of several."""
 
 
 class PairAligner(Closeable):

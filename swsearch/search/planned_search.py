@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Sequence
-from typing import Final, TypeVar, cast
+from typing import TypeVar, cast
 
 from swsearch import __version__
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Forecast
-from swsearch.engine.registry import Machine
+from swsearch.engine.registry import ONE_THREAD, Machine
 from swsearch.errors import InputError
 from swsearch.hits.result import TAXONOMY_DIGEST, DatabaseInfo, QueryResult, RunInfo
 from swsearch.query.profile import PositionSpecificQuery
@@ -33,8 +33,6 @@ from swsearch.typing import Progress
 from swsearch.words import option, shortened
 
 T = TypeVar("T")
-
-ONE_THREAD: Final = Machine(threads=1)
 
 
 class PlannedSearch(ABC):

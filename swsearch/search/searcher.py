@@ -23,7 +23,7 @@ from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.protocol import BackgroundEngine, Forecast, ScoreEngine
-from swsearch.engine.registry import Machine, open_engine
+from swsearch.engine.registry import ONE_THREAD, Machine, open_engine
 from swsearch.errors import InputError
 from swsearch.hits.limits import RankedCandidates
 from swsearch.hits.result import QueryResult, SearchStats
@@ -34,7 +34,7 @@ from swsearch.query.profile import PositionSpecificQuery, SubjectQuery
 from swsearch.search.alignments import SubjectAligner
 from swsearch.search.frames import Frame
 from swsearch.search.options import SearchOptions
-from swsearch.search.planned_search import ONE_THREAD, PlannedSearch, started
+from swsearch.search.planned_search import PlannedSearch, started
 from swsearch.search.ranking import HitSelection, adjustment_of, merge_frames
 from swsearch.search.score_batches import PreparedQuery, ScoreBatch, in_proportion
 from swsearch.search.search_subjects import PositiveSubjects
