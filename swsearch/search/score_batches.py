@@ -172,24 +172,21 @@ def requests_by_length(
     higher floors than the shortest one. ``min_scores`` gives those of all profiles, for all subjects or for those of
     the :data:`LengthRange` that it is called with.
     """
-    ranges = [length_range(part) for part in parts_by_length(partition)]
-    between = [(lengths[0], min_scores(lengths)) for lengths in ranges]
+    between = [(lengths[0], min_scores(lengths)) for lengths in length_ranges(partition)]
     return [
         ScoreRequest(profile, floor, floors_by_length=tuple((shortest, scores[index]) for shortest, scores in between))
         for index, (profile, floor) in enumerate(zip(profiles, min_scores(), strict=True))
     ]
 
 
-def parts_by_length(partition: Partition) -> list[Partition]:
-    """The partition, divided at :data:`LENGTH_STEPS`; no part is empty."""
-    steps = np.array(LENGTH_STEPS, partition.lengths.dtype)  # with another type, NumPy would copy the lengths
-    borders = sorted({0, *np.searchsorted(partition.lengths, steps).tolist(), len(partition)})
-    return [partition[first:stop] for first, stop in itertools.pairwise(borders)]
-
-
-def length_range(partition: Partition) -> LengthRange:
-    """The shortest and the longest length of the subjects, at least one."""
-    return int(partition.lengths[0]), int(partition.lengths[-1])
+def length_ranges(partition: Partition) -> list[LengthRange]:
+    """The shortest and the longest length of the subjects between two of :data:`LENGTH_STEPS`; none if there are no
+    subjects.
+    """
+    lengths = partition.lengths
+    steps = np.array(LENGTH_STEPS, lengths.dtype)  # with another type, NumPy would copy the lengths
+    borders = sorted({0, *np.searchsorted(lengths, steps).tolist(), len(partition)})
+    return [(int(lengths[first]), int(lengths[stop - 1])) for first, stop in itertools.pairwise(borders)]
 
 
 def in_proportion(progress: Progress | None, part: int, whole: int) -> Progress | None:
