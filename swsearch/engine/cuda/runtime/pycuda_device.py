@@ -20,15 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.runtime.compiler import Compilers
-from swsearch.engine.cuda.runtime.device import (
-    Buffer,
-    DeviceFacts,
-    DeviceLost,
-    Event,
-    OutOfDeviceMemory,
-    Stream,
-    Texture,
-)
+from swsearch.engine.cuda.runtime.device import Buffer, DeviceFacts, DeviceLost, Event, OutOfDeviceMemory, Stream
 from swsearch.engine.cuda.runtime.kernel_cache import INSTALL_COMPILER, KernelCache
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, UNIT_BYTES, WARP, KernelSpec
 from swsearch.engine.cuda.runtime.presence import INSTALL, look_for_gpus
@@ -306,7 +298,7 @@ class PyCudaDevice:
         with self.errors("clearing memory"):
             self._driver.memset_d32_async(buffer.address + offset, 0, n_bytes // 4, self._streams[stream])
 
-    def texture(self, buffer: Buffer) -> Texture:
+    def texture(self, buffer: Buffer) -> _DriverTexture:
         """See :class:`Device`."""
         return _DriverTexture(buffer)
 

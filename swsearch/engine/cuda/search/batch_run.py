@@ -72,7 +72,8 @@ class _QueryRun:
 
 def _filters(ranges: Sequence[FloorRange], n_subjects: int, limit: Callable[[FloorRange], int]) -> list[ScoreFilter]:
     """The first subjects, with a limit for each range of floors."""
-    return [ScoreFilter(part.first, part.stop - part.first, limit(part)).between(0, n_subjects) for part in ranges]
+    among = (part for part in ranges if part.first < n_subjects)
+    return [ScoreFilter(part.first, min(part.stop, n_subjects) - part.first, limit(part)) for part in among]
 
 
 def _floors(query: QueryPlan, rows: NDArray[np.intp]) -> Scores:
