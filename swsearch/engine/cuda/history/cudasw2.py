@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Timing
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Timing, allocated
 from swsearch.engine.cuda.runtime.kernels import CODE_COLUMNS, UNIT_BYTES, WARP, KernelSpec
 from swsearch.engine.cuda.runtime.parameters import CLASSIC, PARTITIONED, packed
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
@@ -170,7 +170,7 @@ class Cudasw2Engine(Closeable):
                 for number, request in enumerate(requests):
                     block = self._score_piece(request.profile, subjects)
                     blocks[number].append(block if request.floor is None else block.at_least(request.floor))
-                    cells = request.profile.length * subjects.n_residues
+                    cells = request.profile.length * subjects.partition.n_residues
                     self.timing.cells += cells
                     self._store.advance()
                     if progress is not None:
@@ -204,13 +204,8 @@ class Cudasw2Engine(Closeable):
         grid = max(1, min(resident, -(-n_subjects // subjects_per_block), self._state_limit // max(state_bytes, 1)))
         with contextlib.ExitStack() as stack:
 
-            def allocate(n_bytes: int) -> Buffer:
-                buffer = device.allocate(n_bytes)
-                stack.callback(buffer.free)
-                return buffer
-
             def on_device(values: NDArray[np.generic]) -> Buffer:
-                buffer = allocate(values.nbytes)
+                buffer = allocated(device, stack, values.nbytes)
                 device.upload(buffer, values, Stream.COMPUTE)
                 return buffer
 
@@ -219,9 +214,9 @@ class Cudasw2Engine(Closeable):
             texture = device.texture(texels)
             stack.callback(texture.close)
             listed = None if indices is None else on_device(indices)
-            state = allocate(grid * state_bytes)
-            scores = allocate(len(subjects) * 4)
-            counter = allocate(4)
+            state = allocated(device, stack, grid * state_bytes)
+            scores = allocated(device, stack, len(subjects) * 4)
+            counter = allocated(device, stack, 4)
             device.clear(counter, 4, Stream.COMPUTE)
             common = {
                 "texture": texture.handle,

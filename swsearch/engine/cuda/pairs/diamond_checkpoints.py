@@ -17,15 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.pairs.diamond_plan import SweepShape, filled_columns, n_checkpoints
-from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream
+from swsearch.engine.cuda.runtime.device import Device, Stream, allocated
 from swsearch.engine.cuda.runtime.kernels import WARP
 from swsearch.typing import Closeable
 
 ENTRY_BYTES: Final = 8
 """Bytes of an entry; the horizon and each saved row have one entry per column."""
-
-Entries = NDArray[np.uint64]
-"""The lowest row of a strip on the host, padded to complete diamonds, or a part of it."""
 
 
 def strip_bytes(shape: SweepShape, columns: int) -> int:
@@ -37,7 +34,7 @@ class StripCheckpoints(Closeable):
     """Device memory for the rows and states that some strips of one pair save. A context manager.
 
     ``strips`` are those that save something, ascending. ``row_indices`` has the int32 index of the row of each strip,
-    or -1. ``n_bytes`` is the device memory in total. Raises :class:`OutOfDeviceMemory`.
+    or -1. Raises :class:`OutOfDeviceMemory`.
     """
 
     def __init__(
@@ -48,31 +45,25 @@ class StripCheckpoints(Closeable):
         self._row_indices[self.strips] = np.arange(len(strips))
         self.row_columns = filled_columns(columns)
         self.state_words = n_checkpoints(columns) * shape.lane_words * WARP if states else 0
-        self.n_bytes = 0
         with contextlib.ExitStack() as stack:
-
-            def allocate(n_bytes: int) -> Buffer:
-                buffer = device.allocate(n_bytes)
-                stack.callback(buffer.free)
-                self.n_bytes += n_bytes
-                return buffer
-
-            self.row_indices = allocate(self._row_indices.nbytes)
-            self.rows = allocate(len(strips) * self.row_columns * ENTRY_BYTES)
-            self.states = allocate(len(strips) * self.state_words * 4) if self.state_words else None
+            self.row_indices = allocated(device, stack, self._row_indices.nbytes)
+            self.rows = allocated(device, stack, len(strips) * self.row_columns * ENTRY_BYTES)
+            self.states = None
+            if self.state_words:
+                self.states = allocated(device, stack, len(strips) * self.state_words * 4)
             device.upload(self.row_indices, self._row_indices, Stream.COMPUTE)
             device.synchronize()
             self._stack = stack.pop_all()
 
-    def row(self, strip: int, first: int, last: int) -> Entries:
-        """Entries of a strip's lowest row in columns first to last - 1, counted from 0."""
+    def row(self, strip: int, first: int, last: int) -> NDArray[np.uint64]:
+        """NDArray[np.uint64] of a strip's lowest row in columns first to last - 1, counted from 0."""
         entries = np.empty(last - first, np.uint64)
         offset = (int(self._row_indices[strip]) * self.row_columns + first) * ENTRY_BYTES
         self._device.download(entries, self.rows, Stream.COMPUTE, offset)
         return entries
 
-    def all_rows(self) -> list[tuple[int, Entries]]:
-        """The strip of each saved row, and the row, from the top to the bottom."""
+    def all_rows(self) -> list[tuple[int, NDArray[np.uint64]]]:
+        """The strip of each saved row, and its entries, padded to complete diamonds, from the top to the bottom."""
         return [(strip, self.row(strip, 0, self.row_columns)) for strip in self.strips]
 
     def left_edges(self, strip: int, first: int, last: int) -> LeftEdges:
@@ -89,7 +80,7 @@ class StripCheckpoints(Closeable):
         self._stack.close()
 
 
-def nodes(entries: Entries) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def nodes(entries: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """H of a row's entries, and F of the row below them."""
     h = (entries & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.int32)
     less = ((entries >> np.uint64(32)) & np.uint64(0xFFFF)).astype(np.int32)

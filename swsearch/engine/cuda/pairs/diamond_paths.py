@@ -20,20 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch import _native
-from swsearch.engine.cuda.pairs.diamond_checkpoints import (
-    ENTRY_BYTES,
-    Entries,
-    LeftEdges,
-    StripCheckpoints,
-    nodes,
-    strip_bytes,
-)
+from swsearch.engine.cuda.pairs.diamond_checkpoints import ENTRY_BYTES, LeftEdges, StripCheckpoints, nodes, strip_bytes
 from swsearch.engine.cuda.pairs.diamond_launch import DiamondLaunch, PairEnd
 from swsearch.engine.cuda.pairs.diamond_plan import CHECKPOINT_COLUMNS, SweepShape
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Stream
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.typing import Letters
 
+Entries = NDArray[np.uint64]
+"""The lowest row of a strip, padded to complete diamonds, or a part of it."""
 PATH_SHARE: Final = 0.5
 """Share of the device's free memory that checkpoints may take."""
 
@@ -58,7 +53,7 @@ class DiamondPath:
 
     Checkpoints take up to ``checkpoint_bytes`` of device memory at a time, and the rows of one sweep up to
     ``memory_bytes`` of host memory, unless a single strip or row needs more. ``seconds`` is the kernel time of the
-    sweeps, ``peak_bytes`` the largest device memory of checkpoints.
+    sweeps.
     """
 
     def __init__(
@@ -73,7 +68,6 @@ class DiamondPath:
         self._device, self._launch, self._problem, self._shape = device, launch, problem, shape
         self._checkpoint_bytes, self._memory_bytes = checkpoint_bytes, memory_bytes
         self.seconds = 0.0
-        self.peak_bytes = 0
 
     def allocate_rows(self, first: int, last: int, columns: int, n_rows: int) -> StripCheckpoints:
         """Device memory for up to ``n_rows`` rows that divide strips first to last - 1; for fewer if memory is short.
@@ -107,7 +101,12 @@ class DiamondPath:
         return walk.finish()
 
     def _band(
-        self, walk: _native.PairWalk, first: int, last: int, top: Entries | None, known: Sequence[tuple[int, Entries]]
+        self,
+        walk: _native.PairWalk,
+        first: int,
+        last: int,
+        top: Entries | None,
+        known: Sequence[tuple[int, Entries]],
     ) -> None:
         """Trace the path through strips first to last - 1 below ``top``; its current cell is in them or above them."""
         for strip, row in reversed(known):
@@ -144,9 +143,7 @@ class DiamondPath:
             return None
 
     def _allocated(self, strips: Sequence[int], columns: int, *, states: bool) -> StripCheckpoints:
-        checkpoints = StripCheckpoints(self._device, self._shape, self._launch.n_strips, strips, columns, states=states)
-        self.peak_bytes = max(self.peak_bytes, checkpoints.n_bytes)
-        return checkpoints
+        return StripCheckpoints(self._device, self._shape, self._launch.n_strips, strips, columns, states=states)
 
     def _sweep_again(
         self, first: int, last: int, columns: int, top: Entries | None, checkpoints: StripCheckpoints

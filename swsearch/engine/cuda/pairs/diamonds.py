@@ -43,7 +43,7 @@ class DiamondSweep:
     """The pair backend for long pairs, on one device, which the caller owns and closes.
 
     ``make_room`` frees device memory that its owners can allocate again; it is called if not even one pair fits.
-    ``seconds`` is the kernel time so far, ``peak_bytes`` the largest device memory of a call.
+    ``seconds`` is the kernel time so far.
     """
 
     name = "cuda diamond"
@@ -52,7 +52,6 @@ class DiamondSweep:
         self._device = device
         self._make_room = make_room
         self.seconds = 0.0
-        self.peak_bytes = 0
 
     def align(
         self, pairs: SequencePairs, problem: AlignmentProblem, *, path: bool = True, progress: Progress | None = None
@@ -143,7 +142,6 @@ class DiamondSweep:
                 end = better(_border_end(len(query), columns, problem), launch.ends()[0])
                 query_start, subject_start, runs = path.find(query, subject, end, known)
             self.seconds += path.seconds
-            self.peak_bytes = max(self.peak_bytes, launch.n_bytes + path.peak_bytes)
             return PairPaths.of_pair((end.score, end.query_end, end.subject_end, query_start, subject_start), runs)
 
         return self._alone(pair, find)
@@ -174,7 +172,6 @@ class DiamondSweep:
         with contextlib.ExitStack() as stack:
             launch = self._upload(pairs, problem, self._shape(pairs, problem, shape), stack)
             self._sweep(launch, progress, None)
-            self.peak_bytes = max(self.peak_bytes, launch.n_bytes)
             return launch.ends()
 
     def _upload(

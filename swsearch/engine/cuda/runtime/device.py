@@ -191,6 +191,13 @@ class Device(Protocol):
         ...
 
 
+def allocated(device: Device, stack: contextlib.ExitStack, n_bytes: int) -> Buffer:
+    """Memory that is freed when ``stack`` closes. Raises :class:`OutOfDeviceMemory`."""
+    buffer = device.allocate(n_bytes)
+    stack.callback(buffer.free)
+    return buffer
+
+
 ROUNDED_BYTES: Final = 1 << 22
 """Up to this size, buffers have sizes that are powers of two, so they seldom grow."""
 

@@ -188,9 +188,9 @@ def test_memory_grows_with_the_lengths(emulated: MakeDevice) -> None:
     problem = AlignmentProblem(True, FreeEnds.ALL, 5, 2, 2, -3)
     bytes_of = []
     for factor in (1, 2):
-        sweep = DiamondSweep(emulated())
-        sweep.ends([related(1, factor * 4 * S, factor * 320)], problem, shape=NARROW)
-        bytes_of.append(sweep.peak_bytes)
+        device = emulated()
+        DiamondSweep(device).ends([related(1, factor * 4 * S, factor * 320)], problem, shape=NARROW)
+        bytes_of.append(device.peak_bytes)
     assert bytes_of[1] < 2.1 * bytes_of[0]
 
 
@@ -199,9 +199,9 @@ LOCAL = AlignmentProblem(True, FreeEnds.ALL, 5, 2, 2, -3)
 
 def memory_for(emulated: MakeDevice, pairs: list[tuple[np.ndarray, np.ndarray]]) -> int:
     """Return the bytes that pairs need concurrently, measured on a device with sufficient memory."""
-    sweep = DiamondSweep(emulated())
-    sweep.ends(pairs, LOCAL)
-    return sweep.peak_bytes
+    device = emulated()
+    DiamondSweep(device).ends(pairs, LOCAL)
+    return device.peak_bytes
 
 
 @pytest.mark.parametrize("n_at_once", [3, 2, 1])

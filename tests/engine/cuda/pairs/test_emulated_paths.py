@@ -122,12 +122,12 @@ def test_bands_that_little_memory_cuts_change_no_path(emulated: MakeDevice, loca
     pair = broken(3, 12 * S - 5, 900)
     problem = AlignmentProblem(local, FreeEnds.NONE, 5, 2, 2, -3)
     wanted = by_cpu(pair, problem)
-    sweep = DiamondSweep(emulated())
-    sweep.ends([pair], problem, shape=NARROW)
+    roomy = emulated()
+    DiamondSweep(roomy).ends([pair], problem, shape=NARROW)
     a_strip = strip_bytes(NARROW, 900)
     n_sweeps = []
     for strips, memory_bytes in [(100, 1), (14, 1 << 20), (6, 1), (2, 1)]:
-        device = emulated(memory_bytes=sweep.peak_bytes + strips * a_strip)
+        device = emulated(memory_bytes=roomy.peak_bytes + strips * a_strip)
         assert by_device(device, pair, problem, memory_bytes) == wanted
         n_sweeps.append([entry for entry, _ in device.launches].count("trace_pairs"))
     assert n_sweeps[0] == 1
@@ -139,9 +139,9 @@ def test_a_path_without_room_for_one_strip_is_one_clear_line(emulated: MakeDevic
     """The end alone can be found in the same memory."""
     pair = broken(3, 4 * S, 5000)
     problem = AlignmentProblem(True, FreeEnds.ALL, 5, 2, 2, -3)
-    sweep = DiamondSweep(emulated())
-    ends = sweep.ends([pair], problem, shape=NARROW)
-    device = emulated(memory_bytes=sweep.peak_bytes + strip_bytes(NARROW, 5000) // 2)
+    roomy = emulated()
+    ends = DiamondSweep(roomy).ends([pair], problem, shape=NARROW)
+    device = emulated(memory_bytes=roomy.peak_bytes + strip_bytes(NARROW, 5000) // 2)
     assert DiamondSweep(device).ends([pair], problem, shape=NARROW) == ends
     with pytest.raises(OutOfDeviceMemory, match=r"no room for 512 against 5,000 letters; choose --engine cpu"):
         DiamondSweep(device).end_and_path(*pair, problem, 1, shape=NARROW)
@@ -152,9 +152,9 @@ def test_other_memory_is_freed_for_a_path(emulated: MakeDevice) -> None:
     """Expected: the CPU's alignment; the other memory of the device is freed exactly once."""
     pair = broken(4, 3 * S, 600)
     problem = AlignmentProblem(False, FreeEnds.NONE, 5, 2, 2, -3)
-    sweep = DiamondSweep(emulated())
-    sweep.ends([pair], problem, shape=NARROW)
-    device = emulated(memory_bytes=sweep.peak_bytes + 4 * strip_bytes(NARROW, 600))
+    roomy = emulated()
+    DiamondSweep(roomy).ends([pair], problem, shape=NARROW)
+    device = emulated(memory_bytes=roomy.peak_bytes + 4 * strip_bytes(NARROW, 600))
     others = device.allocate(4 * strip_bytes(NARROW, 600))
     asked = []
 
