@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 from benchmark_cuda import read_fasta, synthetic
 from provenance import commit
+from timeline import noted
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
@@ -71,16 +72,15 @@ def timed_call(engine: CudaDevices, profile: QueryProfile, partition: Partition)
     """One call, with the times of its batches on each device."""
     for one in engine.engines:
         one.timing.reset()
-        one.timing.batches, one.timing.first = [], None
-    began = time.perf_counter()
-    engine.score(score_requests([profile], [FLOOR]), partition)
-    seconds = time.perf_counter() - began
+    with noted() as timeline:
+        began = time.perf_counter()
+        engine.score(score_requests([profile], [FLOOR]), partition)
+        seconds = time.perf_counter() - began
     devices = [
         {
             "kernels": one.timing.seconds,
             "batches": [
-                {"host": [at - began for at in batch.host], "device": list(batch.device)}
-                for batch in one.timing.batches or []
+                {"host": [at - began for at in batch.host], "device": list(batch.device)} for batch in timeline.of(one)
             ],
         }
         for one in engine.engines

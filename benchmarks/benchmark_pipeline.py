@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from benchmark_search import database
 from provenance import commit
+from timeline import noted
 
 from swsearch.database.opening import open_database
 from swsearch.database.partition import Partition
@@ -84,9 +85,9 @@ def timeline(engine: CudaEngine, profiles: list[QueryProfile], partition: Partit
     """
     chosen = sorted(profiles, key=lambda profile: profile.length)[:10]
     for _ in range(3):
-        engine.timing.batches, engine.timing.first = [], None
-        engine.score(score_requests(chosen, [FLOOR] * len(chosen)), partition)
-    batches, engine.timing.batches, engine.timing.first = engine.timing.batches, None, None
+        with noted() as found:
+            engine.score(score_requests(chosen, [FLOOR] * len(chosen)), partition)
+    batches = found.of(engine)
     moved = batches[0].host[3] - batches[0].device[1]
     return [
         {
