@@ -38,6 +38,8 @@ T = TypeVar("T")
 class PlannedSearch(ABC):
     """A search of one database, or of several as one, with one set of options. It must not be shared between threads.
 
+    Its kinds set ``engine_name``, which is stored with the run.
+
     Parameters
     ----------
     database : PackedDatabase
@@ -77,6 +79,8 @@ class PlannedSearch(ABC):
         installed.
     """
 
+    engine_name: str
+
     def __init__(
         self,
         database: PackedDatabase,
@@ -107,11 +111,6 @@ class PlannedSearch(ABC):
         self.thresholds = SearchThresholds(options, self.significance, self.search_subjects)
 
     # --- what its kinds compute ---
-
-    @property
-    @abstractmethod
-    def engine_name(self) -> str:
-        """The name of the engine, which is stored with the run."""
 
     @abstractmethod
     def forecast(self, n_cells: int, queries: Sequence[SequenceRecord] = ()) -> Forecast | None:

@@ -104,6 +104,7 @@ class Searcher(PlannedSearch):
             engine_choice=engine_choice,
         )
         self.engine = engine
+        self.engine_name = engine.name
         self.observe: Observer | None = None
         self.observe_batch: BatchObserver | None = None
         aligned = options.aligned_alphabet(database.alphabet)
@@ -123,11 +124,6 @@ class Searcher(PlannedSearch):
             self._rescoring = Rescoring(self.search_subjects, *given, gpus)
 
     # --- the plan of the engine ---
-
-    @property
-    def engine_name(self) -> str:
-        """The name of the engine of this process."""
-        return self.engine.name
 
     def forecast(self, n_cells: int, queries: Sequence[SequenceRecord] = ()) -> Forecast | None:
         """A forecast of the time to score ``n_cells`` cells, of ``queries`` if known; None if the engine gives none."""
