@@ -180,9 +180,8 @@ CASES: dict[str, Callable[[], Case]] = {
 def expected(name: str) -> tuple[Case, tuple[np.ndarray, ...]]:
     """Return a case and the reference engine's scores for it."""
     profiles, partition = CASES[name]()
-    return (profiles, partition), tuple(
-        block.score for block in ReferenceEngine().score(score_requests(profiles), partition)
-    )
+    blocks = ReferenceEngine().score(score_requests(profiles), partition)
+    return (profiles, partition), tuple(block.score for block in blocks)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -235,9 +234,8 @@ def test_floors_keep_the_subjects_that_reach_them(engine: ScoreEngine) -> None:
     """Expected values: the reference engine's scores, cut at the floor."""
     (profiles, partition), scores = expected("proteins")
     floors = [1, 5, 30, 34]
-    for block, score, floor in zip(
-        engine.score(score_requests(profiles, floors), partition), scores, floors, strict=True
-    ):
+    blocks = engine.score(score_requests(profiles, floors), partition)
+    for block, score, floor in zip(blocks, scores, floors, strict=True):
         passing = np.flatnonzero(score >= floor)
         np.testing.assert_array_equal(block.subject_index, partition.subject_index[passing])
         np.testing.assert_array_equal(block.score, score[passing])

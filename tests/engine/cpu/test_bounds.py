@@ -199,9 +199,8 @@ def test_the_choice_by_sample_changes_no_score(instruction_set: str) -> None:
     profiles, partition, expected = _large_search()
     for floor in (20, 33, 45, 70):
         seen: list[int] = []
-        blocks = CpuEngine(2, instruction_set).score(
-            score_requests(profiles, [floor] * len(profiles)), partition, seen.append
-        )
+        requests = score_requests(profiles, [floor] * len(profiles))
+        blocks = CpuEngine(2, instruction_set).score(requests, partition, seen.append)
         assert_same(blocks, expected, floor)
         assert sum(seen) == sum(profile.length for profile in profiles) * partition.n_residues
 

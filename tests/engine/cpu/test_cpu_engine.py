@@ -58,9 +58,8 @@ def test_a_long_subject_in_windows_scores_as_a_whole(instruction_set: str) -> No
             genome[start + 14 : start + 14 + 12] = copy[11:]
         profile = sequence_profile(query, default_scheme(DNA))
         for threads in (1, 3):
-            (block,) = CpuEngine(threads, instruction_set).score(
-                score_requests([profile]), Partition.pack([genome, genome[:70]])
-            )
+            subjects = Partition.pack([genome, genome[:70]])
+            (block,) = CpuEngine(threads, instruction_set).score(score_requests([profile]), subjects)
             assert block.score.tolist() == [local_score(profile, genome[:70]), local_score(profile, genome)]
 
 
@@ -138,9 +137,8 @@ def test_all_instruction_sets_agree_on_random_profiles() -> None:
         ]
         judged = CpuEngine(1, "scalar").score(score_requests(profiles), partition)
         for name in usable_instruction_sets():
-            for block, expected in zip(
-                CpuEngine(2, name).score(score_requests(profiles), partition), judged, strict=True
-            ):
+            found = CpuEngine(2, name).score(score_requests(profiles), partition)
+            for block, expected in zip(found, judged, strict=True):
                 np.testing.assert_array_equal(block.score, expected.score, err_msg=f"seed {seed}, {name}")
 
 
@@ -178,9 +176,8 @@ def test_queries_score_the_same_however_they_are_packed(instruction_set: str, pa
             first += count
             for floor in (None, 20):
                 floors = None if floor is None else [floor] * count
-                blocks = CpuEngine(2, instruction_set).score(
-                    score_requests([profiles[i] for i in chosen], floors), partition
-                )
+                requests = score_requests([profiles[i] for i in chosen], floors)
+                blocks = CpuEngine(2, instruction_set).score(requests, partition)
                 for i, block in zip(chosen, blocks, strict=True):
                     passing = np.flatnonzero(alone[i] >= (floor or 0))
                     np.testing.assert_array_equal(block.score, alone[i][passing])
@@ -279,9 +276,8 @@ def test_progress_is_heard_within_one_long_pair() -> None:
     query = random_protein(rng, 1500)
     partition = Partition.pack([random_protein(rng, 400_000)])
     seen: list[int] = []
-    CpuEngine(1, "scalar").score(
-        score_requests([sequence_profile(query, default_scheme(PROTEIN))]), partition, seen.append
-    )
+    requests = score_requests([sequence_profile(query, default_scheme(PROTEIN))])
+    CpuEngine(1, "scalar").score(requests, partition, seen.append)
     assert len(seen) > 2
     assert sum(seen) == query.size * partition.n_residues
 

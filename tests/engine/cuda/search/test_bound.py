@@ -287,10 +287,8 @@ def test_hits_with_a_bound_are_those_of_the_reference(
     device = emulated(architecture=architecture, any_tile=True)
     with CudaEngine(device, pairs=pairs, band_rows=band) as engine:
         for floor in (16, 40, best, best + 1, 5000):
-            assert_same(
-                engine.score(score_requests(profiles, [floor] * len(profiles)), partition),
-                scored_proteins.at_least(floor),
-            )
+            requests = score_requests(profiles, [floor] * len(profiles))
+            assert_same(engine.score(requests, partition), scored_proteins.at_least(floor))
     inter_task = [dict(spec.constants) for spec in device.launched if spec.entry == "inter_task"]
     assert {constants["BAND"] for constants in inter_task} == {"0", str(band)}
 
