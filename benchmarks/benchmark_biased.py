@@ -27,7 +27,7 @@ import numpy as np
 from swsearch.bench.workloads import Workload, profiles_of, search_floor, timed, workload_of_file
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.search.score_batches import score_by_length
+from swsearch.search.score_batches import requests_by_length
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.fasta import read_sequences
 from swsearch.typing import Codes, LengthRange
@@ -61,7 +61,7 @@ def searcher(workload: Workload, queries: Sequence[Codes], engine: CpuEngine) ->
     def floors(lengths: LengthRange | None = None) -> list[int]:
         return [search_floor(workload, len(query), lengths) for query in queries]
 
-    return lambda: score_by_length(engine, profiles, workload.partition, floors(), floors)
+    return lambda: engine.score(requests_by_length(profiles, workload.partition, floors), workload.partition)
 
 
 def check_same(found: Sequence[ScoreBlock], expected: Sequence[ScoreBlock]) -> None:

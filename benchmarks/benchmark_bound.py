@@ -22,6 +22,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +39,10 @@ from swsearch.query.profile import sequence_profile
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.published_parameters import find_statistics
 from swsearch.scoring.scheme import default_scheme
-from swsearch.search.score_batches import length_range, parts_by_length
+from swsearch.search.score_batches import requests_by_length
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 from swsearch.sequences.fasta import read_sequences
+from swsearch.typing import LengthRange
 
 REPLACED = 0.3
 
@@ -66,15 +68,16 @@ def requests_of(codes: Sequence[np.ndarray], partition: Partition, evalue: float
     """Requests for the scores with at most this E-value, in the order of the queries' lengths."""
     statistics = find_statistics(default_scheme(PROTEIN))
     assert isinstance(statistics, Statistics)
-    requests = []
+    among = np.unique(partition.lengths)
+
+    def min_scores(n_residues: int, lengths: LengthRange = (0, 2**32)) -> list[int]:
+        chosen = among[(among >= lengths[0]) & (among <= lengths[1])]
+        return [statistics.min_score(evalue, n_residues, chosen, partition.n_residues, 1)]
+
+    requests: list[ScoreRequest] = []
     for query in sorted(codes, key=len):
-        floors = []
-        for part in parts_by_length(partition):
-            lengths = np.unique(part.lengths)
-            floor = statistics.min_score(evalue, len(query), lengths, partition.n_residues, 1)
-            floors.append((length_range(part)[0], floor))
         profile = sequence_profile(query, default_scheme(PROTEIN))
-        requests.append(ScoreRequest(profile, min(floor for _, floor in floors), None, tuple(floors)))
+        requests += requests_by_length([profile], partition, partial(min_scores, len(query)))
     return requests
 
 
@@ -88,11 +91,11 @@ def measure(
         for _ in range(repeat + 1):
             engine.timing.reset()
             start = time.perf_counter()
-            found = dict(engine.score_each(requests, partition))
+            found = engine.score(requests, partition)
             walls.append(time.perf_counter() - start)
             seconds.append(engine.timing.seconds)
         cells = partition.n_residues * sum(request.profile.length for request in requests)
-        decided = sum(block.n_bounded for block in found.values()) / (len(requests) * len(partition))
+        decided = sum(block.n_bounded for block in found) / (len(requests) * len(partition))
         rows.append(
             {
                 "lengths": [request.profile.length for request in requests],
@@ -101,7 +104,7 @@ def measure(
                 "decided": decided,
             }
         )
-        blocks += [found[index] for index in range(len(requests))]
+        blocks += found
     return rows, blocks
 
 
@@ -124,7 +127,7 @@ def measure_biased(partition: Partition, evalue: float, repeat: int) -> list[dic
             for _ in range(repeat + 1):
                 for engine, of_engine in zip((bounded, exact), seconds, strict=True):
                     start = time.perf_counter()
-                    ((_, block),) = engine.score_each(requests, partition)
+                    (block,) = engine.score(requests, partition)
                     of_engine.append(time.perf_counter() - start)
                     n_bounded[name] = max(n_bounded.get(name, 0), block.n_bounded)
             with_bound, without = (float(np.median(each[1:])) for each in seconds)

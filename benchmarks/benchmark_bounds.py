@@ -36,7 +36,7 @@ from swsearch.bench.workloads import Workload, profiles_of, search_floor, timed,
 from swsearch.engine.cpu.engine import BAND_ROWS, CpuEngine, usable_instruction_sets
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, with_other_letters
-from swsearch.search.score_batches import score_by_length
+from swsearch.search.score_batches import requests_by_length
 from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.sequences.fasta import read_sequences
 from swsearch.typing import Codes, LengthRange
@@ -80,7 +80,7 @@ def programs(
 
     def engine_with(band_rows: int | None) -> Callable[[], ScoreBlock]:
         engine = CpuEngine(1, instruction_set, band_rows=band_rows)
-        return lambda: score_by_length(engine, profiles, part.partition, floors(), floors)[0]
+        return lambda: engine.score(requests_by_length(profiles, part.partition, floors), part.partition)[0]
 
     made: dict[str, Callable[[], ScoreBlock | None]] = {EXACT: engine_with(0)}
     made |= {f"bands of {rows}": engine_with(rows) for rows in BAND_ROWS}

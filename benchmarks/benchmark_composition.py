@@ -41,6 +41,7 @@ import numpy as np
 import swsearch
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.protocol import score_requests
 from swsearch.hits.traceback import LocalAligner
 from swsearch.options import option_of
 from swsearch.query.composition_correction import STRENGTH, corrected_profile
@@ -153,7 +154,7 @@ def judge(
             profile, screen = make(record)
             floor = statistics.min_score(deepest, len(record), distinct, residues)
             profiles = [profile] if screen is None else [profile, screen]
-            blocks = engine.score(profiles, subjects, [floor] * len(profiles))
+            blocks = engine.score(score_requests(profiles, [floor] * len(profiles)), subjects)
             index, score = blocks[0].subject_index, blocks[0].score
             if screen is not None:
                 screened = statistics.evalue(blocks[1].score, len(record), lengths[blocks[1].subject_index], residues)

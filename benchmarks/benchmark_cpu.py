@@ -41,6 +41,7 @@ from swsearch.bench.workloads import (
 )
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
+from swsearch.engine.protocol import score_requests
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.threads import usable_cores
@@ -59,7 +60,7 @@ def checked_loop(instruction_set: str, workload: Workload, query: Codes) -> Plai
     """The plain loop, after a check that its scores are those of the engine, so that it is a valid baseline."""
     loop = PlainLoop(instruction_set)
     with CpuEngine(1, instruction_set) as engine:
-        (block,) = engine.score(profiles_of(workload, query), workload.partition)
+        (block,) = engine.score(score_requests(profiles_of(workload, query)), workload.partition)
     if not np.array_equal(loop.scores(workload, query), np.minimum(block.score, SATURATED)):
         raise SystemExit("the plain loop gives other scores than the engine; its rate means nothing")
     return loop

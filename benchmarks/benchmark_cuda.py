@@ -23,12 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from provenance import commit
+from provenance import commit, compiler_of
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.subjects import device_bytes
+from swsearch.engine.protocol import score_requests
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme
@@ -119,12 +120,12 @@ def measure(
     rows, results = [], []
     for profiles in groups:
         floors = None if floor is None else [floor] * len(profiles)
-        engine.score(profiles, partition, floors)
+        engine.score(score_requests(profiles, floors), partition)
         kernel, wall = [], []
         for _ in range(repeat):
             engine.timing.reset()
             start = time.perf_counter()
-            blocks = engine.score(profiles, partition, floors)
+            blocks = engine.score(score_requests(profiles, floors), partition)
             wall.append(time.perf_counter() - start)
             kernel.append(engine.timing.seconds)
         cells = partition.n_residues * sum(profile.length for profile in profiles)
@@ -183,7 +184,7 @@ def main() -> None:
         "device": device.facts.name,
         "driver": device.facts.driver,
         "architecture": device.facts.architecture,
-        "compiler": f"{device.compiler.name} {device.compiler.version}",
+        "compiler": f"{compiler_of(device).name} {compiler_of(device).version}",
         "host": platform.processor() or platform.machine(),
         "subjects": len(partition),
         "residues": partition.n_residues,

@@ -34,10 +34,12 @@ from typing import Any
 import numpy as np
 from benchmark_cuda import read_fasta, synthetic
 from provenance import commit
+from timeline import noted
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.engine.cuda.search.subjects import device_bytes
+from swsearch.engine.protocol import score_requests
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
@@ -70,16 +72,15 @@ def timed_call(engine: CudaDevices, profile: QueryProfile, partition: Partition)
     """One call, with the times of its batches on each device."""
     for one in engine.engines:
         one.timing.reset()
-        one.timing.batches, one.timing.first = [], None
-    began = time.perf_counter()
-    engine.score([profile], partition, [FLOOR])
-    seconds = time.perf_counter() - began
+    with noted() as timeline:
+        began = time.perf_counter()
+        engine.score(score_requests([profile], [FLOOR]), partition)
+        seconds = time.perf_counter() - began
     devices = [
         {
             "kernels": one.timing.seconds,
             "batches": [
-                {"host": [at - began for at in batch.host], "device": list(batch.device)}
-                for batch in one.timing.batches or []
+                {"host": [at - began for at in batch.host], "device": list(batch.device)} for batch in timeline.of(one)
             ],
         }
         for one in engine.engines
@@ -129,7 +130,7 @@ def main() -> None:
                 for _ in range(options.repeat + 1):
                     start = time.perf_counter()
                     for call in calls:
-                        engine.score(call, partition, [FLOOR] * len(call) if with_floors else None)
+                        engine.score(score_requests(call, [FLOOR] * len(call) if with_floors else None), partition)
                     seconds.append(time.perf_counter() - start)
             figures[f"gcups_{len(used)}"] = cells / float(np.median(seconds[1:])) / 1e9
         figures["times"] = figures[f"gcups_{len(ordinals)}"] / figures["gcups_1"]

@@ -27,12 +27,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from provenance import commit
+from provenance import commit, compiler_of
 
 from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.engine.cuda.pairs.diamond_launch import PairEnd
 from swsearch.engine.cuda.pairs.diamond_plan import SweepShape, choose_shape, table_columns
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
+from swsearch.engine.cuda.runtime.device import Buffer
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, SequencePairs
 from swsearch.scoring.matrix import named_matrix
@@ -97,6 +98,25 @@ def shape_named(name: str) -> SweepShape | None:
     return None if name == "auto" else SweepShape(width == "narrow", int(words))
 
 
+class WatchedDevice(PyCudaDevice):
+    """A GPU that knows the largest memory that was allocated at a time, in bytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.peak_bytes = 0
+        self._bytes_of: dict[int, int] = {}
+
+    def allocate(self, n_bytes: int) -> Buffer:
+        buffer = super().allocate(n_bytes)
+        self._bytes_of[buffer.address] = buffer.n_bytes
+        self.peak_bytes = max(self.peak_bytes, sum(self._bytes_of.values()))
+        return buffer
+
+    def give_back(self, allocation: Any) -> None:
+        del self._bytes_of[int(allocation)]
+        super().give_back(allocation)
+
+
 def cpu_seconds(call: Callable[[], Any]) -> tuple[float, Any]:
     """CPU time of all threads of a call in seconds, and its result."""
     start = time.process_time()
@@ -131,7 +151,6 @@ def measure_paths(
         "path_kernel_seconds": float(np.median(kernel[1:])),
         "path_wall_seconds": float(np.median(wall[1:])),
         "path_cpu_seconds": float(np.median(cpu[1:])),
-        "path_device_bytes": sweep.peak_bytes,
     }
     if check:
         row["path_on_cpu_cpu_seconds"], wanted = cpu_seconds(
@@ -153,7 +172,7 @@ def main() -> None:
     parser.add_argument("--out")
     options = parser.parse_args()
 
-    device = PyCudaDevice()
+    device = WatchedDevice()
     sweep = DiamondSweep(device)
     rows: list[dict[str, Any]] = []
     for text in options.pairs:
@@ -182,12 +201,13 @@ def main() -> None:
                     "kernel_seconds": seconds,
                     "wall_seconds": float(np.median(wall[1:])),
                     "gcups": cells / seconds / 1e9,
-                    "device_bytes": sweep.peak_bytes,
+                    "device_bytes": device.peak_bytes,
                     "ends": [[end.score, end.query_end, end.subject_end] for end in ends][:3],
                     "as_on_cpu": None if wanted is None else ends == wanted,
                 }
                 if options.path:
                     row |= measure_paths(sweep, pairs, problem, shape, options.repeat, check=options.check)
+                    row["path_device_bytes"] = device.peak_bytes
                 rows.append(row)
                 print(*(row[key] for key in ("pair", "mode", "shape")), f"{seconds * 1e3:.2f} ms",
                       f"{row['gcups']:.0f} GCUPS", f"wall {row['wall_seconds'] * 1e3:.1f} ms", row["ends"],
@@ -202,7 +222,7 @@ def main() -> None:
             "commit": options.commit or commit(),
             "device": device.facts.name,
             "driver": device.facts.driver,
-            "compiler": f"{device.compiler.name} {device.compiler.version}",
+            "compiler": f"{compiler_of(device).name} {compiler_of(device).version}",
             "rows": rows,
         }
         Path(options.out).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

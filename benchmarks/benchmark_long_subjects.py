@@ -31,6 +31,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.plan import Thresholds
+from swsearch.engine.protocol import score_requests
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
@@ -147,7 +148,7 @@ def main() -> None:
             for _ in range(options.repeat + 1):
                 engine.timing.reset()
                 start = time.perf_counter()
-                blocks = engine.score(profiles, partition, floors)
+                blocks = engine.score(score_requests(profiles, floors), partition)
                 walls.append(time.perf_counter() - start)
                 kernels.append(engine.timing.seconds)
             ended = None
@@ -166,7 +167,7 @@ def main() -> None:
             }
             if options.check:
                 with CpuEngine(threads=usable_cores()) as cpu:
-                    wanted = cpu.score(profiles, partition, floors)
+                    wanted = cpu.score(score_requests(profiles, floors), partition)
                 wrong = sum(
                     int((one.score != other.score).sum()) if len(one) == len(other) else max(len(one), len(other))
                     for one, other in zip(blocks, wanted, strict=True)

@@ -26,10 +26,12 @@ from typing import Any
 import numpy as np
 from benchmark_search import database
 from provenance import commit
+from timeline import noted
 
 from swsearch.database.opening import open_database
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.protocol import score_requests
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search.queries import read_queries
@@ -55,7 +57,7 @@ def time_calls(engine: CudaEngine, profiles: list[QueryProfile], partition: Part
         for _ in range(WARM_UP_CALLS + CALLS):
             engine.timing.reset()
             start = time.perf_counter()
-            engine.score([profile], partition, [FLOOR])
+            engine.score(score_requests([profile], [FLOOR]), partition)
             walls.append(time.perf_counter() - start)
             kernels.append(engine.timing.seconds)
         wall, kernel = (float(np.median(seconds[WARM_UP_CALLS:])) for seconds in (walls, kernels))
@@ -71,7 +73,7 @@ def time_batch_in_process(engine: CudaEngine, profiles: list[QueryProfile], part
         engine.timing.reset()
         start = time.perf_counter()
         for chosen in calls:
-            engine.score(chosen, partition, [FLOOR] * len(chosen))
+            engine.score(score_requests(chosen, [FLOOR] * len(chosen)), partition)
         wall = time.perf_counter() - start
     return {"kernel_seconds": engine.timing.seconds, "seconds": wall}
 
@@ -83,9 +85,9 @@ def timeline(engine: CudaEngine, profiles: list[QueryProfile], partition: Partit
     """
     chosen = sorted(profiles, key=lambda profile: profile.length)[:10]
     for _ in range(3):
-        engine.timing.batches, engine.timing.first = [], None
-        engine.score(chosen, partition, [FLOOR] * len(chosen))
-    batches, engine.timing.batches, engine.timing.first = engine.timing.batches, None, None
+        with noted() as found:
+            engine.score(score_requests(chosen, [FLOOR] * len(chosen)), partition)
+    batches = found.of(engine)
     moved = batches[0].host[3] - batches[0].device[1]
     return [
         {

@@ -31,6 +31,7 @@ import numpy as np
 import swsearch
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.protocol import score_requests
 from swsearch.hits.traceback import LocalAligner
 from swsearch.query.composition_correction import corrected_profile, corrected_scores
 from swsearch.query.profile import PositionSpecificQuery, QueryProfile, sequence_profile, with_other_letters
@@ -120,7 +121,7 @@ def count(
     with CpuEngine(max(1, (os.cpu_count() or 2) // 2)) as engine:
         for number, (profile, length) in enumerate(zip(profiles, lengths, strict=True)):
             floor = statistics.min_score(max(THRESHOLDS), length, distinct, residues)
-            (block,) = engine.score([profile], partition, [floor])
+            (block,) = engine.score(score_requests([profile], [floor]), partition)
             evalue = statistics.evalue(block.score, length, sizes[block.subject_index], residues)
             if adjust is not None and len(block):
                 hit = [subjects[index] for index in block.subject_index.tolist()]

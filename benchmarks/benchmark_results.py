@@ -58,9 +58,9 @@ class RecordingEngine(CpuEngine):
         super().__init__(threads)
         self.known: dict[str, ScoreBlock] = {}
 
-    def score_by_length(self, profiles: Sequence[QueryProfile], *given: Any) -> list[ScoreBlock]:
-        blocks = super().score_by_length(profiles, *given)
-        self.known.update(zip(map(key_of, profiles), blocks, strict=True))
+    def score(self, requests: Sequence[ScoreRequest], *given: Any) -> list[ScoreBlock]:
+        blocks = super().score(requests, *given)
+        self.known.update({key_of(one.profile): block for one, block in zip(requests, blocks, strict=True)})
         return blocks
 
 
@@ -94,8 +94,8 @@ class ReplayedEngine:
     def begin(self, requests: Sequence[ScoreRequest], partition: Partition) -> _Replayed:
         return _Replayed([self._known[key_of(request.profile)] for request in requests])
 
-    def score(self, profiles: Sequence[QueryProfile], *_: Any) -> list[ScoreBlock]:
-        return [self._known[key_of(profile)] for profile in profiles]
+    def score(self, requests: Sequence[ScoreRequest], *_: Any) -> list[ScoreBlock]:
+        return [self._known[key_of(request.profile)] for request in requests]
 
     def preload(self, partition: Partition) -> None:
         """Do nothing."""

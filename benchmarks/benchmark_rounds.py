@@ -31,7 +31,7 @@ from provenance import commit
 import swsearch
 from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
-from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.protocol import ScoreEngine, score_requests
 from swsearch.engine.registry import Machine
 from swsearch.query.profile import sequence_profile
 from swsearch.search.options import SearchOptions
@@ -50,16 +50,10 @@ class TimedCpuEngine(CpuEngine):
 
     seconds = 0.0
 
-    def score(self, *arguments: Any, **values: Any) -> Any:
-        return self._timed(super().score, *arguments, **values)
-
-    def score_by_length(self, *arguments: Any, **values: Any) -> Any:
-        return self._timed(super().score_by_length, *arguments, **values)
-
-    def _timed(self, call: Any, *arguments: Any, **values: Any) -> Any:
-        outer, start = self.seconds, time.perf_counter()
-        found = call(*arguments, **values)
-        self.seconds = outer + time.perf_counter() - start  # of one call within the other, the outer one counts
+    def score(self, *arguments: Any) -> Any:
+        start = time.perf_counter()
+        found = super().score(*arguments)
+        self.seconds += time.perf_counter() - start
         return found
 
 
@@ -138,7 +132,7 @@ def engine_gcups(searcher: Searcher, records: Sequence[SequenceRecord]) -> float
             searcher.engine.timing.reset()  # type: ignore[attr-defined]
         before = engine_seconds(searcher.engine)
         for first in range(0, len(profiles), 64):
-            searcher.engine.score(profiles[first : first + 64], partition, floors[first : first + 64])
+            searcher.engine.score(score_requests(profiles[first : first + 64], floors[first : first + 64]), partition)
         seconds = engine_seconds(searcher.engine) - before
     return sum(map(len, records)) * partition.n_residues / seconds / 1e9
 

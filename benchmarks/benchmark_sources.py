@@ -23,11 +23,13 @@ from provenance import commit
 
 from swsearch.bench.kernel_rates import (
     KernelRow,
-    KernelTable,
     measure_batch,
     measure_pair,
     measure_search,
     usable_gpu,
+)
+from swsearch.bench.kernel_rates import (
+    document as rates,
 )
 from swsearch.bench.workloads import generated_proteins
 from swsearch.engine.registry import engine_infos
@@ -65,15 +67,15 @@ def main() -> None:
         "groups": [],
     }
     for name, rows in groups(options.residues, options.threads):
-        table = KernelTable()
+        measured = []
         for row in rows:
-            table.rows.append(row)
+            measured.append(row)
             if row.gcups is None or row.seconds is None:
                 print(f"{name:<36}{row.kernel:<30}not measured: {row.missing}", flush=True)
                 continue
             kernel = "" if row.kernel_seconds is None else f"{row.kernel_seconds:.6f} s in kernels"
             print(f"{name:<36}{row.kernel:<30}{row.seconds:10.5f} s {row.gcups:10.2f} GCUPS  {kernel}", flush=True)
-        document["groups"].append({"name": name, "rows": table.document()})
+        document["groups"].append({"name": name, "rows": rates(measured)})
     if options.out is not None:
         options.out.write_text(json.dumps(document, indent=1) + "\n")
 

@@ -37,7 +37,8 @@ def main() -> None:
             began = time.process_time()
             subjects = TranslatedSubjects(opened, genetic_code(options.genetic_code))
             seconds = time.process_time() - began
-        print(f"translated {n_bases:,} bases to {subjects.n_residues:,} residues in {seconds:.2f} s")
+        n_residues = sum(partition.n_residues for partition in subjects.partitions())
+        print(f"translated {n_bases:,} bases to {n_residues:,} residues in {seconds:.2f} s")
         queries = read_queries(options.queries, PROTEIN)
         for max_hsps in options.max_hsps:
             search = swsearch.SearchOptions(

@@ -19,6 +19,7 @@ import numpy as np
 
 from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.protocol import score_requests
 from swsearch.engine.registry import Machine, open_engine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import match_mismatch, named_matrix
@@ -79,7 +80,7 @@ def main() -> int:
                         scored = {}
                         for name, engine in (("cuda", cuda), ("cpu", cpu)):
                             began = time.perf_counter()
-                            scored[name] = engine.score(profiles, partition)
+                            scored[name] = engine.score(score_requests(profiles), partition)
                             seconds[name] += time.perf_counter() - began
                         for one, other in zip(scored["cuda"], scored["cpu"], strict=True):
                             compared += len(other)

@@ -5,9 +5,14 @@ from __future__ import annotations
 import platform
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from swsearch.threads import usable_cores
 from swsearch.words import counted
+
+if TYPE_CHECKING:
+    from swsearch.engine.cuda.runtime.compiler import Compiler
+    from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 
 _ROOT = Path(__file__).parents[1]
 
@@ -47,3 +52,10 @@ def device_of(engine: str) -> dict[str, str]:
         return {"device": device.facts.name, "driver": device.facts.driver, "host": host}
     finally:
         device.close()
+
+
+def compiler_of(device: PyCudaDevice) -> Compiler:
+    """The compiler of the kernels that a device does not find compiled; there must be one."""
+    compiler = device.compilers.current
+    assert compiler is not None
+    return compiler

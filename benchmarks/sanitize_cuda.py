@@ -23,6 +23,7 @@ import sys
 from collections.abc import Sequence
 
 import numpy as np
+from provenance import compiler_of
 
 from swsearch import _native
 from swsearch.database.partition import Partition
@@ -36,6 +37,7 @@ from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.forward import ForwardScorer, ForwardWork
 from swsearch.engine.cuda.search.plan import Thresholds
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, SequencePairs
+from swsearch.engine.protocol import score_requests
 from swsearch.query.columns import column_model
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.query.profile_model import ProfileModel
@@ -133,7 +135,7 @@ def main() -> int:
     large = ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))
     compared = different = 0
     device = PyCudaDevice()
-    print(device.facts.name, device.facts.driver, device.compiler.name, device.compiler.version)
+    print(device.facts.name, device.facts.driver, compiler_of(device).name, compiler_of(device).version)
     with CudaEngine(device, thresholds=Thresholds(bound_subjects=1)) as cuda, CpuEngine(1) as cpu:
         for (queries, partition), scheme, floor in (
             (proteins, default_scheme(PROTEIN), FLOOR),
@@ -146,7 +148,7 @@ def main() -> int:
             profiles = [sequence_profile(query, scheme) for query in queries]
             for chosen in (profiles, profiles[-1:]):
                 for floors in (None, [floor] * len(chosen)):
-                    found, wanted = (engine.score(chosen, partition, floors) for engine in (cuda, cpu))
+                    found, wanted = (engine.score(score_requests(chosen, floors), partition) for engine in (cuda, cpu))
                     for one, other in zip(found, wanted, strict=True):
                         compared += len(other)
                         same = np.array_equal(one.subject_index, other.subject_index)

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 from benchmark_cuda import synthetic
+from provenance import compiler_of
 
 from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers
 from swsearch.engine.cuda.runtime.device import Stream
@@ -44,6 +45,7 @@ from swsearch.engine.cuda.runtime.kernels import (
 )
 from swsearch.engine.cuda.runtime.parameters import INTER_TASK, packed
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
+from swsearch.engine.cuda.runtime.shipped_kernels import ShippedKernels
 from swsearch.engine.cuda.search.slots import pack_strips, profile_strips
 from swsearch.engine.cuda.search.subjects import SubjectStore
 from swsearch.query.profile import sequence_profile
@@ -86,7 +88,7 @@ class Tuner:
     def __init__(self, n_subjects: int, repeat: int) -> None:
         self.device = PyCudaDevice()
         self._repeat = repeat
-        self._compiler = Reporting(self.device.compiler)
+        self._compiler = Reporting(compiler_of(self.device))
         self._partition = synthetic(n_subjects, [], 1, n_long=0)
         self._subjects = next(SubjectStore(self.device, 1 << 34).pieces(self._partition))
         self._scores = self.device.allocate(n_subjects * 4)
@@ -95,7 +97,8 @@ class Tuner:
 
     def compile(self, cases: Iterable[Case]) -> None:
         """Fill the kernel cache."""
-        cache = KernelCache(Compilers.of(self._compiler), self.device.facts.architecture)
+        none_shipped = ShippedKernels(self.device.facts.architecture, Path(__file__).parent)
+        cache = KernelCache(Compilers.of(self._compiler), none_shipped)
         specs = [case.spec for case in cases]
         cache.begin(specs)
         for spec in specs:
@@ -180,7 +183,9 @@ def tuning_text(tuning: dict[str, Any]) -> str:
 def write_tuning(path: Path, tuner: Tuner, sections: Sequence[str]) -> None:
     """Measure the tiles of some sections of a tuning file and rewrite it."""
     tuning = json.loads(path.read_text(encoding="utf-8"))
-    tuning["measured"] = f"{tuner.device.facts.name}, {tuner.device.compiler.name} {tuner.device.compiler.version}"
+    tuning["measured"] = (
+        f"{tuner.device.facts.name}, {compiler_of(tuner.device).name} {compiler_of(tuner.device).version}"
+    )
     kinds = [("alone", 1), ("edges", EDGE_STRIPS)]
     cases: dict[tuple[str, str, int, str], Case] = {}
     for section in sections:

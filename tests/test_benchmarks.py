@@ -13,6 +13,7 @@ import pytest
 
 from swsearch.bench.workloads import generated_proteins, generated_query, profiles_of
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
+from swsearch.engine.protocol import score_requests
 from swsearch.sequences.alphabet import PROTEIN
 from tests.compiled import ROOT, compiled, compiler_version, digest_of
 
@@ -117,7 +118,7 @@ def test_the_plain_loop_has_the_scores_of_the_engine(monkeypatch, instruction_se
     loop = module.PlainLoop(instruction_set, library)
     workload = generated_proteins(20_000)
     query = generated_query(PROTEIN, 75)
-    (block,) = CpuEngine(1).score(profiles_of(workload, query), workload.partition)
+    (block,) = CpuEngine(1).score(score_requests(profiles_of(workload, query)), workload.partition)
     assert loop.scores(workload, query).tolist() == np.minimum(block.score, 255).tolist()
     assert block.score.max() > 20
 

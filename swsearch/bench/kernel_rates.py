@@ -19,8 +19,9 @@ downloads of the call, and the time of the kernels is also reported.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -30,13 +31,13 @@ from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
 from swsearch.engine.cpu.pairs import CpuPairs, cigars
 from swsearch.engine.cuda.history.cudasw2 import CLASSIC_KERNELS, Cudasw2Engine
 from swsearch.engine.cuda.history.wavefront import WavefrontPairs
-from swsearch.engine.cuda.pairs.diamonds import DiamondPairs
+from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
 from swsearch.engine.cuda.runtime.device import Device
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend, PairPaths, SequencePairs, Sequences
-from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.protocol import ScoreEngine, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.engine.reference_pairs import MAX_CELLS, ReferencePairs
 from swsearch.engine.registry import engine_info
@@ -95,38 +96,33 @@ class KernelRow:
         return None if self.kernel_seconds is None else self.cells / self.kernel_seconds / 1e9
 
 
-@dataclass
-class KernelTable:
-    """Rows in the order of measurement, with their ratios to the reference and to the default method of their task."""
+def ratio(row: KernelRow, to: str, rows: Sequence[KernelRow]) -> float | None:
+    """The rate by wall time, divided by that of the method ``to`` of the task; None if one of them is missing."""
+    for other in rows:
+        if other.task == row.task and other.kernel == to and other.gcups is not None and row.gcups is not None:
+            return row.gcups / other.gcups
+    return None
 
-    rows: list[KernelRow] = field(default_factory=list)
 
-    def ratio(self, row: KernelRow, to: str) -> float | None:
-        """The rate by wall time, divided by that of the method ``to`` of the task; None if one of them is missing."""
-        for other in self.rows:
-            if other.task == row.task and other.kernel == to and other.gcups is not None and row.gcups is not None:
-                return row.gcups / other.gcups
-        return None
-
-    def document(self) -> list[dict[str, Any]]:
-        """The rows as values for JSON."""
-        return [
-            {
-                "task": row.task,
-                "kernel": row.kernel,
-                "threads": row.threads,
-                "cells": row.cells,
-                "seconds": row.seconds,
-                "kernel_seconds": row.kernel_seconds,
-                "gcups": row.gcups,
-                "kernel_gcups": row.kernel_gcups,
-                "times_reference": self.ratio(row, "reference"),
-                "times_default": self.ratio(row, DEFAULTS[row.task]),
-                "checked": row.checked,
-                "missing": row.missing,
-            }
-            for row in self.rows
-        ]
+def document(rows: Sequence[KernelRow]) -> list[dict[str, Any]]:
+    """The rows as values for JSON, with their ratios to the reference and to the default method of their task."""
+    return [
+        {
+            "task": row.task,
+            "kernel": row.kernel,
+            "threads": row.threads,
+            "cells": row.cells,
+            "seconds": row.seconds,
+            "kernel_seconds": row.kernel_seconds,
+            "gcups": row.gcups,
+            "kernel_gcups": row.kernel_gcups,
+            "times_reference": ratio(row, "reference", rows),
+            "times_default": ratio(row, DEFAULTS[row.task], rows),
+            "checked": row.checked,
+            "missing": row.missing,
+        }
+        for row in rows
+    ]
 
 
 def best_seconds(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -231,24 +227,24 @@ def measure_search(
     EngineError
         Two methods compute different scores.
     """
-    profiles = profiles_of(workload, generated_query(workload.scheme.alphabet, query_length))
+    requests = score_requests(profiles_of(workload, generated_query(workload.scheme.alphabet, query_length)))
     partition = workload.partition
-    task_cells = sum(profile.length for profile in profiles) * partition.n_residues
+    task_cells = sum(request.profile.length for request in requests) * partition.n_residues
     judge = _Judge("search, subject")
 
     def measured(kernel: str, engine: ScoreEngine, limit: int, n_threads: int) -> KernelRow:
         chosen = partition[even_share(len(partition), task_cells, limit)]
         own = None
         if isinstance(engine, (CudaEngine, Cudasw2Engine)):
-            seconds, own, blocks = best_kernel_seconds(engine, lambda: engine.score(profiles, chosen))
+            seconds, own, blocks = best_kernel_seconds(engine, lambda: engine.score(requests, chosen))
         else:
-            seconds, blocks = best_seconds(lambda: engine.score(profiles, chosen))
+            seconds, blocks = best_seconds(lambda: engine.score(requests, chosen))
         found = {
             (place, strand): score
             for strand, block in enumerate(blocks)
             for place, score in zip(block.subject_index.tolist(), block.score.tolist(), strict=True)
         }
-        cells = sum(profile.length for profile in profiles) * chosen.n_residues
+        cells = sum(request.profile.length for request in requests) * chosen.n_residues
         return KernelRow("search", kernel, n_threads, cells, seconds, own, judge.check(kernel, found))
 
     yield measured("reference", ReferenceEngine(), REFERENCE_CELLS, 1)
@@ -302,12 +298,9 @@ def measure_pair(length: int, threads: int, open_device: OpenDevice | None, miss
     if open_device is None:
         yield from (KernelRow("pair", kernel, missing=missing) for kernel in ("cuda diamond", "cuda wavefront"))
         return
-    device = open_device()
-    try:
-        yield measured("cuda diamond", 0, DiamondPairs(device))
+    with closing(open_device()) as device:
+        yield measured("cuda diamond", 0, DiamondSweep(device))
         yield measured("cuda wavefront", 0, WavefrontPairs(device))
-    finally:
-        device.close()
 
 
 # --- batch ---
@@ -363,7 +356,7 @@ def measure_batch(
     if open_device is None:
         yield KernelRow("batch", "cuda short pairs", missing=missing)
         return
-    with ShortPairs(open_device()) as engine:
+    with closing(open_device()) as device, ShortPairs(device) as engine:
 
         def on_gpu() -> PairPaths:
             paths = engine.align(batch, problem)

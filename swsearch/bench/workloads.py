@@ -22,14 +22,14 @@ import numpy as np
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
-from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.protocol import ScoreEngine, ScoreRequest, score_requests
 from swsearch.errors import InputError
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.published_parameters import find_statistics
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.scoring.ungapped import background
-from swsearch.search.score_batches import score_by_length
+from swsearch.search.score_batches import requests_by_length
 from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet, reverse_complement
 from swsearch.sequences.fasta import read_sequences
 from swsearch.typing import Codes, LengthRange
@@ -189,9 +189,9 @@ def gcups_of(engine: ScoreEngine, workload: Workload, query: Codes, n_queries: i
 
     The faster of two runs counts, because a GPU loads its kernels and the subjects in the first one.
     """
-    profiles = profiles_of(workload, query) * n_queries
-    cells = sum(profile.length for profile in profiles) * workload.partition.n_residues
-    return cells / min(timed(lambda: engine.score(profiles, workload.partition))[0] for _ in range(2)) / 1e9
+    requests = score_requests(profiles_of(workload, query) * n_queries)
+    cells = sum(request.profile.length for request in requests) * workload.partition.n_residues
+    return cells / min(timed(lambda: engine.score(requests, workload.partition))[0] for _ in range(2)) / 1e9
 
 
 def measure(
@@ -225,10 +225,11 @@ def measure(
     def floors(lengths: LengthRange | None = None) -> list[int]:
         return [search_floor(workload, len(query), lengths)] * len(profiles)
 
+    def requests() -> list[ScoreRequest]:
+        return requests_by_length(profiles, workload.partition, floors) if floored else score_requests(profiles)
+
     with CpuEngine(threads, instruction_set, band_rows=band_rows) as engine:
-        wall, cpu = timed(
-            lambda: score_by_length(engine, profiles, workload.partition, floors() if floored else None, floors)
-        )
+        wall, cpu = timed(lambda: engine.score(requests(), workload.partition))
         return Measurement(
             workload.name,
             "swsearch",

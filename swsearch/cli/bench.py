@@ -16,7 +16,7 @@ from swsearch.cli.command import CommandGroup, is_on_command_line
 from swsearch.words import counted, quoted
 
 if TYPE_CHECKING:
-    from swsearch.bench.kernel_rates import KernelRow, KernelTable
+    from swsearch.bench.kernel_rates import KernelRow
     from swsearch.bench.workloads import Workload
 
 app = CommandGroup(invoke_without_command=True)
@@ -195,7 +195,7 @@ def kernels(
     _refuse_useless(_given(context), chosen)
     n_threads = threads_to_use(arguments.threads)
     gpu, missing = kernel_rates.usable_gpu()
-    table = kernel_rates.KernelTable()
+    measured: list[KernelRow] = []
     with result_stream(arguments.out) as stream:
         if format_name == "table":
             print(_KERNEL_HEADER, file=stream)
@@ -208,11 +208,11 @@ def kernels(
             else:
                 rows = kernel_rates.measure_batch(pairs, batch_length, n_threads, gpu, missing)
             for row in rows:
-                table.rows.append(row)
+                measured.append(row)
                 if format_name == "table":
-                    _show(row, table, stream)
+                    _show(row, kernel_rates.ratio(row, "reference", measured), stream)
         if format_name == "json":
-            _write_json(table, stream)
+            _write_json(kernel_rates.document(measured), stream)
 
 
 def _refuse_useless(given: list[str], tasks: list[str]) -> None:
@@ -237,12 +237,11 @@ _KERNEL_HEADER = (
 )
 
 
-def _show(row: KernelRow, table: KernelTable, stream: TextIO) -> None:
+def _show(row: KernelRow, ratio: float | None, stream: TextIO) -> None:
     if row.gcups is None or row.seconds is None:
         print(f"{row.task:<7} {row.kernel:<28} not measured: {row.missing}", file=stream, flush=True)
         return
     own = "" if row.kernel_gcups is None else f"{row.kernel_gcups:.2f}"
-    ratio = table.ratio(row, "reference")
     print(
         f"{row.task:<7} {row.kernel:<28} {row.threads or 'gpu':>7} {row.cells:>15,} {row.seconds:>10.4f} "
         f"{row.gcups:>9.3f} {own:>9} {'' if ratio is None else f'{ratio:,.1f}':>11} {row.checked:>8,}",
@@ -251,13 +250,13 @@ def _show(row: KernelRow, table: KernelTable, stream: TextIO) -> None:
     )
 
 
-def _write_json(table: KernelTable, stream: TextIO) -> None:
+def _write_json(rows: list[dict[str, Any]], stream: TextIO) -> None:
     from swsearch import __version__
     from swsearch.cli.documents import write_document
     from swsearch.engine.registry import engine_infos
 
     devices = {info.name: info.detail if info.usable else f"not usable: {info.reason}" for info in engine_infos()}
-    document = {"program": f"swsearch {__version__}", "devices": devices, "rows": table.document()}
+    document = {"program": f"swsearch {__version__}", "devices": devices, "rows": rows}
     write_document(document, stream)
 
 

@@ -18,7 +18,7 @@ from swsearch.cluster.batches import SliceTask
 from swsearch.cluster.connection import Connection, WorkerInfo
 from swsearch.cluster.dispatcher import Dispatcher
 from swsearch.cluster.processes import PREFIX, WorkerProcesses
-from swsearch.cluster.tasks import DatabaseSpec, Ready, SearchSpec
+from swsearch.cluster.tasks import Ready, SearchSpec
 from swsearch.database.opening import Databases, opened
 from swsearch.database.reader import DatabasePart, PackedDatabase
 from swsearch.engine.protocol import Forecast
@@ -110,7 +110,8 @@ class ClusterSearcher(PlannedSearch):
         )
         self.observe_batch: BatchObserver | None = None
         self.when_answered: Callable[[], None] = lambda: None
-        self._engine_name = "cluster" if own is None else own.engine
+        # Workers may have different engines, and all give the same hits.
+        self.engine_name = "cluster" if own is None else own.engine
         self._machine = machine
         self.dispatcher = Dispatcher(
             connection,
@@ -136,11 +137,6 @@ class ClusterSearcher(PlannedSearch):
     def is_sliced(self) -> bool:
         """Whether the database is searched slice by slice."""
         return len(self.slices) > 1
-
-    @property
-    def engine_name(self) -> str:
-        """``cluster``, or that of this process: workers may have different engines, and all give the same hits."""
-        return self._engine_name
 
     def forecast(self, n_cells: int, queries: Sequence[SequenceRecord] = ()) -> Forecast | None:
         """Always None: workers come and go."""
@@ -231,9 +227,9 @@ class ClusterSearcher(PlannedSearch):
         expected = replace(info, parameters={**info.parameters, **one.parameters})
         spec = SearchSpec(
             databases=tuple(
-                DatabaseSpec(
-                    path=member.reopened_from,
-                    part=DatabasePart(
+                (
+                    member.reopened_from,
+                    DatabasePart(
                         member.catalogue.digest,
                         None if is_whole else tuple(numbers),
                         None if is_whole else member.catalogue.layout,

@@ -26,8 +26,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from swsearch.cluster.connection import Answered, WorkerInfo, taken
-from swsearch.cluster.residents import Residents, Tasks, WorkerShare, prepared, searched
+from swsearch.cluster.residents import Residents, Tasks, prepared, searched
 from swsearch.cluster.tasks import PROGRAM, Failed, packed
+from swsearch.engine.registry import Machine
 from swsearch.errors import InputError
 from swsearch.file_registry import registry
 from swsearch.typing import Closeable
@@ -253,8 +254,8 @@ def _refusal(program: str) -> bytes:
     return packed(Failed("InputError", f"this worker has {PROGRAM}, and the driver has {program}; {advice}"))
 
 
-def _share() -> WorkerShare:
+def _share() -> Machine:
     """The threads that Dask gave to this worker; only a thread of Dask's may ask."""
     from distributed import get_worker
 
-    return WorkerShare(max(1, get_worker().state.nthreads))
+    return Machine(threads=max(1, get_worker().state.nthreads))

@@ -209,7 +209,8 @@ def work(threads: int, device: int | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the driver as well, which ends the input
     channel = Connection(os.dup(0))
 
-    from swsearch.cluster.residents import Residents, Tasks, WorkerShare, prepared, searched
+    from swsearch.cluster.residents import Residents, Tasks, prepared, searched
+    from swsearch.engine.registry import Machine
 
     if device is not None:  # what the first request needs, while the driver imports its own modules
         with suppress(ImportError):
@@ -217,7 +218,7 @@ def work(threads: int, device: int | None) -> None:
                 importlib.import_module(name)
 
     tasks = Tasks(Residents(host_bytes=_memory_bytes()))
-    share = WorkerShare(threads, None if device is None else (device,))
+    share = Machine(threads=threads, devices=None if device is None else (device,))
     performing: dict[str, Callable[..., bytes]] = {PREPARE: prepared, SEARCH: searched}
     sending = threading.Lock()
 

@@ -231,9 +231,8 @@ class Residents:
         known = self._databases.get(_key(spec))
         if known is not None:
             return known
-        parts = [one.part for one in spec.databases]
-        paths = [database_path(one.path, one.part.digest) for one in spec.databases]
-        opened = open_database(paths, parts=parts)
+        paths = [database_path(path, part.digest) for path, part in spec.databases]
+        opened = open_database(paths, parts=_key(spec))
         if room_bytes is not None:
             needed = _n_bytes(opened)
             while self._databases and needed + sum(map(_n_bytes, self._databases.values())) > room_bytes:
@@ -258,7 +257,7 @@ class Residents:
 
 
 def _key(spec: SearchSpec) -> _Key:
-    return tuple(one.part for one in spec.databases)
+    return tuple(part for _, part in spec.databases)
 
 
 def database_path(path: str, digest: str | None) -> Path | str:
@@ -304,14 +303,8 @@ class Tasks:
         self._residents = residents
         self._thread = ThreadPoolExecutor(1, "swsearch")
         self._asking = threading.Lock()
-        self._n_waiting = 0
-        self._tasks: deque[Task] = deque()
-        """The searches whose turn has not come."""
-
-    @property
-    def n_waiting(self) -> int:
-        """Number of calls whose turn has not come."""
-        return self._n_waiting
+        self._waiting: deque[Task | None] = deque()
+        """The calls whose turn has not come, by their tasks; None is one that opens an engine."""
 
     @property
     def is_background(self) -> bool:
@@ -335,20 +328,17 @@ class Tasks:
         self._residents.close()
 
     def _following(self) -> Task | None:
-        return self._tasks[0] if self._tasks else None
+        with self._asking:
+            return next((task for task in self._waiting if task is not None), None)
 
     def _answer(self, work: Callable[[], Answer], task: Task | None) -> Answer:
         def take_turn() -> Answer:
             with self._asking:
-                self._n_waiting -= 1
-                if task is not None:
-                    self._tasks.popleft()
+                self._waiting.popleft()
             return work()
 
         with self._asking:
-            self._n_waiting += 1
-            if task is not None:
-                self._tasks.append(task)
+            self._waiting.append(task)
             turn = self._thread.submit(take_turn)
         try:
             return turn.result()
@@ -359,33 +349,26 @@ class Tasks:
 # --- the requests of a driver ---
 
 
-@dataclass(frozen=True)
-class WorkerShare:
-    """A worker's own share of its machine; without devices, the engine chooses them."""
-
-    threads: int
-    devices: tuple[int, ...] | None = None
-
-    def of(self, machine: Machine) -> Machine:
-        """What a worker uses: this share, where the driver leaves it to the worker."""
-        threads = self.threads if machine.threads is None else machine.threads
-        return replace(machine, threads=threads, devices=self.devices if machine.devices is None else machine.devices)
-
-
-def prepared(tasks: Tasks, share: WorkerShare, machine: bytes, first: bytes | None) -> bytes:
+def prepared(tasks: Tasks, share: Machine, machine: bytes, first: bytes | None) -> bytes:
     """Open the engine of a :class:`Machine`; returns a packed :class:`Ready` or :class:`Failed`.
 
+    ``share`` has the threads and the devices of this worker, which it uses where the driver leaves them to it.
     ``first`` is the :class:`SearchSpec` of the search that probably comes first, which is opened after the answer.
     """
     expected = None if first is None else (_specified(first, share), first)
-    return packed(tasks.prepare(share.of(unpacked(machine)), expected))
+    return packed(tasks.prepare(_completed(unpacked(machine), share), expected))
 
 
-def searched(tasks: Tasks, share: WorkerShare, spec: bytes, queries: bytes, room_bytes: int | None) -> bytes:
+def searched(tasks: Tasks, share: Machine, spec: bytes, queries: bytes, room_bytes: int | None) -> bytes:
     """Search queries by a :class:`SearchSpec`; returns a packed :class:`Found` or :class:`Failed`."""
     return packed(tasks.search(Task(_specified(spec, share), spec, unpacked(queries), room_bytes)))
 
 
-def _specified(spec: bytes, share: WorkerShare) -> SearchSpec:
+def _specified(spec: bytes, share: Machine) -> SearchSpec:
     asked: SearchSpec = unpacked(spec)
-    return replace(asked, machine=share.of(asked.machine))
+    return replace(asked, machine=_completed(asked.machine, share))
+
+
+def _completed(machine: Machine, share: Machine) -> Machine:
+    threads = share.threads if machine.threads is None else machine.threads
+    return replace(machine, threads=threads, devices=share.devices if machine.devices is None else machine.devices)

@@ -24,28 +24,17 @@ PROGRAM: Final = f"swsearch {__version__}"
 
 
 @dataclass(frozen=True)
-class DatabaseSpec:
-    """A database that a worker opens.
-
-    ``path`` is the absolute path on the driver's machine, or the URL in an object store. ``part`` has the digest, and
-    the segments of a slice.
-    """
-
-    path: str
-    part: DatabasePart
-
-
-@dataclass(frozen=True)
 class SearchSpec:
     """The search that a worker performs, of the whole database or of one slice.
 
-    The ``databases``, at least one, are searched as one. Files of the options have absolute paths. Where ``threads`` or
-    ``devices`` of the machine are None, a worker uses its share (:class:`swsearch.cluster.residents.WorkerShare`). With
+    The ``databases``, at least one, are searched as one. Each has its absolute path on the driver's machine, or its URL
+    in an object store, and a part with the digest, and with the segments of a slice. Files of the options have absolute
+    paths. Where ``threads`` or ``devices`` of the machine are None, a worker uses those that it was given. With
     ``one_round``, each task is one round of an iterated search. ``expected`` is the record of the run as a search of
     this slice must describe it.
     """
 
-    databases: tuple[DatabaseSpec, ...]
+    databases: tuple[tuple[str, DatabasePart], ...]
     options: SearchOptions
     machine: Machine
     one_round: bool

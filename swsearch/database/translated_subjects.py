@@ -114,11 +114,6 @@ class TranslatedSubjects:
             self._segments.append(_TranslatedSegment(segment, partition, positions, starts, lengths))
         residues.setflags(write=False)
 
-    @property
-    def n_residues(self) -> int:
-        """Number of residues of all subjects in all frames."""
-        return sum(segment.partition.n_residues for segment in self._segments)
-
     def partitions(self, max_residues: int | None = None) -> Iterator[Partition]:
         """The subjects in all frames, divided as by :meth:`PackedDatabase.partitions`.
 

@@ -1,6 +1,6 @@
 """The interface of an engine, which scores query profiles against partitions of the database.
 
-Inputs are :class:`QueryProfile` and :class:`Partition` objects; the output is one :class:`ScoreBlock` per profile.
+Inputs are :class:`ScoreRequest` and :class:`Partition` objects; the output is one :class:`ScoreBlock` per request.
 Statistics, ranking and alignments are computed from it in the same way for all engines. Every engine returns exact
 scores, so results do not depend on the engine.
 """
@@ -44,12 +44,63 @@ class EngineInfo:
     reason: str = ""
 
 
+class TopKBound(Protocol):
+    """A lower bound on the scores of the subjects that can be among the best N of a query."""
+
+    @property
+    def top(self) -> int:
+        """N, the number of subjects that are requested."""
+        ...
+
+    def lowest(self, scores: Scores, lengths: Lengths) -> int:
+        """Lowest score with which a subject can be among the best N.
+
+        The bound is derived from the exact scores and the lengths of some of the subjects; with fewer than N it is 1.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreRequest:
+    """One profile to score.
+
+    Attributes
+    ----------
+    profile : QueryProfile
+    floor : int or None
+        Lowest score that is needed, at least 1; None if the scores of all subjects are needed, including scores of 0.
+    bound : TopKBound or None
+        If set, the block may omit subjects that score below the bound; it then counts them (``n_left_out``). A bound
+        needs a floor.
+    floors_by_length : tuple of (int, int)
+        Pairs of a length, ascending, and the floor of the subjects of at least this length and less than the next one.
+        Shorter subjects have the floor ``floor``, the lowest of all. The engine need not return a subject that scores
+        less than its floor.
+    """
+
+    profile: QueryProfile
+    floor: int | None = None
+    bound: TopKBound | None = None
+    floors_by_length: tuple[tuple[int, int], ...] = ()
+
+    def floor_of(self, length: int) -> int:
+        """The floor of subjects of a length; 0 if all scores are needed."""
+        longer = (floor for shortest, floor in reversed(self.floors_by_length) if shortest <= length)
+        return next(longer, self.floor or 0)
+
+
+def score_requests(profiles: Sequence[QueryProfile], floors: Sequence[int] | None = None) -> list[ScoreRequest]:
+    """Requests without bounds, one per profile; without floors, for the scores of all subjects."""
+    wanted = [None] * len(profiles) if floors is None else floors
+    return [ScoreRequest(profile, floor) for profile, floor in zip(profiles, wanted, strict=True)]
+
+
 @runtime_checkable
 class ScoreEngine(Protocol):
     """Scores profiles against partitions. A context manager; not shared between threads.
 
-    An engine returns for each profile the subjects that score at least the profile's floor, with their exact optimal
-    local scores, in stored order. The caller does not need scores below the floor; an engine may use this to save work.
+    An engine returns for each request the subjects that score at least its floor, with their exact optimal local
+    scores, in stored order. The caller does not need scores below the floor; an engine may use this to save work.
 
     Attributes
     ----------
@@ -70,27 +121,21 @@ class ScoreEngine(Protocol):
         ...
 
     def score(
-        self,
-        profiles: Sequence[QueryProfile],
-        partition: Partition,
-        floors: Sequence[int] | None = None,
-        progress: Progress | None = None,
+        self, requests: Sequence[ScoreRequest], partition: Partition, progress: Progress | None = None
     ) -> list[ScoreBlock]:
-        """Score every profile against every subject of the partition.
+        """Score every request's profile against every subject of the partition.
 
         Parameters
         ----------
-        profiles : sequence of QueryProfile
-            Profiles of one or several queries; an engine may score several at once.
+        requests : sequence of ScoreRequest
+            Those of one or several queries; an engine may score several at once.
         partition : Partition
-        floors : sequence of int, one per profile, optional
-            Lowest score that is needed, at least 1. Without floors every subject is returned, including scores of 0.
         progress : callable, optional
 
         Returns
         -------
         list of ScoreBlock
-            One per profile.
+            One per request.
 
         Raises
         ------
@@ -114,52 +159,6 @@ class ScoreEngine(Protocol):
 
 Scored = tuple[int, ScoreBlock]
 """A profile's index in the caller's list, and its block."""
-
-
-class TopKBound(Protocol):
-    """A lower bound on the scores of the subjects that can be among the best N of a query."""
-
-    @property
-    def top(self) -> int:
-        """N, the number of subjects that are requested."""
-        ...
-
-    def lowest(self, scores: Scores, lengths: Lengths) -> int:
-        """Lowest score with which a subject can be among the best N.
-
-        The bound is derived from the exact scores and the lengths of some of the subjects; with fewer than N it is 1.
-        """
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class ScoreRequest:
-    """One profile to score in the background.
-
-    Attributes
-    ----------
-    profile : QueryProfile
-    floor : int or None
-        Lowest score that is needed, at least 1; None if the scores of all subjects are needed.
-    bound : TopKBound or None
-        If set, the block may omit subjects that score below the bound; it then counts them (``n_left_out``). A bound
-        needs a floor.
-    floors_by_length : tuple of (int, int)
-        Pairs of a length, ascending, and the floor of the subjects of at least this length and less than the next one.
-        Shorter subjects have the floor ``floor``, the lowest of all. The engine need not return a subject that scores
-        less than its floor.
-    """
-
-    profile: QueryProfile
-    floor: int | None = None
-    bound: TopKBound | None = None
-    floors_by_length: tuple[tuple[int, int], ...] = ()
-
-
-def score_requests(profiles: Sequence[QueryProfile], floors: Sequence[int] | None) -> list[ScoreRequest]:
-    """Requests without bounds, one per profile; without floors, for the scores of all subjects."""
-    wanted = [None] * len(profiles) if floors is None else floors
-    return [ScoreRequest(profile, floor) for profile, floor in zip(profiles, wanted, strict=True)]
 
 
 class Scoring(Protocol):
@@ -278,27 +277,5 @@ class BackgroundEngine(ScoreEngine, Protocol):
         float64 array, shape (n_queries, n_subjects), or None
             The subjects of all partitions, one partition after the other. None if the device has too little free
             memory at the moment.
-        """
-        ...
-
-
-@runtime_checkable
-class LengthFloorsEngine(ScoreEngine, Protocol):
-    """An engine whose floors may depend on the length of the subject."""
-
-    def score_by_length(
-        self,
-        profiles: Sequence[QueryProfile],
-        partition: Partition,
-        floors: Sequence[tuple[int, Sequence[int]]],
-        progress: Progress | None = None,
-    ) -> list[ScoreBlock]:
-        """Score every profile against every subject of the partition, like :meth:`ScoreEngine.score`.
-
-        Parameters
-        ----------
-        floors : sequence of (int, sequence of int), not empty
-            A number of residues, in ascending order, and the floor of each profile, at least 1, for subjects of at
-            least this length. The first number is at most the length of the shortest subject.
         """
         ...

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
-from swsearch.engine.protocol import EngineInfo
+from swsearch.engine.protocol import EngineInfo, ScoreRequest
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.sequences.alphabet import CODE_MASK, N_CODES
@@ -95,22 +95,18 @@ class ReferenceEngine(Closeable):
     rows_per_call = 1
 
     def score(
-        self,
-        profiles: Sequence[QueryProfile],
-        partition: Partition,
-        floors: Sequence[int] | None = None,
-        progress: Progress | None = None,
+        self, requests: Sequence[ScoreRequest], partition: Partition, progress: Progress | None = None
     ) -> list[ScoreBlock]:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
         blocks = []
-        for number, profile in enumerate(profiles):
-            scores = np.zeros(len(partition), dtype=np.int32)
+        for request in requests:
+            profile, scores = request.profile, np.zeros(len(partition), dtype=np.int32)
             for rows in _groups(partition.lengths):
                 scores[rows] = local_scores(profile, [partition.codes(int(row)) for row in rows])
                 if progress is not None:
                     progress(profile.length * int(partition.lengths[rows].sum()))
             block = ScoreBlock(partition.subject_index, scores)
-            blocks.append(block if floors is None else block.at_least(floors[number]))
+            blocks.append(block if request.floor is None else block.at_least(request.floor))
         return blocks
 
     def close(self) -> None:

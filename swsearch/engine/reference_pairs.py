@@ -7,7 +7,6 @@ better than an extension of the first. Memory and time grow with the product of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
@@ -23,15 +22,8 @@ MAX_CELLS: Final = 25_000_000
 _NEVER: Final = -(2**40)
 
 Matrix = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Matrices:
-    """H, E and F of all nodes, shape (query length + 1, subject length + 1); node (i, j) follows i and j letters."""
-
-    h: Matrix
-    e: Matrix
-    f: Matrix
+Matrices = tuple[Matrix, Matrix, Matrix]
+"""H, E and F of all nodes, shape (query length + 1, subject length + 1); node (i, j) follows i and j letters."""
 
 
 class ReferencePairs:
@@ -47,8 +39,9 @@ class ReferencePairs:
         for query, subject in pairs:
             scores = letter_scores(query, subject, problem)
             matrices = fill(scores, problem)
-            row, column = _best_end(matrices.h, problem)
-            ends, runs = [int(matrices.h[row, column]), row, column, 0, 0], []
+            h, *_ = matrices
+            row, column = _best_end(h, problem)
+            ends, runs = [int(h[row, column]), row, column, 0, 0], []
             if path:
                 ends[3], ends[4], columns = _walk(matrices, scores, problem, row, column)
                 runs = [(operation, len(list(run))) for operation, run in groupby(columns)]
@@ -90,7 +83,7 @@ def fill(scores: Matrix, problem: AlignmentProblem) -> Matrices:
             row = np.maximum(row, 0)
         e[i, 1:] = np.maximum.accumulate(row + ramp)[:-1] - opening - ramp[1:]
         h[i] = np.maximum(row, e[i])
-    return Matrices(h, e, f)
+    return h, e, f
 
 
 def _best_end(h: Matrix, problem: AlignmentProblem) -> tuple[int, int]:
@@ -106,7 +99,7 @@ def _best_end(h: Matrix, problem: AlignmentProblem) -> tuple[int, int]:
 
 def _walk(matrices: Matrices, scores: Matrix, problem: AlignmentProblem, i: int, j: int) -> tuple[int, int, str]:
     """The path that ends at node (i, j): the node at which it begins, and its columns as ``M``, ``I`` and ``D``."""
-    h, e, f = matrices.h, matrices.e, matrices.f
+    h, e, f = matrices
     first = problem.gap_first
     columns: list[str] = []
     state = "M"

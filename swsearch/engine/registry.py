@@ -88,6 +88,8 @@ class Machine:
 
 ANY_MACHINE: Final = Machine()
 """The best engine of this machine."""
+ONE_THREAD: Final = Machine(threads=1)
+"""The machine of a caller that names none: its thread may be one of several."""
 
 
 def engine_info(name: str, *, gpus: GpuProbe | None = None) -> EngineInfo:

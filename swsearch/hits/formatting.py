@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from swsearch.hits.cigar import parse
 from swsearch.hits.hit import Hit
@@ -117,22 +117,18 @@ def whole_percent(part: int, whole: int) -> int:
 # --- the two rows of an alignment ---
 
 
-class ShownAlignment(NamedTuple):
-    """The arguments of the functions of :mod:`swsearch.hits.cigar`, in the direction of the forward query."""
+def shown(query_letters: str, hit: Hit) -> tuple[str, str, str]:
+    """A hit's alignment in the direction of the forward query, whose letters are given as written.
 
-    query_letters: str
-    subject_letters: str
-    cigar: str
-
-
-def shown(query_letters: str, hit: Hit) -> ShownAlignment:
-    """A hit's alignment in the direction of the forward query, whose letters are given as written."""
+    The aligned letters of query and subject, and the CIGAR: the arguments of the functions of
+    :mod:`swsearch.hits.cigar`.
+    """
     alignment = hit.alignment
     letters = alignment.query_letters or query_letters[alignment.query_start : alignment.query_end]
     if not hit.is_turned:
-        return ShownAlignment(letters, alignment.subject_letters, alignment.cigar)
+        return letters, alignment.subject_letters, alignment.cigar
     backwards = "".join(f"{length}{operation}" for length, operation in reversed(parse(alignment.cigar)))
-    return ShownAlignment(letters, reverse_complement_letters(alignment.subject_letters), backwards)
+    return letters, reverse_complement_letters(alignment.subject_letters), backwards
 
 
 def matrix_of(run: RunInfo) -> SubstitutionMatrix:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from swsearch.engine.cpu.pairs import SHORT_LETTERS, CpuPairs
 from swsearch.engine.pair_arrays import PairBackend
 from swsearch.engine.reference_pairs import ReferencePairs
-from swsearch.engine.registry import ENGINES, Machine
+from swsearch.engine.registry import ENGINES, ONE_THREAD, Machine
 from swsearch.errors import EngineUnavailable, InputError
 from swsearch.pairs.pair_alignment import (
     CIGAR_CELLS,
@@ -38,8 +38,6 @@ GPU_BATCH_CELLS: Final = 4_000_000_000
 """Smallest number of cells of a batch for which ``auto`` opens a GPU; the CPU finishes smaller ones before it opens."""
 GPU_PAIR_CELLS: Final = 10_000_000_000
 """Smallest number of cells of a pair for which ``auto`` opens a GPU, which takes about a second with its kernel."""
-ONE_THREAD: Final = Machine(threads=1)
-"""The machine of a caller that names none: its thread may be one of several."""
 
 
 class PairAligner(Closeable):
@@ -135,12 +133,12 @@ class PairAligner(Closeable):
 
     def close(self) -> None:
         """Close the GPU, if one was opened."""
-        short_pairs = self._on_gpu.get("short")
-        if isinstance(short_pairs, Closeable):
-            short_pairs.close()  # releases its buffers and closes the device that all backends share
-        elif self._device is not None:
-            self._device.close()
+        for backend in self._on_gpu.values():
+            if isinstance(backend, Closeable):
+                backend.close()
         self._on_gpu.clear()
+        if self._device is not None:
+            self._device.close()
         self._device = None
 
     def _is_short(self, pair: Pair) -> bool:
@@ -222,9 +220,9 @@ def _gpu_backend(kernel: str, device: Device) -> PairBackend:
 
         return ShortPairs(device)
     if kernel == "diamond":
-        from swsearch.engine.cuda.pairs.diamonds import DiamondPairs
+        from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 
-        return DiamondPairs(device)
+        return DiamondSweep(device)
     from swsearch.engine.cuda.history.wavefront import WavefrontPairs
 
     return WavefrontPairs(device)

@@ -45,7 +45,7 @@ def score_matrix(
     """
     problem, scored, _ = pair_arrays([pair], mode, mode_scoring(mode, scoring), free_ends)
     ((query, subject),) = scored
-    h = fill(letter_scores(query, subject, problem), problem).h
+    h, *_ = fill(letter_scores(query, subject, problem), problem)
     return -h if mode == "edit" else h
 
 

@@ -98,7 +98,7 @@ def _line(
     end = max(hit.alignment.query_end for hit in chain)
     attributes |= {"Name": name, "Target": f"{name} {start + 1} {end} {first.query_direction}"}
     if exon is not None:
-        runs = [(exon.before, "F"), *_joined(shown(query.letters, exon.hit).cigar), (exon.after, "F")]
+        runs = [(exon.before, "F"), *_joined(shown(query.letters, exon.hit)[2]), (exon.after, "F")]
         attributes["Gap"] = " ".join(f"{operation}{length}" for length, operation in runs if length)
     identities, columns_of_all = (
         sum(getattr(hit.alignment, name) for hit in chain) for name in ("identities", "columns")

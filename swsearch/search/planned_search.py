@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Sequence
-from typing import Final, TypeVar, cast
+from typing import TypeVar, cast
 
 from swsearch import __version__
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Forecast
-from swsearch.engine.registry import Machine
+from swsearch.engine.registry import ONE_THREAD, Machine
 from swsearch.errors import InputError
 from swsearch.hits.result import TAXONOMY_DIGEST, DatabaseInfo, QueryResult, RunInfo
 from swsearch.query.profile import PositionSpecificQuery
@@ -34,11 +34,11 @@ from swsearch.words import option, shortened
 
 T = TypeVar("T")
 
-ONE_THREAD: Final = Machine(threads=1)
-
 
 class PlannedSearch(ABC):
     """A search of one database, or of several as one, with one set of options. It must not be shared between threads.
+
+    Its kinds set ``engine_name``, which is stored with the run.
 
     Parameters
     ----------
@@ -79,6 +79,8 @@ class PlannedSearch(ABC):
         installed.
     """
 
+    engine_name: str
+
     def __init__(
         self,
         database: PackedDatabase,
@@ -109,11 +111,6 @@ class PlannedSearch(ABC):
         self.thresholds = SearchThresholds(options, self.significance, self.search_subjects)
 
     # --- what its kinds compute ---
-
-    @property
-    @abstractmethod
-    def engine_name(self) -> str:
-        """The name of the engine, which is stored with the run."""
 
     @abstractmethod
     def forecast(self, n_cells: int, queries: Sequence[SequenceRecord] = ()) -> Forecast | None:

@@ -13,12 +13,12 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from swsearch.database.partition import Partition
-from swsearch.engine.protocol import BackgroundEngine, LengthFloorsEngine, ScoreEngine, ScoreRequest, Scoring
+from swsearch.engine.protocol import BackgroundEngine, ScoreEngine, ScoreRequest, Scoring, score_requests
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.composition_adjustment import EvalueAdjustment
@@ -90,14 +90,12 @@ class ScoreBatch:
         return [score for query in self._queries for score in query.min_scores(lengths)]
 
     def requests(self, partition: Partition) -> list[ScoreRequest]:
-        """The requests to an engine that works in the background; only for queries that do not need all scores."""
-        ranges = [length_range(part) for part in parts_by_length(partition)]
-        between = [(lengths[0], self.min_scores(lengths)) for lengths in ranges]
+        """The requests to the engine."""
+        if self._needs_all_scores:
+            return score_requests(self._profiles)
         bounds = [query.threshold.engine_bound for query in self._queries for _ in query.profiles]
-        return [
-            ScoreRequest(profile, score, bound, tuple((shortest, scores[index]) for shortest, scores in between))
-            for index, (profile, score, bound) in enumerate(zip(self._profiles, self.min_scores(), bounds, strict=True))
-        ]
+        requests = requests_by_length(self._profiles, partition, self.min_scores)
+        return [replace(request, bound=bound) for request, bound in zip(requests, bounds, strict=True)]
 
     def begin(self) -> None:
         """Start to score, if the engine works in the background."""
@@ -154,10 +152,7 @@ class ScoreBatch:
             if self._begun:
                 found: Iterable[tuple[int, ScoreBlock]] = self._begun[number].results(count)
             else:
-                floors = None if self._needs_all_scores else self.min_scores()
-                found = enumerate(
-                    score_by_length(self._engine, self._profiles, partition, floors, self.min_scores, count)
-                )
+                found = enumerate(self._engine.score(self.requests(partition), partition, count))
             scored = time.perf_counter()
             for index, block in found:
                 parts[index].append(block)
@@ -168,37 +163,30 @@ class ScoreBatch:
                     yield index, whole, seconds / n_cells if n_cells else 0.0
 
 
-def score_by_length(
-    engine: ScoreEngine,
-    profiles: Sequence[QueryProfile],
-    partition: Partition,
-    floors: Sequence[int] | None,
-    floors_between: Callable[[LengthRange], Sequence[int]],
-    progress: Progress | None = None,
-) -> list[ScoreBlock]:
-    """The scores of each profile, as :meth:`ScoreEngine.score` returns them, with floors for ranges of lengths if the
-    engine takes them.
+def requests_by_length(
+    profiles: Sequence[QueryProfile], partition: Partition, min_scores: Callable[..., Sequence[int]]
+) -> list[ScoreRequest]:
+    """Requests with floors for ranges of lengths.
 
     The E-value of a score increases with the length of the subject, so long subjects, which contain most residues, have
-    higher floors than the shortest one. ``floors`` are those of all subjects.
+    higher floors than the shortest one. ``min_scores`` gives those of all profiles, for all subjects or for those of
+    the :data:`LengthRange` that it is called with.
     """
-    if floors is None or len(partition) == 0 or not isinstance(engine, LengthFloorsEngine):
-        return engine.score(profiles, partition, floors, progress)
-    ranges = [length_range(part) for part in parts_by_length(partition)]
-    steps = [(lengths[0], floors_between(lengths)) for lengths in ranges]
-    return engine.score_by_length(profiles, partition, steps, progress)
+    between = [(lengths[0], min_scores(lengths)) for lengths in length_ranges(partition)]
+    return [
+        ScoreRequest(profile, floor, floors_by_length=tuple((shortest, scores[index]) for shortest, scores in between))
+        for index, (profile, floor) in enumerate(zip(profiles, min_scores(), strict=True))
+    ]
 
 
-def parts_by_length(partition: Partition) -> list[Partition]:
-    """The partition, divided at :data:`LENGTH_STEPS`; no part is empty."""
-    steps = np.array(LENGTH_STEPS, partition.lengths.dtype)  # with another type, NumPy would copy the lengths
-    borders = sorted({0, *np.searchsorted(partition.lengths, steps).tolist(), len(partition)})
-    return [partition[first:stop] for first, stop in itertools.pairwise(borders)]
-
-
-def length_range(partition: Partition) -> LengthRange:
-    """The shortest and the longest length of the subjects, at least one."""
-    return int(partition.lengths[0]), int(partition.lengths[-1])
+def length_ranges(partition: Partition) -> list[LengthRange]:
+    """The shortest and the longest length of the subjects between two of :data:`LENGTH_STEPS`; none if there are no
+    subjects.
+    """
+    lengths = partition.lengths
+    steps = np.array(LENGTH_STEPS, lengths.dtype)  # with another type, NumPy would copy the lengths
+    borders = sorted({0, *np.searchsorted(lengths, steps).tolist(), len(partition)})
+    return [(int(lengths[first]), int(lengths[stop - 1])) for first, stop in itertools.pairwise(borders)]
 
 
 def in_proportion(progress: Progress | None, part: int, whole: int) -> Progress | None:

@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
 from swsearch.deterministic import exp, log
+from swsearch.engine.protocol import ScoreRequest
 from swsearch.errors import InputError
 from swsearch.hits.limits import RankedCandidates
 from swsearch.hits.score_block import ScoreBlock
@@ -279,8 +280,8 @@ class SampleCheck:
         chosen = [(query, frames) for query, frames in queries if self._is_affordable(query, frames)]
         if not chosen:
             return
-        profiles = [frame.masked_profile or frame.profile for _, frames in chosen for frame in frames]
-        parts = [self._engine.score(profiles, sample) for sample in self._samples]
+        requests = [ScoreRequest(frame.masked_profile or frame.profile) for _, frames in chosen for frame in frames]
+        parts = [self._engine.score(requests, sample) for sample in self._samples]
         blocks = iter([ScoreBlock.concatenate(list(of_profile)) for of_profile in zip(*parts, strict=True)])
         for query, frames in chosen:
             candidates = merge_frames([next(blocks) for _ in frames])

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from swsearch.arrays import distinct
 from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
-from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.protocol import ScoreEngine, ScoreRequest
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, SubjectQuery
 from swsearch.search.options import SearchOptions
@@ -208,7 +208,7 @@ class SearchSubjects:
         found = [block]
         for partition, rows, wholes in self._parts:
             if len(places := _occurrences(block, wholes)[1]):
-                found += engine.score([profile], partition[np.sort(rows[places])], [floor])
+                found += engine.score([ScoreRequest(profile, floor)], partition[np.sort(rows[places])])
         return ScoreBlock.concatenate(found)
 
     @cached_property

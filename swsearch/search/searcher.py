@@ -23,7 +23,7 @@ from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.protocol import BackgroundEngine, Forecast, ScoreEngine
-from swsearch.engine.registry import Machine, open_engine
+from swsearch.engine.registry import ONE_THREAD, Machine, open_engine
 from swsearch.errors import InputError
 from swsearch.hits.limits import RankedCandidates
 from swsearch.hits.result import QueryResult, SearchStats
@@ -34,7 +34,7 @@ from swsearch.query.profile import PositionSpecificQuery, SubjectQuery
 from swsearch.search.alignments import SubjectAligner
 from swsearch.search.frames import Frame
 from swsearch.search.options import SearchOptions
-from swsearch.search.planned_search import ONE_THREAD, PlannedSearch, started
+from swsearch.search.planned_search import PlannedSearch, started
 from swsearch.search.ranking import HitSelection, adjustment_of, merge_frames
 from swsearch.search.score_batches import PreparedQuery, ScoreBatch, in_proportion
 from swsearch.search.search_subjects import PositiveSubjects
@@ -104,6 +104,7 @@ class Searcher(PlannedSearch):
             engine_choice=engine_choice,
         )
         self.engine = engine
+        self.engine_name = engine.name
         self.observe: Observer | None = None
         self.observe_batch: BatchObserver | None = None
         aligned = options.aligned_alphabet(database.alphabet)
@@ -123,11 +124,6 @@ class Searcher(PlannedSearch):
             self._rescoring = Rescoring(self.search_subjects, *given, gpus)
 
     # --- the plan of the engine ---
-
-    @property
-    def engine_name(self) -> str:
-        """The name of the engine of this process."""
-        return self.engine.name
 
     def forecast(self, n_cells: int, queries: Sequence[SequenceRecord] = ()) -> Forecast | None:
         """A forecast of the time to score ``n_cells`` cells, of ``queries`` if known; None if the engine gives none."""

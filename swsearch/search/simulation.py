@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from swsearch.database.partition import Partition
 from swsearch.deterministic import exp, expm1, log
 from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.protocol import ScoreRequest
 from swsearch.file_registry import registry
 from swsearch.folders import user_cache, write_complete
 from swsearch.hits.traceback import LocalAligner
@@ -142,7 +143,7 @@ def score_all(profiles: list[QueryProfile], subjects: Partition, threads: int | 
     scores = np.empty((len(profiles), len(subjects)), dtype=np.int64)
     with CpuEngine(threads) as engine:
         for row, profile in enumerate(profiles):
-            (block,) = engine.score([profile], subjects)
+            (block,) = engine.score([ScoreRequest(profile)], subjects)
             scores[row] = block.score[np.argsort(block.subject_index)][subjects.subject_index]
     return scores
 

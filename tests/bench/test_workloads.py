@@ -15,6 +15,7 @@ from swsearch.bench.workloads import (
     workload_of_file,
 )
 from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.protocol import score_requests
 from swsearch.sequences.alphabet import DNA, PROTEIN
 
 
@@ -51,7 +52,7 @@ def test_pyopal_is_given_the_same_problem(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
     workload = generated_proteins(20_000)
     query = generated_query(PROTEIN, 60)
-    (block,) = CpuEngine(1).score(profiles_of(workload, query), workload.partition)
+    (block,) = CpuEngine(1).score(score_requests(profiles_of(workload, query)), workload.partition)
     with importlib.import_module("cpu_peers").Peer("pyopal", workload) as peer:
         assert peer.scores(query) == block.score.tolist()
         assert peer.measure(query).cells == 60 * workload.partition.n_residues

@@ -22,6 +22,7 @@ import parasail
 from swsearch import _native
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
+from swsearch.engine.protocol import score_requests
 from swsearch.engine.reference import local_score
 from swsearch.hits.traceback import LocalAligner
 from swsearch.query.profile import QueryProfile, sequence_profile
@@ -186,15 +187,15 @@ def trial(trial: Trial) -> None:
     partition = Partition.pack(subjects)
     stored = [subjects[index] for index in partition.subject_index]
 
-    blocks = CpuEngine(1, "scalar").score(profiles, partition)
+    blocks = CpuEngine(1, "scalar").score(score_requests(profiles), partition)
     wanted = [block.score for block in blocks]
     for name in usable_instruction_sets():
-        found = CpuEngine(1 + trial.number % 2, name).score(profiles, partition)
+        found = CpuEngine(1 + trial.number % 2, name).score(score_requests(profiles), partition)
         for number, block in enumerate(found):
             same = np.array_equal(block.score, wanted[number])
             trial.check(same, f"{kind} {scheme}: {name} differs from scalar in query {number}")
         floors = [max(1, int(np.median(scores))) for scores in wanted]
-        for number, block in enumerate(CpuEngine(1, name).score(profiles, partition, floors)):
+        for number, block in enumerate(CpuEngine(1, name).score(score_requests(profiles, floors), partition)):
             left = blocks[number].at_least(floors[number])
             same = np.array_equal(block.score, left.score) and np.array_equal(block.subject_index, left.subject_index)
             trial.check(same, f"{kind} {scheme}: {name} differs with floor {floors[number]} in query {number}")
@@ -274,7 +275,7 @@ def _check_emulated(trial, kind, profiles, partition, wanted):  # type: ignore[n
     for number, profile in enumerate(profiles[:1]):
         if profile.length * small.n_residues > EMULATED_CELLS:
             continue
-        (block,) = engine.score([profile], small)
+        (block,) = engine.score(score_requests([profile]), small)
         same = np.array_equal(block.score, wanted[number][: len(small)])
         trial.check(same, f"{kind}: the emulated CUDA engine differs from the CPU engine in query {number}")
         trial.counts["pairs of the emulated CUDA engine"] += len(small)

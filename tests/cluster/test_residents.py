@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from swsearch.cluster.residents import Residents, Task, Tasks
-from swsearch.cluster.tasks import Answer, DatabaseSpec, Failed, Found, Ready, SearchSpec
+from swsearch.cluster.tasks import Answer, Failed, Found, Ready, SearchSpec
 from swsearch.database.builder import build_database
 from swsearch.database.changes import compact_database
 from swsearch.database.opening import open_database
@@ -44,7 +44,7 @@ class Worker:
 
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with open_searcher(path, OPTIONS, engine="cpu") as searcher:
-            database = DatabaseSpec(searcher.database.locations[0], DatabasePart(searcher.database.digest))
+            database = searcher.database.locations[0], DatabasePart(searcher.database.digest)
             info = searcher.run_info("")
         self.spec = SearchSpec((database,), OPTIONS, ENGINE, one_round=False, expected=info)
         self.events: list[str] = []
@@ -86,7 +86,7 @@ class Worker:
 
             threads.append(threading.Thread(target=work))
             threads[-1].start()
-            wait_until(lambda number=number: self.events == ["begun"] and self.tasks.n_waiting == number, "the call")
+            wait_until(lambda number=number: (self.events, len(self.tasks._waiting)) == (["begun"], number), "the call")
         self.turn.set()
         for thread in threads:
             thread.join()
@@ -200,7 +200,7 @@ def test_a_worker_opens_the_new_slices_of_a_database_that_is_dealt_again(tmp_pat
                 open_database(path, parts=[DatabasePart(segments=(number,))]) as part,
                 open_searcher(part, options, engine="cpu") as searcher,
             ):
-                slice_ = DatabaseSpec(part.locations[0], DatabasePart(part.digest, (number,), part.catalogue.layout))
+                slice_ = part.locations[0], DatabasePart(part.digest, (number,), part.catalogue.layout)
                 expected = searcher.run_info("")
             spec = SearchSpec((slice_,), options, Machine("cpu", 1), one_round=True, expected=expected)
             answer = residents.found(Task(spec, f"{slice_}".encode(), QUERIES[:1], None))

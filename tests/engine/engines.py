@@ -13,10 +13,9 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.protocol import ScoreEngine, ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.query.profile import QueryProfile
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 
 MOST_EMULATED_CELLS = 400_000
@@ -50,13 +49,11 @@ def _cpu(instruction_set: str, threads: int) -> Callable[[], ScoreEngine]:
 class EmulatedEngine(CudaEngine):
     """The CUDA engine on an emulated device; a test with too many cells for it is skipped."""
 
-    def score(
-        self, profiles: Sequence[QueryProfile], partition: Partition, *rest: Any, **named: Any
-    ) -> list[ScoreBlock]:
-        cells = partition.n_residues * sum(profile.length for profile in profiles)
+    def score(self, requests: Sequence[ScoreRequest], partition: Partition, *rest: Any) -> list[ScoreBlock]:
+        cells = partition.n_residues * sum(request.profile.length for request in requests)
         if cells > MOST_EMULATED_CELLS:
             pytest.skip(f"{cells:,} cells take the emulation too long")
-        return super().score(profiles, partition, *rest, **named)
+        return super().score(requests, partition, *rest)
 
 
 def _emulated() -> ScoreEngine:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from swsearch.database.partition import Partition
-from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.protocol import ScoreEngine, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import match_mismatch, named_matrix
@@ -180,14 +180,15 @@ CASES: dict[str, Callable[[], Case]] = {
 def expected(name: str) -> tuple[Case, tuple[np.ndarray, ...]]:
     """Return a case and the reference engine's scores for it."""
     profiles, partition = CASES[name]()
-    return (profiles, partition), tuple(block.score for block in ReferenceEngine().score(profiles, partition))
+    blocks = ReferenceEngine().score(score_requests(profiles), partition)
+    return (profiles, partition), tuple(block.score for block in blocks)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_scores_are_those_of_the_reference(engine: ScoreEngine, name: str) -> None:
     """Expected values: the reference engine, which is compared with parasail below."""
     (profiles, partition), scores = expected(name)
-    blocks = engine.score(profiles, partition)
+    blocks = engine.score(score_requests(profiles), partition)
     assert len(blocks) == len(profiles)
     for block, score in zip(blocks, scores, strict=True):
         assert block.score.dtype == np.int32
@@ -204,7 +205,7 @@ def test_scores_are_those_of_parasail(engine: ScoreEngine, opening: int, extend:
     subjects = [random_protein(rng, int(length)) for length in rng.integers(1, 140, 60)]
     partition = Partition.pack(subjects)
     scheme = ScoringScheme(named_matrix("BLOSUM62"), GapPenalty(opening, extend))
-    (block,) = engine.score([sequence_profile(PROTEIN.encode(query), scheme)], partition)
+    (block,) = engine.score(score_requests([sequence_profile(PROTEIN.encode(query), scheme)]), partition)
     found = dict(zip(block.subject_index.tolist(), block.score.tolist(), strict=True))
     for index, subject in enumerate(subjects):
         judge = parasail.sw(query, PROTEIN.decode(subject), opening + extend, extend, parasail.blosum62)
@@ -215,7 +216,7 @@ def test_identical_sequences_score_their_length(engine: ScoreEngine) -> None:
     """Expected value by hand: 300 matches of 2."""
     query = random_dna(np.random.default_rng(12), 300)
     scheme = ScoringScheme(match_mismatch(2, -3), GapPenalty(5, 2))
-    (block,) = engine.score([sequence_profile(query, scheme)], Partition.pack([query]))
+    (block,) = engine.score(score_requests([sequence_profile(query, scheme)]), Partition.pack([query]))
     assert block.score.tolist() == [600]
 
 
@@ -225,7 +226,7 @@ def test_a_long_gap_costs_open_and_its_extensions(engine: ScoreEngine) -> None:
     whole = np.concatenate([np.tile([0, 1], 20), np.full(30, 3), np.tile([0, 1, 1, 0], 10)]).astype(np.uint8)
     short = np.concatenate([whole[:40], whole[70:]])
     for query, subject in ((whole, short), (short, whole)):
-        (block,) = engine.score([sequence_profile(query, scheme)], Partition.pack([subject]))
+        (block,) = engine.score(score_requests([sequence_profile(query, scheme)]), Partition.pack([subject]))
         assert block.score.tolist() == [80 * 5 - 41]
 
 
@@ -233,7 +234,8 @@ def test_floors_keep_the_subjects_that_reach_them(engine: ScoreEngine) -> None:
     """Expected values: the reference engine's scores, cut at the floor."""
     (profiles, partition), scores = expected("proteins")
     floors = [1, 5, 30, 34]
-    for block, score, floor in zip(engine.score(profiles, partition, floors), scores, floors, strict=True):
+    blocks = engine.score(score_requests(profiles, floors), partition)
+    for block, score, floor in zip(blocks, scores, floors, strict=True):
         passing = np.flatnonzero(score >= floor)
         np.testing.assert_array_equal(block.subject_index, partition.subject_index[passing])
         np.testing.assert_array_equal(block.score, score[passing])
@@ -243,7 +245,7 @@ def test_progress_adds_up_to_all_cells(engine: ScoreEngine) -> None:
     """Expected value by hand: query residues times subject residues, each pair counted once."""
     (profiles, partition), _ = expected("borders")
     reported: list[int] = []
-    engine.score(profiles[:3], partition, progress=reported.append)
+    engine.score(score_requests(profiles[:3]), partition, reported.append)
     assert sum(reported) == sum(profile.length for profile in profiles[:3]) * partition.n_residues
 
 
@@ -255,12 +257,12 @@ def test_what_progress_raises_ends_the_call(engine: ScoreEngine) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        engine.score(profiles, partition, progress=stop)
+        engine.score(score_requests(profiles), partition, stop)
 
 
 def test_a_part_of_a_partition_scores_as_in_the_whole(engine: ScoreEngine) -> None:
     """Expected values: the reference engine on the complete partition."""
     (profiles, partition), scores = expected("proteins")
-    blocks = engine.score(profiles, partition[17:101])
+    blocks = engine.score(score_requests(profiles), partition[17:101])
     for block, score in zip(blocks, scores, strict=True):
         np.testing.assert_array_equal(block.score, score[17:101])

@@ -17,7 +17,7 @@ import pytest
 
 from swsearch.engine.cpu.pairs import CpuPairs, usable_instruction_sets
 from swsearch.engine.cuda.history.wavefront import WavefrontPairs
-from swsearch.engine.cuda.pairs.diamonds import DiamondPairs
+from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
 from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
@@ -25,6 +25,7 @@ from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend,
 from swsearch.engine.reference_pairs import ReferencePairs
 from swsearch.errors import EngineError
 from swsearch.scoring.matrix import named_matrix
+from swsearch.typing import Closeable
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 from tests.pairs.whole_matrix import PROBLEMS, free_ends, whole_matrix
 
@@ -65,7 +66,7 @@ CASES = [
         for device in ("emulated", "gpu")
         for case in (
             BackendCase(f"cuda-short-{device}", ShortPairs, device, empty=False),
-            BackendCase(f"cuda-diamond-{device}", DiamondPairs, device),
+            BackendCase(f"cuda-diamond-{device}", DiamondSweep, device),
             BackendCase(
                 f"cuda-wavefront-{device}", WavefrontPairs, device, paths=False, empty=False,
                 problems=[("global", "both")], scores=("linear",),
@@ -94,7 +95,9 @@ def backend(case: BackendCase, request: pytest.FixtureRequest) -> PairBackend:
         device = request.getfixturevalue("emulated")()
     made = case.build(device)
     yield made
-    getattr(made, "close", device.close)()
+    if isinstance(made, Closeable):
+        made.close()
+    device.close()
 
 
 def pairs_of(seed: int, sizes: list[tuple[int, int]], letters: int) -> SequencePairs:

@@ -10,6 +10,7 @@ import pytest
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.protocol import score_requests
 from swsearch.engine.reference import local_score
 from swsearch.query.composition_correction import corrected_profile, local_counts
 from swsearch.query.profile import sequence_profile
@@ -90,7 +91,7 @@ def test_the_engine_gives_the_reference_scores():
     assert len(profile.table) > 32
     partition = Partition.pack(subjects)
     with CpuEngine(1) as engine:
-        (block,) = engine.score([profile], partition)
+        (block,) = engine.score(score_requests([profile]), partition)
     assert dict(zip(block.subject_index.tolist(), block.score.tolist(), strict=True)) == {
         number: local_score(profile, subject) for number, subject in enumerate(subjects)
     }

@@ -13,13 +13,13 @@ import pytest
 import swsearch
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
-from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.protocol import ScoreEngine, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search import score_batches
 from swsearch.search.queries import read_queries
-from swsearch.search.score_batches import score_by_length
+from swsearch.search.score_batches import requests_by_length
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.typing import LengthRange
 from tests.support import random_protein
@@ -72,16 +72,20 @@ def test_each_part_is_scored_with_the_floor_of_its_lengths(engine: ScoreEngine) 
     partition = Partition.pack([random_protein(rng, int(n)) for n in rng.integers(1, 400, 120)])
     asked: list[LengthRange] = []
 
-    def floors_between(lengths: LengthRange) -> list[int]:
+    def min_scores(lengths: LengthRange | None = None) -> list[int]:
+        if lengths is None:
+            return [20, 25]
         asked.append(lengths)
         return [20 + lengths[0] // 32, 25]
 
-    blocks = score_by_length(engine, profiles, partition, [20, 25], floors_between)
+    blocks = engine.score(requests_by_length(profiles, partition, min_scores), partition)
     lengths = partition.lengths
     groups = [lengths[lengths < 64], lengths[(lengths >= 64) & (lengths < 128)]]
     groups += [lengths[(lengths >= 128) & (lengths < 256)], lengths[lengths >= 256]]
     assert asked == [(group.min(), group.max()) for group in groups]
     needed = np.concatenate([np.full(len(group), 20 + group.min() // 32) for group in groups])
-    for block, floor, every in zip(blocks, (needed, 25), ReferenceEngine().score(profiles, partition), strict=True):
+    for block, floor, every in zip(
+        blocks, (needed, 25), ReferenceEngine().score(score_requests(profiles), partition), strict=True
+    ):
         np.testing.assert_array_equal(block.subject_index, every.subject_index[every.score >= floor])
         np.testing.assert_array_equal(block.score, every.score[every.score >= floor])

@@ -6,7 +6,6 @@ Expected values: the same searches without the initial threshold, and the scores
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import swsearch
 from swsearch.database.opening import open_database
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.protocol import score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
@@ -64,14 +64,10 @@ class Recorder(CpuEngine):
         super().__init__(threads)
         self.floors: list[int] = []
 
-    def score(self, profiles: Any, partition: Any, floors: Sequence[int] | None = None, progress: Any = None) -> Any:
-        assert floors is not None
-        self.floors += floors
-        return super().score(profiles, partition, floors, progress)
-
-    def score_by_length(self, profiles: Any, partition: Any, floors: Any, progress: Any = None) -> Any:
-        self.floors += [min(of_profile) for of_profile in zip(*(of_range for _, of_range in floors), strict=True)]
-        return super().score_by_length(profiles, partition, floors, progress)
+    def score(self, requests: Any, partition: Any, progress: Any = None) -> Any:
+        for request in requests:
+            self.floors.append(min([request.floor, *(floor for _, floor in request.floors_by_length)]))
+        return super().score(requests, partition, progress)
 
 
 def search(folder: Path, query: str, subject: str, **options: Any) -> tuple[list[object], list[int]]:
@@ -182,7 +178,7 @@ def test_subjects_that_score_are_counted() -> None:
     scheme = default_scheme(PROTEIN)
     for _ in range(30):
         profiles = [sequence_profile(rng.integers(0, 22, length).astype(np.uint8), scheme) for length in (1, 2)]
-        scores = [ReferenceEngine().score([profile], partition)[0].score for profile in profiles]
+        scores = [ReferenceEngine().score(score_requests([profile]), partition)[0].score for profile in profiles]
         assert counter.count(profiles) == int((np.maximum(*scores) >= 1).sum())
         assert counter.count(profiles[:1]) == int((scores[0] >= 1).sum())
 

@@ -154,9 +154,9 @@ def test_the_engine_scores_each_sequence_once(folder):
     scored: list[int] = []
 
     class Noting(CpuEngine):
-        def score_by_length(self, profiles, partition, *rest):
+        def score(self, requests, partition, *rest):
             scored.append(len(partition))
-            return super().score_by_length(profiles, partition, *rest)
+            return super().score(requests, partition, *rest)
 
     with open_database("subjects.db") as database, Noting(1) as engine:
         n_distinct = len({record.codes.tobytes() for record in database})

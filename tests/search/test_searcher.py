@@ -13,9 +13,9 @@ import pytest
 from swsearch.database.builder import build_database
 from swsearch.database.opening import open_database
 from swsearch.database.partition import Partition
+from swsearch.engine.protocol import ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.query.profile import QueryProfile
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.record import sequence
@@ -38,15 +38,11 @@ class WatchedEngine(ReferenceEngine):
         self.n_pairs = 0
 
     def score(
-        self,
-        profiles: Sequence[QueryProfile],
-        partition: Partition,
-        floors: Sequence[int] | None = None,
-        progress: Progress | None = None,
+        self, requests: Sequence[ScoreRequest], partition: Partition, progress: Progress | None = None
     ) -> list[ScoreBlock]:
-        self.calls.append([profile.length for profile in profiles])
-        self.n_pairs += len(profiles) * len(partition)
-        return super().score(profiles, partition, floors, progress)
+        self.calls.append([request.profile.length for request in requests])
+        self.n_pairs += len(requests) * len(partition)
+        return super().score(requests, partition, progress)
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,8 @@ FORMATS = ("blast6", "xml", "jsonl")
 class SlicedSearch(PlannedSearch):
     """A search of each slice in this process, one after the other."""
 
+    engine_name = "cpu"
+
     def __init__(self, path: Path, engine: ScoreEngine, options: SearchOptions, opened: ExitStack) -> None:
         database = opened.enter_context(open_database(path))
         super().__init__(database, options, is_scored_here=False)
@@ -53,10 +55,6 @@ class SlicedSearch(PlannedSearch):
             )
             for one in slices_of(self.search_subjects)
         ]
-
-    @property
-    def engine_name(self) -> str:
-        return "cpu"
 
     def forecast(self, n_cells: int, queries: Sequence[SequenceRecord] = ()) -> Forecast | None:
         return None

@@ -59,11 +59,7 @@ class QueuedScoring:
         pass
 
     def results(self, progress=None):
-        blocks = self.engine.cpu.score(
-            [request.profile for request in self.requests],
-            self.partition,
-            [request.floor for request in self.requests],
-        )
+        blocks = self.engine.cpu.score(self.requests, self.partition)
         for index, block in enumerate(blocks):
             if self.engine.on_block is not None:
                 self.engine.on_block(len(blocks) - index, progress or (lambda cells: None))
@@ -108,8 +104,8 @@ class QueuedEngine:
 
         return _Forecast()
 
-    def score(self, profiles, partition, floors=None, progress=None):
-        return self.cpu.score(profiles, partition, floors, progress)
+    def score(self, requests, partition, progress=None):
+        return self.cpu.score(requests, partition, progress)
 
     def close(self):
         pass

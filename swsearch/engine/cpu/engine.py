@@ -10,7 +10,6 @@ computed for a subject whose score is proved to be below its floor (``docs/desig
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Final
 
@@ -18,15 +17,12 @@ import numpy as np
 
 from swsearch import _native
 from swsearch.database.partition import Partition
-from swsearch.engine.protocol import EngineInfo
+from swsearch.engine.protocol import EngineInfo, ScoreRequest
 from swsearch.errors import EngineError, EngineUnavailable, InputError
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.query.profile import QueryProfile
 from swsearch.threads import threads_to_use, usable_cores
 from swsearch.typing import Closeable, Progress
 
-_LengthFloors = Sequence[tuple[int, Sequence[int]]]
-"""Shortest lengths and the floors of all profiles, as in :class:`swsearch.engine.protocol.LengthFloorsEngine`."""
 _LARGEST_FLOOR: Final = 2**31 - 1
 _CHOOSE_BAND: Final = -1
 BAND_ROWS: Final = (1, 4, 6)
@@ -93,50 +89,24 @@ class CpuEngine(Closeable):
         self._closed = False
 
     def score(
-        self,
-        profiles: Sequence[QueryProfile],
-        partition: Partition,
-        floors: Sequence[int] | None = None,
-        progress: Progress | None = None,
+        self, requests: Sequence[ScoreRequest], partition: Partition, progress: Progress | None = None
     ) -> list[ScoreBlock]:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
-        return self._score(profiles, partition, None if floors is None else [(0, floors)], progress)
-
-    def score_by_length(
-        self,
-        profiles: Sequence[QueryProfile],
-        partition: Partition,
-        floors: Sequence[tuple[int, Sequence[int]]],
-        progress: Progress | None = None,
-    ) -> list[ScoreBlock]:
-        """See :class:`swsearch.engine.protocol.LengthFloorsEngine`."""
-        return self._score(profiles, partition, floors, progress)
-
-    def _score(
-        self,
-        profiles: Sequence[QueryProfile],
-        partition: Partition,
-        floors: _LengthFloors | None,
-        progress: Progress | None,
-    ) -> list[ScoreBlock]:
         if self._closed:
             raise EngineError("the CPU engine was closed; make a new one")
-        step = max(1, self._scores_per_call // max(1, len(profiles)))
+        step = max(1, self._scores_per_call // max(1, len(requests)))
         pieces = [
-            self._score_piece(profiles, partition[first : first + step], floors, progress)
+            self._score_piece(requests, partition[first : first + step], progress)
             for first in range(0, max(1, len(partition)), step)
         ]
         return [ScoreBlock.concatenate(list(blocks)) for blocks in zip(*pieces, strict=True)]
 
     def _score_piece(
-        self,
-        profiles: Sequence[QueryProfile],
-        partition: Partition,
-        floors: _LengthFloors | None,
-        progress: Progress | None,
+        self, requests: Sequence[ScoreRequest], partition: Partition, progress: Progress | None
     ) -> list[ScoreBlock]:
-        steps = [(0, [0] * len(profiles))] if floors is None else floors
-        limited = [[min(floor, _LARGEST_FLOOR) for floor in of_profiles] for _, of_profiles in steps]
+        profiles = [request.profile for request in requests]
+        shortest = sorted({0, *(length for request in requests for length, _ in request.floors_by_length)})
+        floors = [[min(request.floor_of(length), _LARGEST_FLOOR) for request in requests] for length in shortest]
         scores = np.empty((len(profiles), len(partition)), dtype=np.int32)
         counts = [(0, 0)] * len(profiles)
         # The native function takes one gap cost per call; usually all profiles share it.
@@ -151,27 +121,27 @@ class CpuEngine(Closeable):
                 np.ascontiguousarray(partition.starts),
                 np.ascontiguousarray(partition.lengths),
                 out,
-                [limited[0][i] for i in chosen],
+                [floors[0][i] for i in chosen],
                 self.instruction_set,
                 self.threads,
                 progress,
                 self._band_rows,
                 [
-                    (shortest, [of_profiles[i] for i in chosen])
-                    for (shortest, _), of_profiles in itertools.islice(zip(steps, limited, strict=True), 1, None)
+                    (length, [of_profiles[i] for i in chosen])
+                    for length, of_profiles in zip(shortest[1:], floors[1:], strict=True)
                 ],
             )
             for i, count in zip(chosen, found, strict=True):
                 counts[i] = count
             if out is not scores:
                 scores[chosen] = out
-        # The index of each subject's step.
-        step_of = np.searchsorted([shortest for shortest, _ in steps][1:], partition.lengths, side="right")
+        # The index of each subject's floor.
+        step_of = np.searchsorted(shortest[1:], partition.lengths, side="right")
         blocks = []
         for i, (row, (n_rescored, n_bounded)) in enumerate(zip(scores, counts, strict=True)):
             block = ScoreBlock(partition.subject_index, row, n_rescored, n_bounded=n_bounded)
-            needed = np.array([of_profiles[i] for of_profiles in limited], np.int32)[step_of]
-            blocks.append(block if floors is None else block.at_least(needed))
+            needed = np.array([of_profiles[i] for of_profiles in floors], np.int32)[step_of]
+            blocks.append(block if requests[i].floor is None else block.at_least(needed))
         return blocks
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ import pytest
 from swsearch import _native
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import BAND_ROWS, CpuEngine, usable_instruction_sets
+from swsearch.engine.protocol import score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import InputError
 from swsearch.hits.score_block import ScoreBlock
@@ -166,7 +167,7 @@ def _searches() -> list[tuple[str, list[QueryProfile], Partition, list[ScoreBloc
         ("DNA", strands, genes),
     ]:
         partition = Partition.pack(subjects)
-        found.append((name, profiles, partition, ReferenceEngine().score(profiles, partition)))
+        found.append((name, profiles, partition, ReferenceEngine().score(score_requests(profiles), partition)))
     return found
 
 
@@ -175,7 +176,7 @@ def test_floors_report_the_scores_of_the_reference_engine(instruction_set: str, 
     for _, profiles, partition, expected in _searches():
         engine = CpuEngine(2, instruction_set, band_rows=band_rows)
         for floor in (1, 16, 25, 40, 61, 255, 400):
-            assert_same(engine.score(profiles, partition, [floor] * len(profiles)), expected, floor)
+            assert_same(engine.score(score_requests(profiles, [floor] * len(profiles)), partition), expected, floor)
 
 
 @cache
@@ -190,7 +191,7 @@ def _large_search() -> tuple[list[QueryProfile], Partition, list[ScoreBlock]]:
     subjects += [np.delete(query, slice(9, 13)) for query in queries]
     profiles = [sequence_profile(query, scheme) for query in queries]
     partition = Partition.pack(subjects)
-    return profiles, partition, CpuEngine(1, "scalar", band_rows=0).score(profiles, partition)
+    return profiles, partition, CpuEngine(1, "scalar", band_rows=0).score(score_requests(profiles), partition)
 
 
 def test_the_choice_by_sample_changes_no_score(instruction_set: str) -> None:
@@ -198,7 +199,8 @@ def test_the_choice_by_sample_changes_no_score(instruction_set: str) -> None:
     profiles, partition, expected = _large_search()
     for floor in (20, 33, 45, 70):
         seen: list[int] = []
-        blocks = CpuEngine(2, instruction_set).score(profiles, partition, [floor] * len(profiles), seen.append)
+        requests = score_requests(profiles, [floor] * len(profiles))
+        blocks = CpuEngine(2, instruction_set).score(requests, partition, seen.append)
         assert_same(blocks, expected, floor)
         assert sum(seen) == sum(profile.length for profile in profiles) * partition.n_residues
 
@@ -234,9 +236,9 @@ def test_subjects_that_the_bound_decides_are_counted(instruction_set: str) -> No
     assert 0 < wanted[0] < wanted[1]
     partition = Partition.pack(subjects)
     with CpuEngine(1, instruction_set, band_rows=4) as engine:
-        found = [block.n_bounded for block in engine.score(profiles, partition, floors)]
+        found = [block.n_bounded for block in engine.score(score_requests(profiles, floors), partition)]
         # A batch has as many columns as its longest subject, and with more columns no bound is lower.
         assert all(0.8 * most <= count <= most for count, most in zip(found, wanted, strict=True))
-        assert [block.n_bounded for block in engine.score(profiles, partition)] == [0, 0]
+        assert [block.n_bounded for block in engine.score(score_requests(profiles), partition)] == [0, 0]
     with CpuEngine(1, instruction_set, band_rows=0) as engine:
-        assert [block.n_bounded for block in engine.score(profiles, partition, floors)] == [0, 0]
+        assert [block.n_bounded for block in engine.score(score_requests(profiles, floors), partition)] == [0, 0]

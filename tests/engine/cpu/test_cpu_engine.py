@@ -13,7 +13,7 @@ import pytest
 from swsearch import _native
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine, cpu_info, usable_instruction_sets
-from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.protocol import ScoreEngine, score_requests
 from swsearch.engine.reference import ReferenceEngine, local_score
 from swsearch.errors import EngineError, EngineUnavailable, InputError
 from swsearch.query.profile import QueryProfile, sequence_profile
@@ -58,7 +58,8 @@ def test_a_long_subject_in_windows_scores_as_a_whole(instruction_set: str) -> No
             genome[start + 14 : start + 14 + 12] = copy[11:]
         profile = sequence_profile(query, default_scheme(DNA))
         for threads in (1, 3):
-            (block,) = CpuEngine(threads, instruction_set).score([profile], Partition.pack([genome, genome[:70]]))
+            subjects = Partition.pack([genome, genome[:70]])
+            (block,) = CpuEngine(threads, instruction_set).score(score_requests([profile]), subjects)
             assert block.score.tolist() == [local_score(profile, genome[:70]), local_score(profile, genome)]
 
 
@@ -70,7 +71,7 @@ def test_saturated_windows_are_rescored_exactly(instruction_set: str) -> None:
     genome[123_456 : 123_456 + 40] = query
     scheme = ScoringScheme(match_mismatch(9, -20), GapPenalty(90, 30))
     profile = sequence_profile(query, scheme)
-    (block,) = CpuEngine(2, instruction_set).score([profile], Partition.pack([genome, query]))
+    (block,) = CpuEngine(2, instruction_set).score(score_requests([profile]), Partition.pack([genome, query]))
     assert block.score.tolist() == [360, 360]
     assert block.n_rescored == 2
 
@@ -81,7 +82,7 @@ def test_a_gap_without_extension_cost_may_span_anything(instruction_set: str) ->
     left, right = random_dna(rng, 30), random_dna(rng, 30)
     genome = np.concatenate([left, random_dna(rng, 49_000), right])
     profile = sequence_profile(np.concatenate([left, right]), ScoringScheme(match_mismatch(5, -9), GapPenalty(7, 0)))
-    (block,) = CpuEngine(2, instruction_set).score([profile], Partition.pack([genome]))
+    (block,) = CpuEngine(2, instruction_set).score(score_requests([profile]), Partition.pack([genome]))
     assert block.score[0] == local_score(profile, genome) >= 293
 
 
@@ -97,7 +98,7 @@ def test_a_gap_in_the_query_reaches_over_any_number_of_lanes(
     query = np.concatenate([left, np.full(filler, 3, np.uint8), right])
     profile = sequence_profile(query, ScoringScheme(match_mismatch(match, -100), GapPenalty(7, extend)))
     engine = CpuEngine(1, instruction_set)
-    (block,) = engine.score([profile], Partition.pack([np.concatenate([left, right])]))
+    (block,) = engine.score(score_requests([profile]), Partition.pack([np.concatenate([left, right])]))
     assert block.score.tolist() == [2 * flank * match - 7 - filler * extend]
 
 
@@ -110,7 +111,7 @@ def _query_of_several_blocks() -> tuple[QueryProfile, Partition, Scores]:
     subjects += [random_protein(rng, int(length)) for length in rng.integers(80, 100, 64)]  # more than one per lane
     partition = Partition.pack(subjects)
     profile = sequence_profile(query, ScoringScheme(default_scheme(PROTEIN).matrix, GapPenalty(3, 1)))
-    (expected,) = ReferenceEngine().score([profile], partition)
+    (expected,) = ReferenceEngine().score(score_requests([profile]), partition)
     return profile, partition, expected.score
 
 
@@ -118,7 +119,7 @@ def test_queries_longer_than_a_block_of_rows(instruction_set: str) -> None:
     """Expected values: the reference engine."""
     profile, partition, expected = _query_of_several_blocks()
     for form in (profile, by_position(profile)):
-        (block,) = CpuEngine(2, instruction_set).score([form], partition)
+        (block,) = CpuEngine(2, instruction_set).score(score_requests([form]), partition)
         np.testing.assert_array_equal(block.score, expected)
 
 
@@ -134,9 +135,10 @@ def test_all_instruction_sets_agree_on_random_profiles() -> None:
             random_profile(rng, int(rng.integers(1, 150)), int(rng.integers(1, 60)), gap, -high, high // 2 + 1)
             for _ in range(3)
         ]
-        judged = CpuEngine(1, "scalar").score(profiles, partition)
+        judged = CpuEngine(1, "scalar").score(score_requests(profiles), partition)
         for name in usable_instruction_sets():
-            for block, expected in zip(CpuEngine(2, name).score(profiles, partition), judged, strict=True):
+            found = CpuEngine(2, name).score(score_requests(profiles), partition)
+            for block, expected in zip(found, judged, strict=True):
                 np.testing.assert_array_equal(block.score, expected.score, err_msg=f"seed {seed}, {name}")
 
 
@@ -159,7 +161,7 @@ def _queries_to_pack() -> tuple[list[QueryProfile], Partition, list[Scores]]:
     subjects = [random_protein(rng, int(length)) for length in rng.integers(0, 60, 300)]
     subjects += [random_protein(rng, 4000), profiles[8].rows.astype(np.uint8)[:1500]]
     partition = Partition.pack(subjects)
-    alone = [CpuEngine(1, "scalar").score([profile], partition)[0].score for profile in profiles]
+    alone = [CpuEngine(1, "scalar").score(score_requests([profile]), partition)[0].score for profile in profiles]
     return profiles, partition, alone
 
 
@@ -174,7 +176,8 @@ def test_queries_score_the_same_however_they_are_packed(instruction_set: str, pa
             first += count
             for floor in (None, 20):
                 floors = None if floor is None else [floor] * count
-                blocks = CpuEngine(2, instruction_set).score([profiles[i] for i in chosen], partition, floors)
+                requests = score_requests([profiles[i] for i in chosen], floors)
+                blocks = CpuEngine(2, instruction_set).score(requests, partition)
                 for i, block in zip(chosen, blocks, strict=True):
                     passing = np.flatnonzero(alone[i] >= (floor or 0))
                     np.testing.assert_array_equal(block.score, alone[i][passing])
@@ -190,7 +193,7 @@ def test_profiles_of_a_call_keep_their_own_gap_costs() -> None:
     profiles = [sequence_profile(query, ScoringScheme(matrix, GapPenalty(5, extend))) for extend in (1, 2, 3)]
     pairs = int(matrix.scores[subject, subject].sum())
     with CpuEngine(1) as engine:
-        found = [int(block.score[0]) for block in engine.score(profiles, partition)]
+        found = [int(block.score[0]) for block in engine.score(score_requests(profiles), partition)]
     assert found == [pairs - (5 + 5 * extend) for extend in (1, 2, 3)]
 
 
@@ -203,7 +206,7 @@ def test_large_partitions_are_scored_in_pieces() -> None:
     """Expected values: the scalar kernels with one query per call; `scores_per_call` divides the partition."""
     profiles, partition, alone = _queries_to_pack()
     seen: list[int] = []
-    blocks = CpuEngine(2, scores_per_call=500).score(profiles, partition, progress=seen.append)
+    blocks = CpuEngine(2, scores_per_call=500).score(score_requests(profiles), partition, seen.append)
     for block, score in zip(blocks, alone, strict=True):
         np.testing.assert_array_equal(block.score, score)
         np.testing.assert_array_equal(block.subject_index, partition.subject_index)
@@ -216,7 +219,7 @@ def test_only_saturated_subjects_are_counted_as_rescored(instruction_set: str) -
     table[0, 0] = 1
     profile = QueryProfile(np.zeros(300, np.int32), table, GapPenalty(5, 5))
     subjects = [np.zeros(length, np.uint8) for length in (10, 253, 254, 255, 256, 300)]
-    (block,) = CpuEngine(1, instruction_set).score([profile], Partition.pack(subjects))
+    (block,) = CpuEngine(1, instruction_set).score(score_requests([profile]), Partition.pack(subjects))
     assert block.score.tolist() == [10, 253, 254, 255, 256, 300]
     assert block.n_rescored == 3
 
@@ -238,7 +241,7 @@ def _many_subjects_with_scores_everywhere() -> tuple[list[QueryProfile], Partiti
         subjects += [best[start : start + int(rng.integers(2, 700))] for start in rng.integers(0, len(best), 25)]
         subjects.append(np.delete(best, [20, 21, 25]))
     partition = Partition.pack(subjects)
-    blocks = CpuEngine(1, "scalar").score(profiles, partition)
+    blocks = CpuEngine(1, "scalar").score(score_requests(profiles), partition)
     return profiles, partition, [block.score for block in blocks], [block.n_rescored for block in blocks]
 
 
@@ -246,7 +249,7 @@ def test_floors_leave_every_score_that_reaches_them_exact(instruction_set: str) 
     """Expected values: the scalar kernels without floors, which the protocol's tests compare with the reference."""
     profiles, partition, expected, n_rescored = _many_subjects_with_scores_everywhere()
     for floor in (14, 40, 61, 120, 254, 255, 256, 4000, 40_000):
-        blocks = CpuEngine(2, instruction_set).score(profiles, partition, [floor] * len(profiles))
+        blocks = CpuEngine(2, instruction_set).score(score_requests(profiles, [floor] * len(profiles)), partition)
         for block, score, n_wide in zip(blocks, expected, n_rescored, strict=True):
             passing = np.flatnonzero(score >= floor)
             np.testing.assert_array_equal(block.subject_index, partition.subject_index[passing])
@@ -263,7 +266,7 @@ def test_an_interrupt_ends_a_search_quickly(kind: str) -> None:
     partition = Partition.pack([random_dna(rng, length) for _ in range(1 if kind == "one" else 4000)])
     seen: list[int] = []
     profile = sequence_profile(query, default_scheme(DNA))
-    interrupt(lambda: CpuEngine(2).score([profile], partition, progress=seen.append))
+    interrupt(lambda: CpuEngine(2).score(score_requests([profile]), partition, seen.append))
     assert sum(seen) < query.size * partition.n_residues / 2
 
 
@@ -273,7 +276,8 @@ def test_progress_is_heard_within_one_long_pair() -> None:
     query = random_protein(rng, 1500)
     partition = Partition.pack([random_protein(rng, 400_000)])
     seen: list[int] = []
-    CpuEngine(1, "scalar").score([sequence_profile(query, default_scheme(PROTEIN))], partition, progress=seen.append)
+    requests = score_requests([sequence_profile(query, default_scheme(PROTEIN))])
+    CpuEngine(1, "scalar").score(requests, partition, seen.append)
     assert len(seen) > 2
     assert sum(seen) == query.size * partition.n_residues
 

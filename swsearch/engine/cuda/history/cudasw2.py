@@ -26,11 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Timing
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Timing, allocated
 from swsearch.engine.cuda.runtime.kernels import CODE_COLUMNS, UNIT_BYTES, WARP, KernelSpec
 from swsearch.engine.cuda.runtime.parameters import CLASSIC, PARTITIONED, packed
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.subjects import DeviceSubjects, SubjectStore
+from swsearch.engine.protocol import ScoreRequest
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
@@ -160,20 +161,16 @@ class Cudasw2Engine(Closeable):
         self.timing = Timing()
 
     def score(
-        self,
-        profiles: Sequence[QueryProfile],
-        partition: Partition,
-        floors: Sequence[int] | None = None,
-        progress: Progress | None = None,
+        self, requests: Sequence[ScoreRequest], partition: Partition, progress: Progress | None = None
     ) -> list[ScoreBlock]:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
-        blocks: list[list[ScoreBlock]] = [[] for _ in profiles]
+        blocks: list[list[ScoreBlock]] = [[] for _ in requests]
         with contextlib.closing(self._store.pieces(partition)) as pieces:
             for subjects in pieces if len(partition) else ():
-                for number, profile in enumerate(profiles):
-                    block = self._score_piece(profile, subjects)
-                    blocks[number].append(block if floors is None else block.at_least(floors[number]))
-                    cells = profile.length * subjects.n_residues
+                for number, request in enumerate(requests):
+                    block = self._score_piece(request.profile, subjects)
+                    blocks[number].append(block if request.floor is None else block.at_least(request.floor))
+                    cells = request.profile.length * subjects.partition.n_residues
                     self.timing.cells += cells
                     self._store.advance()
                     if progress is not None:
@@ -207,13 +204,8 @@ class Cudasw2Engine(Closeable):
         grid = max(1, min(resident, -(-n_subjects // subjects_per_block), self._state_limit // max(state_bytes, 1)))
         with contextlib.ExitStack() as stack:
 
-            def allocate(n_bytes: int) -> Buffer:
-                buffer = device.allocate(n_bytes)
-                stack.callback(buffer.free)
-                return buffer
-
             def on_device(values: NDArray[np.generic]) -> Buffer:
-                buffer = allocate(values.nbytes)
+                buffer = allocated(device, stack, values.nbytes)
                 device.upload(buffer, values, Stream.COMPUTE)
                 return buffer
 
@@ -222,9 +214,9 @@ class Cudasw2Engine(Closeable):
             texture = device.texture(texels)
             stack.callback(texture.close)
             listed = None if indices is None else on_device(indices)
-            state = allocate(grid * state_bytes)
-            scores = allocate(len(subjects) * 4)
-            counter = allocate(4)
+            state = allocated(device, stack, grid * state_bytes)
+            scores = allocated(device, stack, len(subjects) * 4)
+            counter = allocated(device, stack, 4)
             device.clear(counter, 4, Stream.COMPUTE)
             common = {
                 "texture": texture.handle,

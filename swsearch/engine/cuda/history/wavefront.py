@@ -8,11 +8,12 @@ tiles leaves most of a GPU idle, and every wave is a launch: the kernel serves f
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from typing import Final
 
 import numpy as np
 
-from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream
+from swsearch.engine.cuda.runtime.device import Device, Stream, allocated
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.engine.cuda.runtime.parameters import WAVEFRONT, packed
 from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, SequencePairs
@@ -76,12 +77,7 @@ def wavefront_score(
         raise EngineError(f"{rows:,} and {columns:,} letters may score beyond 30 bits; split them")
     tile_rows, tile_columns = -(-rows // TILE), -(-columns // TILE)
     with contextlib.ExitStack() as stack:
-
-        def allocate(n_bytes: int) -> Buffer:
-            buffer = device.allocate(n_bytes)
-            stack.callback(buffer.free)
-            return buffer
-
+        allocate = partial(allocated, device, stack)
         sides = [allocate(side.nbytes) for side in (query, subject)]
         for buffer, side in zip(sides, (query, subject), strict=True):
             device.upload(buffer, np.ascontiguousarray(side), Stream.COMPUTE)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.pairs.diamond_plan import SweepShape, filled_columns, n_checkpoints
-from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream
+from swsearch.engine.cuda.runtime.device import Device, Stream, allocated
 from swsearch.engine.cuda.runtime.kernels import WARP
 from swsearch.typing import Closeable
 
@@ -30,19 +30,11 @@ def strip_bytes(shape: SweepShape, columns: int) -> int:
     return filled_columns(columns) * ENTRY_BYTES + n_checkpoints(columns) * shape.lane_words * WARP * 4
 
 
-@dataclass(frozen=True, eq=False)
-class KnownRow:
-    """The lowest row of a strip on the host: its entries, padded to complete diamonds."""
-
-    strip: int
-    entries: NDArray[np.uint64]
-
-
 class StripCheckpoints(Closeable):
     """Device memory for the rows and states that some strips of one pair save. A context manager.
 
     ``strips`` are those that save something, ascending. ``row_indices`` has the int32 index of the row of each strip,
-    or -1. ``n_bytes`` is the device memory in total. Raises :class:`OutOfDeviceMemory`.
+    or -1. Raises :class:`OutOfDeviceMemory`.
     """
 
     def __init__(
@@ -53,32 +45,26 @@ class StripCheckpoints(Closeable):
         self._row_indices[self.strips] = np.arange(len(strips))
         self.row_columns = filled_columns(columns)
         self.state_words = n_checkpoints(columns) * shape.lane_words * WARP if states else 0
-        self.n_bytes = 0
         with contextlib.ExitStack() as stack:
-
-            def allocate(n_bytes: int) -> Buffer:
-                buffer = device.allocate(n_bytes)
-                stack.callback(buffer.free)
-                self.n_bytes += n_bytes
-                return buffer
-
-            self.row_indices = allocate(self._row_indices.nbytes)
-            self.rows = allocate(len(strips) * self.row_columns * ENTRY_BYTES)
-            self.states = allocate(len(strips) * self.state_words * 4) if self.state_words else None
+            self.row_indices = allocated(device, stack, self._row_indices.nbytes)
+            self.rows = allocated(device, stack, len(strips) * self.row_columns * ENTRY_BYTES)
+            self.states = None
+            if self.state_words:
+                self.states = allocated(device, stack, len(strips) * self.state_words * 4)
             device.upload(self.row_indices, self._row_indices, Stream.COMPUTE)
             device.synchronize()
             self._stack = stack.pop_all()
 
     def row(self, strip: int, first: int, last: int) -> NDArray[np.uint64]:
-        """Entries of a strip's lowest row in columns first to last - 1, counted from 0."""
+        """NDArray[np.uint64] of a strip's lowest row in columns first to last - 1, counted from 0."""
         entries = np.empty(last - first, np.uint64)
         offset = (int(self._row_indices[strip]) * self.row_columns + first) * ENTRY_BYTES
         self._device.download(entries, self.rows, Stream.COMPUTE, offset)
         return entries
 
-    def all_rows(self) -> list[KnownRow]:
-        """All saved rows, from the top to the bottom."""
-        return [KnownRow(strip, self.row(strip, 0, self.row_columns)) for strip in self.strips]
+    def all_rows(self) -> list[tuple[int, NDArray[np.uint64]]]:
+        """The strip of each saved row, and its entries, padded to complete diamonds, from the top to the bottom."""
+        return [(strip, self.row(strip, 0, self.row_columns)) for strip in self.strips]
 
     def left_edges(self, strip: int, first: int, last: int) -> LeftEdges:
         """A strip's left edges at checkpoints first to last - 1; checkpoint 0 follows the first 256 columns."""

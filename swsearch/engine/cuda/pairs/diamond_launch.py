@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from swsearch.engine.cuda.pairs.diamond_checkpoints import ENTRY_BYTES, StripCheckpoints
 from swsearch.engine.cuda.pairs.diamond_plan import PairLetters, SweepShape, filled_columns, kernel_for
-from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, allocated
 from swsearch.engine.cuda.runtime.kernels import SWEEP_WARPS
 from swsearch.engine.cuda.runtime.parameters import LOCATE, SWEEP, packed
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
@@ -56,7 +56,6 @@ class DiamondLaunch:
     ) -> None:
         self._device, self._stack = device, stack
         self._problem, self._shape, self._letters, self._table = problem, shape, letters, table
-        self.n_bytes = 0
         self._n_strips = _first_strips(table, shape)[-1]
         columns = int(table["horizon"][-1]) + filled_columns(int(table["columns"][-1]))
         self._lasts_words = int(table["last_column"][-1]) + int(table["rows"][-1])
@@ -205,10 +204,7 @@ class DiamondLaunch:
         return ends
 
     def _allocate(self, n_bytes: int) -> Buffer:
-        buffer = self._device.allocate(n_bytes)
-        self._stack.callback(buffer.free)
-        self.n_bytes += n_bytes
-        return buffer
+        return allocated(self._device, self._stack, n_bytes)
 
     def _uploaded(self, values: NDArray[Any]) -> Buffer:
         buffer = self._allocate(values.nbytes)

@@ -20,20 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch import _native
-from swsearch.engine.cuda.pairs.diamond_checkpoints import (
-    ENTRY_BYTES,
-    KnownRow,
-    LeftEdges,
-    StripCheckpoints,
-    nodes,
-    strip_bytes,
-)
+from swsearch.engine.cuda.pairs.diamond_checkpoints import ENTRY_BYTES, LeftEdges, StripCheckpoints, nodes, strip_bytes
 from swsearch.engine.cuda.pairs.diamond_launch import DiamondLaunch, PairEnd
 from swsearch.engine.cuda.pairs.diamond_plan import CHECKPOINT_COLUMNS, SweepShape
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Stream
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.typing import Letters
 
+Entries = NDArray[np.uint64]
+"""The lowest row of a strip, padded to complete diamonds, or a part of it."""
 PATH_SHARE: Final = 0.5
 """Share of the device's free memory that checkpoints may take."""
 
@@ -58,7 +53,7 @@ class DiamondPath:
 
     Checkpoints take up to ``checkpoint_bytes`` of device memory at a time, and the rows of one sweep up to
     ``memory_bytes`` of host memory, unless a single strip or row needs more. ``seconds`` is the kernel time of the
-    sweeps, ``peak_bytes`` the largest device memory of checkpoints.
+    sweeps.
     """
 
     def __init__(
@@ -73,7 +68,6 @@ class DiamondPath:
         self._device, self._launch, self._problem, self._shape = device, launch, problem, shape
         self._checkpoint_bytes, self._memory_bytes = checkpoint_bytes, memory_bytes
         self.seconds = 0.0
-        self.peak_bytes = 0
 
     def allocate_rows(self, first: int, last: int, columns: int, n_rows: int) -> StripCheckpoints:
         """Device memory for up to ``n_rows`` rows that divide strips first to last - 1; for fewer if memory is short.
@@ -89,9 +83,11 @@ class DiamondPath:
                 n_rows //= 2
 
     def find(
-        self, query: Letters, subject: Letters, end: PairEnd, known: Sequence[KnownRow]
+        self, query: Letters, subject: Letters, end: PairEnd, known: Sequence[tuple[int, Entries]]
     ) -> tuple[int, int, list[tuple[str, int]]]:
-        """The path of the pair that ends at ``end``; ``known`` are rows that the first sweep saved, from the top down.
+        """The path of the pair that ends at ``end``.
+
+        ``known`` has the strips and the rows that the first sweep saved, from the top down.
 
         Returns the numbers of query and subject letters before the path, and its runs of ``M``, ``D`` and ``I`` with
         their lengths. Raises :class:`OutOfDeviceMemory` if the checkpoints of a single strip do not fit.
@@ -105,12 +101,17 @@ class DiamondPath:
         return walk.finish()
 
     def _band(
-        self, walk: _native.PairWalk, first: int, last: int, top: KnownRow | None, known: Sequence[KnownRow]
+        self,
+        walk: _native.PairWalk,
+        first: int,
+        last: int,
+        top: Entries | None,
+        known: Sequence[tuple[int, Entries]],
     ) -> None:
         """Trace the path through strips first to last - 1 below ``top``; its current cell is in them or above them."""
-        for row in reversed(known):
-            self._band(walk, row.strip + 1, last, row, ())
-            last = row.strip + 1
+        for strip, row in reversed(known):
+            self._band(walk, strip + 1, last, row, ())
+            last = strip + 1
         last = min(last, self._shape.strips(walk.row))
         if walk.done or last <= first:
             return
@@ -142,18 +143,16 @@ class DiamondPath:
             return None
 
     def _allocated(self, strips: Sequence[int], columns: int, *, states: bool) -> StripCheckpoints:
-        checkpoints = StripCheckpoints(self._device, self._shape, self._launch.n_strips, strips, columns, states=states)
-        self.peak_bytes = max(self.peak_bytes, checkpoints.n_bytes)
-        return checkpoints
+        return StripCheckpoints(self._device, self._shape, self._launch.n_strips, strips, columns, states=states)
 
     def _sweep_again(
-        self, first: int, last: int, columns: int, top: KnownRow | None, checkpoints: StripCheckpoints
+        self, first: int, last: int, columns: int, top: Entries | None, checkpoints: StripCheckpoints
     ) -> None:
         with self._device.timed(Stream.COMPUTE) as seconds:
-            self._launch.sweep_again(first, last, columns, None if top is None else top.entries, checkpoints)
+            self._launch.sweep_again(first, last, columns, top, checkpoints)
         self.seconds += seconds[0]
 
-    def _strip(self, walk: _native.PairWalk, strip: int, top: KnownRow | None, checkpoints: StripCheckpoints) -> None:
+    def _strip(self, walk: _native.PairWalk, strip: int, top: Entries | None, checkpoints: StripCheckpoints) -> None:
         """Trace the path through a strip; ``top`` is the row above it if the strip above saved none."""
         above = strip * self._shape.strip_rows
         # About as many blocks as a diagonal crosses in a strip.
@@ -180,13 +179,13 @@ class DiamondPath:
                 )  # fmt: skip
 
     def _row_above(
-        self, strip: int, top: KnownRow | None, checkpoints: StripCheckpoints, begin: int, end: int
+        self, strip: int, top: Entries | None, checkpoints: StripCheckpoints, begin: int, end: int
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """H of the row above a strip, and F of the strip's first row, in columns begin to end - 1, counted from 0."""
         if strip == 0:
             h = self._problem.border(np.arange(begin + 1, end + 1), FreeEnds.SUBJECT_START)
             return h, h - np.int32(self._problem.gap_first)
-        return nodes(checkpoints.row(strip - 1, begin, end) if top is None else top.entries[begin:end])
+        return nodes(checkpoints.row(strip - 1, begin, end) if top is None else top[begin:end])
 
     def _border(self, above: int) -> LeftEdges:
         """The matrix's left border as the left edge of a strip."""

@@ -5,8 +5,6 @@ pair. Every cell of the matrix is computed. :class:`DiamondSweep` plans the swee
 of a call share its launches as far as the device's memory allows; a path is found for one pair at a time
 (``diamond_paths.py``). If several ends have the best score, the one in the smallest column is reported and, within this
 column, the one in the smallest row (docs/design/diamond.md).
-
-:class:`DiamondPairs` is the pair backend of long pairs (:class:`swsearch.engine.pair_arrays.PairBackend`).
 """
 
 from __future__ import annotations
@@ -30,27 +28,51 @@ from swsearch.engine.cuda.pairs.diamond_plan import (
     table_columns,
 )
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Stream
-from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, SequencePairs, limited
 from swsearch.engine.reference_pairs import ReferencePairs
 from swsearch.errors import InputError
-from swsearch.typing import Closeable, Letters, Progress
+from swsearch.typing import Letters, Progress
 
 T = TypeVar("T")
 
+MEMORY_BYTES: Final = 256 << 20
+"""Host memory for saved rows, used if the device has too little memory for all checkpoints of a path."""
+
 
 class DiamondSweep:
-    """Scores and aligns pairs on one device, which the caller owns and closes.
+    """The pair backend for long pairs, on one device, which the caller owns and closes.
 
     ``make_room`` frees device memory that its owners can allocate again; it is called if not even one pair fits.
-    ``seconds`` is the kernel time so far, ``peak_bytes`` the largest device memory of a call.
+    ``seconds`` is the kernel time so far.
     """
+
+    name = "cuda diamond"
 
     def __init__(self, device: Device, make_room: Callable[[], None] | None = None) -> None:
         self._device = device
         self._make_room = make_room
         self.seconds = 0.0
-        self.peak_bytes = 0
+
+    def align(
+        self, pairs: SequencePairs, problem: AlignmentProblem, *, path: bool = True, progress: Progress | None = None
+    ) -> PairPaths:
+        """See :class:`swsearch.engine.pair_arrays.PairBackend`.
+
+        Without paths all pairs are scored in the same launches; a path is found for one pair at a time. A pair with an
+        empty side has no cells and is aligned on the host. Errors are those of :meth:`ends`.
+        """
+        report = limited(progress, int(pairs.cells.sum()))
+        if not path:
+            ends = self.ends(list(pairs), problem, report)
+            outcomes = [PairPaths.of_pair((end.score, end.query_end, end.subject_end, 0, 0)) for end in ends]
+        else:
+            outcomes = [
+                self.end_and_path(*pair, problem, MEMORY_BYTES, report)
+                if len(pair[0]) and len(pair[1])
+                else ReferencePairs().align(SequencePairs.of([pair]), problem)
+                for pair in pairs
+            ]
+        return PairPaths.concatenate(outcomes)
 
     def ends(
         self,
@@ -120,7 +142,6 @@ class DiamondSweep:
                 end = better(_border_end(len(query), columns, problem), launch.ends()[0])
                 query_start, subject_start, runs = path.find(query, subject, end, known)
             self.seconds += path.seconds
-            self.peak_bytes = max(self.peak_bytes, launch.n_bytes + path.peak_bytes)
             return PairPaths.of_pair((end.score, end.query_end, end.subject_end, query_start, subject_start), runs)
 
         return self._alone(pair, find)
@@ -151,7 +172,6 @@ class DiamondSweep:
         with contextlib.ExitStack() as stack:
             launch = self._upload(pairs, problem, self._shape(pairs, problem, shape), stack)
             self._sweep(launch, progress, None)
-            self.peak_bytes = max(self.peak_bytes, launch.n_bytes)
             return launch.ends()
 
     def _upload(
@@ -221,45 +241,3 @@ def _border_end(rows: int, columns: int, problem: AlignmentProblem) -> PairEnd:
     for end in ends[1:]:
         best = better(best, end)
     return best
-
-
-MEMORY_BYTES: Final = 256 << 20
-"""Host memory for saved rows, used if the device has too little memory for all checkpoints of a path."""
-
-
-class DiamondPairs(Closeable):
-    """The pair backend for long pairs on one GPU, by default the first. A context manager; not shared between threads.
-
-    :meth:`close` closes the device. Raises :class:`EngineUnavailable`, with the remedy, if no device can be used.
-    """
-
-    name = "cuda diamond"
-
-    def __init__(self, device: Device | None = None) -> None:
-        self._device: Device = PyCudaDevice() if device is None else device
-        self._sweep = DiamondSweep(self._device)
-
-    def align(
-        self, pairs: SequencePairs, problem: AlignmentProblem, *, path: bool = True, progress: Progress | None = None
-    ) -> PairPaths:
-        """See :class:`swsearch.engine.pair_arrays.PairBackend`.
-
-        Without paths all pairs are scored in the same launches; a path is found for one pair at a time. A pair with an
-        empty side has no cells and is aligned on the host. Errors are those of :meth:`DiamondSweep.ends`.
-        """
-        report = limited(progress, int(pairs.cells.sum()))
-        if not path:
-            ends = self._sweep.ends(list(pairs), problem, report)
-            outcomes = [PairPaths.of_pair((end.score, end.query_end, end.subject_end, 0, 0)) for end in ends]
-        else:
-            outcomes = [
-                self._sweep.end_and_path(*pair, problem, MEMORY_BYTES, report)
-                if len(pair[0]) and len(pair[1])
-                else ReferencePairs().align(SequencePairs.of([pair]), problem)
-                for pair in pairs
-            ]
-        return PairPaths.concatenate(outcomes)
-
-    def close(self) -> None:
-        """Close the device."""
-        self._device.close()

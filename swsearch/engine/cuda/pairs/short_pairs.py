@@ -17,7 +17,6 @@ from swsearch.arrays import ranges_within
 from swsearch.engine.cuda.runtime.device import Buffer, Device, Scratch, Stream, Timing
 from swsearch.engine.cuda.runtime.kernels import SHORT_ROWS, SHORT_THREADS, WARP, short_pairs_kernel
 from swsearch.engine.cuda.runtime.parameters import SHORT_PAIRS, packed
-from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, SequencePairs
 from swsearch.errors import EngineError
 from swsearch.typing import Closeable, Progress
@@ -41,16 +40,16 @@ def decision_words(queries: NDArray[np.int64], subjects: NDArray[np.int64], rows
 
 
 class ShortPairs(Closeable):
-    """The pair backend for batches of short pairs on one GPU, by default the first. A context manager; for one thread.
+    """The pair backend for batches of short pairs on one device, which the caller owns and closes; for one thread.
 
-    Decisions take up to ``decision_limit`` bytes at a time, by default a quarter of the free memory. Raises
-    :class:`EngineUnavailable` if no device can be used.
+    A context manager, which frees its buffers. Decisions take up to ``decision_limit`` bytes at a time, by default a
+    quarter of the free memory.
     """
 
     name = "cuda short pairs"
 
-    def __init__(self, device: Device | None = None, decision_limit: int | None = None) -> None:
-        self._device: Device = PyCudaDevice() if device is None else device
+    def __init__(self, device: Device, decision_limit: int | None = None) -> None:
+        self._device = device
         if decision_limit is None:
             decision_limit = int(self._device.free_bytes() * DECISION_SHARE)
         self._decision_limit = decision_limit
@@ -83,9 +82,8 @@ class ShortPairs(Closeable):
         return PairPaths.concatenate(parts)
 
     def close(self) -> None:
-        """Free the buffers and close the device."""
+        """Free the buffers."""
         self._scratch.free()
-        self._device.close()
 
     def _launch(
         self,

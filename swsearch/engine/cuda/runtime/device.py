@@ -4,7 +4,7 @@
 tests. Operations are ordered within a stream but not between streams. A device belongs to the thread that opened it.
 
 :class:`Scratch` has device buffers by name, reused from launch to launch; :class:`Timing` has the time that kernels
-take, by events on the device, and the timeline of batches in flight.
+take, by events on the device.
 """
 
 from __future__ import annotations
@@ -191,6 +191,13 @@ class Device(Protocol):
         ...
 
 
+def allocated(device: Device, stack: contextlib.ExitStack, n_bytes: int) -> Buffer:
+    """Memory that is freed when ``stack`` closes. Raises :class:`OutOfDeviceMemory`."""
+    buffer = device.allocate(n_bytes)
+    stack.callback(buffer.free)
+    return buffer
+
+
 ROUNDED_BYTES: Final = 1 << 22
 """Up to this size, buffers have sizes that are powers of two, so they seldom grow."""
 
@@ -239,33 +246,16 @@ class Scratch:
         self._buffers.clear()
 
 
-@dataclass(frozen=True)
-class BatchTime:
-    """When one batch was prepared, computed and handed on.
-
-    ``host`` are seconds by ``time.perf_counter``: the batch is planned and packed from the first to the second, its
-    results are awaited from the third, and handled from the fourth to the fifth. ``device`` are the seconds from the
-    first kernel of the timeline to the first kernel and to the end of this batch.
-    """
-
-    indices: tuple[int, ...]
-    host: tuple[float, float, float, float, float]
-    device: tuple[float, float]
-
-
 @dataclass
 class Timing:
     """The work of an engine's kernels since the engine was created or the timing was reset.
 
     ``cells`` are query residues times subject residues, each pair counted once; ``seconds`` are kernel time by events
-    on the device. ``batches`` is the timeline, if a list is given; ``first`` and ``last`` are its first kernel and the
-    end of the last work.
+    on the device. ``last`` is the end of the last work.
     """
 
     cells: int = 0
     seconds: float = 0.0
-    batches: list[BatchTime] | None = None
-    first: Event | None = None
     last: Event | None = None
 
     def add(self, began: Event, ended: Event) -> None:

@@ -49,29 +49,26 @@ class KernelCache:
     Parameters
     ----------
     compilers : Compilers
-    architecture : int
-        90 for compute capability 9.0.
+    shipped : ShippedKernels
+        The kernels of the package for this architecture.
     folder : path, optional
         By default :func:`cache_folder`.
     n_threads : int, optional
         Kernels that are compiled at a time; by default, as many as there are usable cores.
-    shipped : ShippedKernels, optional
-        The kernels of the package.
     """
 
     def __init__(
         self,
         compilers: Compilers,
-        architecture: int,
+        shipped: ShippedKernels,
         folder: Path | None = None,
         n_threads: int | None = None,
-        shipped: ShippedKernels | None = None,
     ) -> None:
         self._compilers = compilers
-        self._architecture = architecture
+        self._shipped = shipped
+        self._architecture = shipped.architecture
         self.folder = cache_folder() if folder is None else folder
         self._n_threads = n_threads or usable_cores()
-        self._shipped = shipped
         self._threads: ThreadPoolExecutor | None = None
         self._begun: dict[str, Future[bytes]] = {}  # by the kernel's key, whichever compiler makes it
 
@@ -96,16 +93,14 @@ class KernelCache:
 
         The driver compiles PTX, which takes it as long as a compiler.
         """
-        return self._shipped is not None and self._shipped.has(spec, virtual=self._needs_ptx(spec))
+        return self._shipped.has(spec, virtual=self._needs_ptx(spec))
 
     def _needs_ptx(self, spec: KernelSpec) -> bool:
         """Whether a kernel's PTX is better than nothing. Only a kernel without machine code needs a compiler opened."""
-        assert self._shipped is not None
         return not self._shipped.has(spec, virtual=False) and not self._compiles
 
     def refuse(self, spec: KernelSpec, reason: str) -> None:
         """Stop using the kernels of the package that came with this one."""
-        assert self._shipped is not None
         self._shipped.refuse(spec, reason, virtual=self._needs_ptx(spec))
 
     def begin(self, specs: Iterable[KernelSpec]) -> None:
@@ -139,13 +134,11 @@ class KernelCache:
         and the package does not contain the kernel.
         """
         while self.is_shipped(spec):
-            assert self._shipped is not None
             code = self._shipped.read(spec, virtual=self._needs_ptx(spec))
             if code is not None:
                 return code
         if not self._compiles:
-            reasons = [] if self._shipped is None else self._shipped.refusals
-            missing = "; ".join([f"there is no compiler for kernel {spec.entry}", *reasons])
+            missing = "; ".join([f"there is no compiler for kernel {spec.entry}", *self._shipped.refusals])
             raise EngineError(f"{missing}; {INSTALL_COMPILER}")
         begun = self._begun.get(self._key(spec))
         return self._load(spec) if begun is None else begun.result()

@@ -19,16 +19,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers
-from swsearch.engine.cuda.runtime.device import (
-    Buffer,
-    DeviceFacts,
-    DeviceLost,
-    Event,
-    OutOfDeviceMemory,
-    Stream,
-    Texture,
-)
+from swsearch.engine.cuda.runtime.compiler import Compilers
+from swsearch.engine.cuda.runtime.device import Buffer, DeviceFacts, DeviceLost, Event, OutOfDeviceMemory, Stream
 from swsearch.engine.cuda.runtime.kernel_cache import INSTALL_COMPILER, KernelCache
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, UNIT_BYTES, WARP, KernelSpec
 from swsearch.engine.cuda.runtime.presence import INSTALL, look_for_gpus
@@ -201,7 +193,7 @@ class PyCudaDevice:
         if not self.shipped.has(COLLECT_KERNEL, virtual=True) and self.compilers.current is None:
             missing = "; ".join(["there is no compiler", *self.compilers.passed_over, *self.shipped.refusals])
             raise EngineUnavailable("cuda", f"{missing}; {INSTALL_COMPILER}")
-        self._cache = KernelCache(self.compilers, self.facts.architecture, shipped=self.shipped)
+        self._cache = KernelCache(self.compilers, self.shipped)
         self._context = device.retain_primary_context()
         self._context.push()
         try:
@@ -223,12 +215,6 @@ class PyCudaDevice:
         )
         self._open = True
         atexit.register(self.close)  # a context that is still current at the end would abort the process
-
-    @property
-    def compiler(self) -> Compiler:
-        """The compiler of kernels that are not in the cache; there must be one."""
-        assert self.compilers.current is not None
-        return self.compilers.current
 
     def errors(self, doing: str) -> _TranslatedErrors:
         """Translate PyCUDA's errors into those of this package. After a failure every call raises the same failure."""
@@ -312,7 +298,7 @@ class PyCudaDevice:
         with self.errors("clearing memory"):
             self._driver.memset_d32_async(buffer.address + offset, 0, n_bytes // 4, self._streams[stream])
 
-    def texture(self, buffer: Buffer) -> Texture:
+    def texture(self, buffer: Buffer) -> _DriverTexture:
         """See :class:`Device`."""
         return _DriverTexture(buffer)
 

@@ -140,6 +140,7 @@ class ShippedKernels:
                 folder = resource_folder("cubins")
             except SwSearchError:  # the package was built without nvcc
                 folder = None
+        self.architecture = architecture
         self.folder = folder
         self._archives = list(_suitable(folder, architecture)) if folder is not None else []
 

@@ -11,7 +11,6 @@ than are worth scoring again one by one, a score exceeds 16 bits, or more subjec
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -19,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.runtime.device import BatchTime, Buffer, Device, Event, Scratch, Stream, Texture, Timing
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Event, Scratch, Stream, Texture, Timing
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search.inter_task_launch import InterTaskLaunch, InterTaskLauncher
 from swsearch.engine.cuda.search.launches import IntraTaskLaunch, IntraTaskLauncher, Listed, address
@@ -72,7 +71,8 @@ class _QueryRun:
 
 def _filters(ranges: Sequence[FloorRange], n_subjects: int, limit: Callable[[FloorRange], int]) -> list[ScoreFilter]:
     """The first subjects, with a limit for each range of floors."""
-    return [ScoreFilter(part.first, part.stop - part.first, limit(part)).between(0, n_subjects) for part in ranges]
+    among = (part for part in ranges if part.first < n_subjects)
+    return [ScoreFilter(part.first, min(part.stop, n_subjects) - part.first, limit(part)) for part in among]
 
 
 def _floors(query: QueryPlan, rows: NDArray[np.intp]) -> Scores:
@@ -121,7 +121,6 @@ class BatchRun:
 
         Raises :class:`OutOfDeviceMemory`, as :meth:`finish` does.
         """
-        began = time.perf_counter()
         self.slot.clear()
         self._score()
         self._device.follow(Stream.FINISH, Stream.COMPUTE)
@@ -129,7 +128,6 @@ class BatchRun:
             self._score_again(number, query)
             self._select(number, query)
         self._ended = self._device.event(Stream.FINISH, sleeping=sleeping)
-        self._prepared = began, time.perf_counter()
 
     def _score(self) -> None:
         """Enqueue the first scoring of all subjects."""
@@ -275,9 +273,7 @@ class BatchRun:
 
     def finish(self) -> list[ScoreBlock]:
         """Wait for the batch, and return the block of each query."""
-        awaited = time.perf_counter()
         self._ended.wait()
-        ended = time.perf_counter()
         timing = self._resources.timing
         timing.add(self._began, self._ended)
         timing.cells += self.plan.n_cells
@@ -285,11 +281,6 @@ class BatchRun:
         for number, query in enumerate(self._queries):
             block, n_bounded = self._block(number, query), self._n_bounded(query)
             blocks.append(replace(block, n_bounded=n_bounded) if n_bounded else block)
-        if timing.batches is not None:
-            timing.first = self._began if timing.first is None else timing.first
-            on_device = self._began.seconds_since(timing.first), self._ended.seconds_since(timing.first)
-            host = (*self._prepared, awaited, ended, time.perf_counter())
-            timing.batches.append(BatchTime(self.plan.indices, host, on_device))
         return blocks
 
     def _n_bounded(self, query: _QueryRun) -> int:

@@ -24,7 +24,7 @@ from swsearch.engine.cuda.search.plan import PlanOptions, SearchPlan, Thresholds
 from swsearch.engine.cuda.search.planner import Planner, batch_indices
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import SubjectStore
-from swsearch.engine.protocol import Scored, ScoreRequest, score_requests
+from swsearch.engine.protocol import ScoreRequest
 from swsearch.hits.score_block import Ends, ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Closeable, Progress, Scores
@@ -36,32 +36,6 @@ PIECE_SHARE: Final = 0.02
 addition."""
 SMALLEST_SHARE: Final = 1 << 18
 """The smallest buffers of a batch are this fraction of the device's memory, so that they need not grow in a search."""
-
-
-class _SingleCall(ScoreCall):
-    """A call whose caller waits for all results."""
-
-    def __init__(self, requests: Sequence[ScoreRequest], partition: Partition, progress: Progress | None) -> None:
-        super().__init__(requests, partition)
-        self._progress = progress
-        self.blocks: list[Scored] = []
-        self.error: BaseException | None = None
-
-    def launched(self) -> None:
-        """Do nothing: no other device waits for it."""
-
-    def prepared(self) -> None:
-        """Do nothing: the caller waits for the results."""
-
-    def advanced(self, n_cells: int) -> None:
-        if self._progress is not None:
-            self._progress(n_cells)
-
-    def scored(self, index: int, block: ScoreBlock) -> None:
-        self.blocks.append((index, block))
-
-    def ended(self, error: BaseException | None) -> None:
-        self.error = error
 
 
 class CudaEngine(Closeable):
@@ -77,6 +51,13 @@ class CudaEngine(Closeable):
         See :class:`swsearch.engine.cuda.search.plan.PlanOptions`.
     thresholds : Thresholds, optional
         Sizes at which the engine changes its method; by default the measured ones.
+
+    Attributes
+    ----------
+    store : SubjectStore
+        The databases on the device.
+    timing : Timing
+        The work of the kernels.
 
     Raises
     ------
@@ -110,34 +91,16 @@ class CudaEngine(Closeable):
         free = self._device.free_bytes()
         if memory_limit is None:
             memory_limit = int(free * DATABASE_SHARE)
-        self._store = SubjectStore(self._device, memory_limit, int(free * PIECE_SHARE))
+        self.store = SubjectStore(self._device, memory_limit, int(free * PIECE_SHARE))
         long = LongSubjectLauncher(self._lists, self._planner)
         resources = Resources(
             self._device, self._planner, self._scratch, Slot(self._device), self._lists, long, self.timing
         )
-        self._pipeline = Pipeline(resources, self._store, slots, DiamondSweep(self._device, self.make_room))
-
-    @property
-    def description(self) -> str:
-        """The device's name."""
-        return self._device.facts.name
-
-    @property
-    def kept_bytes(self) -> int:
-        """Memory for databases; a larger database is streamed."""
-        return self._store.limit_bytes
-
-    def keeps(self, partition: Partition) -> bool:
-        """Whether the partition fits the memory for databases, so that it is uploaded only once."""
-        return self._store.keeps(partition)
+        self._pipeline = Pipeline(resources, self.store, slots, DiamondSweep(self._device, self.make_room))
 
     def may_bound(self, partition: Partition) -> bool:
         """Whether a bound takes the place of most scores of the partition if floors are given."""
         return self._options.band_rows != 0 and len(partition) >= self._options.thresholds.bound_subjects
-
-    def n_pieces(self, partition: Partition, query_residues: int) -> int:
-        """Number of pieces of the partition for queries of ``query_residues`` residues in total."""
-        return self._store.n_pieces(partition, query_residues)
 
     def batches(self, profiles: Sequence[QueryProfile]) -> list[tuple[int, ...]]:
         """The indices of the profiles that are scored together in each batch: one or two."""
@@ -149,7 +112,7 @@ class CudaEngine(Closeable):
 
     def explain(self, requests: Sequence[ScoreRequest], partition: Partition) -> list[str]:
         """A description for the user of how a call would begin now."""
-        cut = self._pipeline.cutter.cut(requests, partition, self._store.limit_bytes, scores=False)
+        cut = self._pipeline.cutter.cut(requests, partition, self.store.limit_bytes, scores=False)
         if cut is not None:
             requests, partition = [cut.request(request) for request in requests], cut.partition
         return [*([cut.line()] if cut is not None else []), *self.plan(requests, partition).lines()]
@@ -167,40 +130,29 @@ class CudaEngine(Closeable):
         """Free all device memory that is cached between calls; databases are uploaded again when they are needed."""
         self._device.synchronize()
         self._pipeline.free()
-        self._store.clear()
+        self.store.clear()
 
     def preload(self, partition: Partition) -> None:
         """Do what a search of the partition needs before its first kernel, as far as memory suffices."""
         with contextlib.suppress(OutOfDeviceMemory):  # the search itself takes smaller pieces, or reports it
-            self._store.preload(partition)
+            self.store.preload(partition)
             self._pipeline.reserve()
 
     # --- The protocol ---
 
     def score(
-        self,
-        profiles: Sequence[QueryProfile],
-        partition: Partition,
-        floors: Sequence[int] | None = None,
-        progress: Progress | None = None,
+        self, requests: Sequence[ScoreRequest], partition: Partition, progress: Progress | None = None
     ) -> list[ScoreBlock]:
         """See :class:`swsearch.engine.protocol.ScoreEngine`.
 
         If the device runs out of memory, the engine takes less (see :meth:`serve`).
         """
-        blocks = dict(self.score_each(score_requests(profiles, floors), partition, progress))
-        return [blocks[index] for index in range(len(profiles))]
-
-    def score_each(
-        self, requests: Sequence[ScoreRequest], partition: Partition, progress: Progress | None = None
-    ) -> list[Scored]:
-        """The block of each request, in the order in which they were completed: about that of the requests."""
-        call = _SingleCall(requests, partition, progress)
+        call = ScoreCall(requests, partition, progress)
         calls = [call]
         self.serve(lambda: calls.pop() if calls else None)
         if call.error is not None:
             raise call.error
-        return call.blocks
+        return [call.blocks[index] for index in range(len(requests))]
 
     def serve(self, take: Callable[[], ScoreCall | None], between: Callable[[], None] = lambda: None) -> None:
         """Score calls; see :meth:`swsearch.engine.cuda.search.pipeline.Pipeline.serve`."""
@@ -212,7 +164,7 @@ class CudaEngine(Closeable):
 
     def close(self) -> None:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
-        self._store.clear()
+        self.store.clear()
         self._pipeline.free()
         self._end_finder.close()
         self._device.close()

@@ -213,6 +213,6 @@ class IntraTaskLauncher:
             scores=listed.scores,
             work_counter=listed.counter,
         )  # fmt: skip
-        if route.entry == "end_positions":
+        if route.kernel.entry == "end_positions":
             parameters = packed(ENDS, list=parameters, wanted=further)
         return IntraTaskLaunch(device, spec, grid, tile.intra_task_bytes(chosen.strips), parameters, stream)

@@ -33,7 +33,7 @@ from swsearch.engine.cuda.search.forward import ForwardThread
 from swsearch.engine.cuda.search.pipeline import ScoreCall
 from swsearch.engine.cuda.search.plan import SearchForecast, expected_rate
 from swsearch.engine.cuda.search.subjects import ONE_SLOT_RESIDUES, device_bytes
-from swsearch.engine.protocol import Scored, ScoreRequest, score_requests
+from swsearch.engine.protocol import Scored, ScoreRequest
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import Ends, ScoreBlock
 from swsearch.query.profile import QueryProfile
@@ -114,7 +114,6 @@ class _DeviceCall(ScoreCall):
         self._indices = indices
         self.is_prepared = threading.Event()
         self.has_ended = threading.Event()
-        self.error: BaseException | None = None
 
     @property
     def is_cancelled(self) -> bool:
@@ -137,7 +136,7 @@ class _DeviceCall(ScoreCall):
         self._scoring.events.put((self._number, self._indices[index], block))
 
     def ended(self, error: BaseException | None) -> None:
-        self.error = error
+        super().ended(error)
         self._turns.leave(self._number)
         self.is_prepared.set()
         self.has_ended.set()
@@ -337,12 +336,12 @@ class CudaDevices(Closeable):
     @property
     def description(self) -> str:
         """The devices' names."""
-        return ", ".join(engine.description for engine in self.engines)
+        return ", ".join(engine.facts.name for engine in self.engines)
 
     @property
     def kept_bytes(self) -> int:
         """Size of the largest database that each device keeps."""
-        return min(engine.kept_bytes for engine in self.engines)
+        return min(engine.store.limit_bytes for engine in self.engines)
 
     @property
     def profiles_per_call(self) -> int:
@@ -384,15 +383,11 @@ class CudaDevices(Closeable):
         return sum(engine.rows_per_call for engine in self.engines)
 
     def score(
-        self,
-        profiles: Sequence[QueryProfile],
-        partition: Partition,
-        floors: Sequence[int] | None = None,
-        progress: Progress | None = None,
+        self, requests: Sequence[ScoreRequest], partition: Partition, progress: Progress | None = None
     ) -> list[ScoreBlock]:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
-        blocks = dict(self.begin(score_requests(profiles, floors), partition).results(progress))
-        return [blocks[index] for index in range(len(profiles))]
+        blocks = dict(self.begin(requests, partition).results(progress))
+        return [blocks[index] for index in range(len(requests))]
 
     def forecast(
         self,
@@ -422,7 +417,7 @@ class CudaDevices(Closeable):
             devices=facts,
             free_bytes=min(free),
             database_bytes=sum(map(device_bytes, parts)),
-            n_pieces=max((engine.n_pieces(part, call_residues) for part in parts), default=1),
+            n_pieces=max((engine.store.n_pieces(part, call_residues) for part in parts), default=1),
             shared_subjects=shared,
             n_profiles=n_profiles,
             n_pairs=n_pairs,
@@ -462,9 +457,11 @@ class CudaDevices(Closeable):
         n_devices = len(self.engines)
         if n_devices == 1 or n_profiles < PROFILES_PER_DEVICE * n_devices:
             return n_devices > 1
-        if all(engine.keeps(partition) for engine in self.engines):
+        if all(engine.store.keeps(partition) for engine in self.engines):
             return False
-        return all(engine.keeps(share) for engine, share in zip(self.engines, self._ranges_of(partition), strict=True))
+        return all(
+            engine.store.keeps(share) for engine, share in zip(self.engines, self._ranges_of(partition), strict=True)
+        )
 
     def _queries_by_device(self, profiles: Sequence[QueryProfile]) -> list[list[int]]:
         """Indices of each device's profiles: the longest first, each given to the device with the least work so far.
@@ -487,7 +484,7 @@ class CudaDevices(Closeable):
         """
         known = self._shares.get(id(partition))
         if known is None or known.whole is not partition:
-            is_dealt = all(engine.keeps(partition) for engine in self.engines)
+            is_dealt = all(engine.store.keeps(partition) for engine in self.engines)
             parts = _dealt(partition, len(self.engines)) if is_dealt else self._ranges_of(partition)
             known = self._shares[id(partition)] = _Shares(partition, parts, is_dealt)
         return known

@@ -12,7 +12,6 @@ take about as long as few large ones.
 from __future__ import annotations
 
 import contextlib
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -33,44 +32,51 @@ from swsearch.engine.protocol import ScoreRequest
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.sequences.alphabet import CODE_MASK
-from swsearch.typing import Scores
+from swsearch.typing import Progress, Scores
 
 IN_FLIGHT: Final = 3
 """Number of batches that are started before the results of the first are taken. The thread may then be late by the time
 of two batches, for example because another thread holds the interpreter's lock, before the device waits for it."""
 
 
-class ScoreCall(ABC):
-    """Requests against one partition; a subclass receives the results. The device's thread calls all methods."""
+class ScoreCall:
+    """Requests against one partition, and their blocks by index. The device's thread calls all methods.
 
-    def __init__(self, requests: Sequence[ScoreRequest], partition: Partition) -> None:
+    A subclass may hand the blocks on while the device computes others. ``error`` is the reason if blocks are missing.
+    """
+
+    def __init__(
+        self, requests: Sequence[ScoreRequest], partition: Partition, progress: Progress | None = None
+    ) -> None:
         self.requests = requests
         self.partition = partition
+        self.blocks: dict[int, ScoreBlock] = {}
+        self.error: BaseException | None = None
+        self._progress = progress
 
     @property
     def is_cancelled(self) -> bool:
         """Whether nobody waits for the results any longer; no further batch is started then."""
         return False
 
-    @abstractmethod
     def launched(self) -> None:
         """The device computes scores of the call; called once or more often."""
 
-    @abstractmethod
     def prepared(self) -> None:
         """The call is planned, and its kernels are being compiled."""
 
-    @abstractmethod
     def advanced(self, n_cells: int) -> None:
         """Further cells were computed; an error raised here ends the call."""
+        if self._progress is not None:
+            self._progress(n_cells)
 
-    @abstractmethod
     def scored(self, index: int, block: ScoreBlock) -> None:
         """The block of a request, by its index, is complete."""
+        self.blocks[index] = block
 
-    @abstractmethod
     def ended(self, error: BaseException | None) -> None:
-        """The device has finished with this call; ``error`` is the reason if blocks are missing."""
+        """The device has finished with this call."""
+        self.error = error
 
 
 @dataclass(eq=False)

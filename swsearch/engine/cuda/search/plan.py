@@ -36,7 +36,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,6 @@ from swsearch.engine.cuda.runtime.kernels import (
     OPEN_COUNTERS_KERNEL,
     Arithmetic,
     BoundaryMode,
-    IntraTaskEntry,
     KernelSpec,
     Pairing,
     Tile,
@@ -226,11 +225,6 @@ class ListedRoute:
     arithmetic: Arithmetic
     tile: Tile
     kernel: KernelSpec
-
-    @property
-    def entry(self) -> IntraTaskEntry:
-        """Which of the kernels for listed subjects it is."""
-        return cast("IntraTaskEntry", self.kernel.entry)
 
 
 @dataclass(frozen=True, eq=False)

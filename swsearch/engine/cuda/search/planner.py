@@ -183,7 +183,7 @@ def plan_batch(
     queries = []
     for index, request, of_query in zip(indices, requests, ranges, strict=True):
         profile = request.profile
-        listed = plan_listed_inter_task(profile) if is_bounded else None
+        listed = listed_layout(profile.length) if is_bounded else None
         again = is_bounded or (n_direct > 0 and exceeds(profile, int(partition.lengths[n_direct - 1])))
         queries.append(
             QueryPlan(
@@ -379,8 +379,7 @@ def window_columns(n_residues: int, rows: Sequence[int], facts: DeviceFacts, opt
 def plan_inter_task(profiles: Sequence[QueryProfile], architecture: int, *, band: int = 0) -> InterTaskPlan:
     """The strips of one query or of two, whose gap costs are equal; with ``band``, of the bound in such bands."""
     order = tuple(sorted(range(len(profiles)), key=lambda index: profiles[index].length))
-    found = layout(architecture, tuple(profiles[index].length for index in order), band=band)
-    return InterTaskPlan(order, found.strips, found.cost, band)
+    return replace(layout(architecture, tuple(profiles[index].length for index in order), band=band), order=order)
 
 
 def plan_inter_task_bound(profiles: Sequence[QueryProfile], architecture: int) -> InterTaskPlan:
@@ -395,29 +394,12 @@ def plan_inter_task_bound(profiles: Sequence[QueryProfile], architecture: int) -
     return min(plans, key=lambda plan: plan.cost)
 
 
-def plan_listed_inter_task(profile: QueryProfile) -> InterTaskPlan:
-    """Strips of a query against the subjects that pass a bound; scores up to 2,047 are exact."""
-    found = listed_layout(profile.length)
-    return InterTaskPlan((0,), found.strips, found.cost)
-
-
 # --- Strips ---
 
 
-@dataclass(frozen=True)
-class Layout:
-    """The strips of one query or of two, from the first row down, and their cost in picoseconds per subject residue.
-
-    Two queries share the first strips; the remaining strips contain rows of the longer query only.
-    """
-
-    strips: tuple[Strip, ...]
-    cost: float
-
-
 @cache
-def layout(architecture: int, lengths: tuple[int, ...], *, band: int = 0) -> Layout:
-    """The cheapest strips for a query of this length, or for two queries, the shorter first.
+def layout(architecture: int, lengths: tuple[int, ...], *, band: int = 0) -> InterTaskPlan:
+    """The cheapest strips, from the first row down, for a query of this length, or for two queries, the shorter first.
 
     ``band`` is the number of rows of a band of the bound. Two queries share words down to the end of the shorter one,
     to a few rows beyond it, or to the end of the longer one, whichever is cheapest; below these rows the longer one
@@ -425,7 +407,7 @@ def layout(architecture: int, lengths: tuple[int, ...], *, band: int = 0) -> Lay
     """
     one = _table(architecture, Pairing.TWO_BLOCKS, band)
     if len(lengths) == 1:
-        return _linked(_cover(one, lengths[0], whole=True))
+        return _linked(_cover(one, lengths[0], whole=True), band=band)
     shorter, longer = lengths
     two = _table(architecture, Pairing.TWO_QUERIES, band)
     reach = two.shapes[-1].tile.rows
@@ -434,12 +416,12 @@ def layout(architecture: int, lengths: tuple[int, ...], *, band: int = 0) -> Lay
         shared = _cover(two, rows, whole=False)
         left = max(longer - sum(shape.tile.rows for shape in shared), 0)
         found.append(shared + _cover(one, left, whole=False))
-    return _linked(min(found, key=_cost))
+    return _linked(min(found, key=_cost), n_queries=2, band=band)
 
 
 @cache
-def listed_layout(n_rows: int) -> Layout:
-    """Strips for a query against a list of subjects, one warp per subject.
+def listed_layout(n_rows: int) -> InterTaskPlan:
+    """Strips for a query against the subjects that pass a bound, one warp per subject; scores up to 2,047 are exact.
 
     A list is short, and long subjects pass a bound most often, so the time of a launch is that of one long subject:
     many lanes per subject, which compute a column in few instructions, count for more than the columns by which they
@@ -456,7 +438,7 @@ def _cost(shapes: Sequence[TunedTile]) -> float:
     return sum(shape.edges for shape in shapes)
 
 
-def _linked(shapes: Sequence[TunedTile]) -> Layout:
+def _linked(shapes: Sequence[TunedTile], *, n_queries: int = 1, band: int = 0) -> InterTaskPlan:
     """Convert tiles, from the first row down, to strips that pass their boundaries to the strips below."""
     strips: list[Strip] = []
     first_row = 0
@@ -467,7 +449,7 @@ def _linked(shapes: Sequence[TunedTile]) -> Layout:
             edges = BoundaryMode.READS_PAIR
         strips.append(Strip(shape, first_row, edges, has_strip_above, has_strip_below))
         first_row += shape.tile.rows
-    return Layout(tuple(strips), _cost(shapes))
+    return InterTaskPlan(tuple(range(n_queries)), tuple(strips), _cost(shapes), band)
 
 
 @dataclass(frozen=True)

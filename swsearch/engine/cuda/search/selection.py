@@ -30,11 +30,6 @@ class ScoreFilter:
     n_candidates: int
     limit: int
 
-    def between(self, first: int, stop: int) -> ScoreFilter:
-        """The candidates from ``first`` to ``stop - 1``."""
-        begin, end = max(self.first, first), min(self.first + self.n_candidates, stop)
-        return ScoreFilter(begin, max(end - begin, 0), self.limit)
-
 
 @dataclass(eq=False)
 class Selection:

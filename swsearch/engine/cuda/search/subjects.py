@@ -20,7 +20,7 @@ from collections.abc import Callable, Generator, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -101,11 +101,6 @@ class DeviceSubjects:
 
     def __len__(self) -> int:
         return len(self.partition)
-
-    @cached_property
-    def n_residues(self) -> int:
-        """Residues of all subjects, padding excluded."""
-        return self.partition.n_residues
 
     @property
     def residue_bytes(self) -> int:

@@ -26,14 +26,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.runtime.kernels import MAX_LIST_WARPS, Arithmetic
 from swsearch.engine.cuda.search.plan import BOUND_SPEEDUP, PlanOptions
-from swsearch.engine.cuda.search.planner import (
-    LONG_SHARE,
-    SAMPLED,
-    first_longer,
-    floor_ranges,
-    plan_inter_task,
-    window_columns,
-)
+from swsearch.engine.cuda.search.planner import LONG_SHARE, SAMPLED, first_longer, floor_ranges, layout, window_columns
 from swsearch.engine.cuda.search.tiles import choose_list_tile, list_cost
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.hits.score_block import ScoreBlock
@@ -289,7 +282,7 @@ class SubjectCutter:
             at_a_time = self._facts.multiprocessors * max(MAX_LIST_WARPS // tile.strips(profile.length), 1)
             stride = max(columns - spanned, n_residues // at_a_time, spanned)
             intra_task += list_cost(tile, profile.length) * (1 + spanned / stride)
-            inter_task += plan_inter_task([profile], architecture).cost
+            inter_task += layout(architecture, (profile.length,)).cost
         return intra_task, inter_task
 
 

@@ -23,7 +23,7 @@ from swsearch.engine.cuda.history.cudasw2 import (
 from swsearch.engine.cuda.runtime.device import Stream
 from swsearch.engine.cuda.runtime.parameters import PARTITIONED, packed
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.protocol import ScoreEngine, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError
 from swsearch.query.profile import QueryProfile, sequence_profile
@@ -62,8 +62,8 @@ def assert_as_reference(
     engine: ScoreEngine, profiles: list[QueryProfile], partition: Partition, floor: int = 0
 ) -> None:
     floors = [floor] * len(profiles) if floor else None
-    wanted = ReferenceEngine().score(profiles, partition, floors)
-    for found, want in zip(engine.score(profiles, partition, floors), wanted, strict=True):
+    wanted = ReferenceEngine().score(score_requests(profiles, floors), partition)
+    for found, want in zip(engine.score(score_requests(profiles, floors), partition), wanted, strict=True):
         np.testing.assert_array_equal(found.subject_index, want.subject_index)
         np.testing.assert_array_equal(found.score, want.score)
 
@@ -75,16 +75,16 @@ def test_all_kernels_agree_on_real_proteins(emulated: MakeDevice) -> None:
     profile = sequence_profile(query.codes, default_scheme(PROTEIN))
     subjects = [record.codes for record in read_sequences([data / "proteins.fasta.gz"], PROTEIN)]
     with CpuEngine() as cpu:
-        (of_all,) = cpu.score([profile], Partition.pack(subjects))
+        (of_all,) = cpu.score(score_requests([profile]), Partition.pack(subjects))
         best = of_all.subject_index[np.argsort(of_all.score)[-5:]]
         partition = Partition.pack([subjects[index] for index in [*best.tolist(), *range(0, len(subjects), 150)]])
-        (wanted,) = cpu.score([profile], partition)
+        (wanted,) = cpu.score(score_requests([profile]), partition)
     assert wanted.score.max() > 200
     assert wanted.score.min() < 50
     engines: list[ScoreEngine] = [Cudasw2Engine(kernel, emulated()) for kernel in CLASSIC_KERNELS]
     for engine in [*engines, CudaEngine(emulated())]:
         with engine:
-            (found,) = engine.score([profile], partition)
+            (found,) = engine.score(score_requests([profile]), partition)
         np.testing.assert_array_equal(found.subject_index, wanted.subject_index)
         np.testing.assert_array_equal(found.score, wanted.score)
 
@@ -108,7 +108,7 @@ def test_dna_and_floors(emulated: MakeDevice, kernel: str) -> None:
     reported: list[int] = []
     with Cudasw2Engine(kernel, emulated()) as engine:
         assert_as_reference(engine, profiles, partition, 20)
-        engine.score(profiles, partition, progress=reported.append)
+        engine.score(score_requests(profiles), partition, reported.append)
     assert sum(reported) == 90 * partition.n_residues
 
 
@@ -117,10 +117,10 @@ def test_kernels_that_share_nothing_agree(emulated: MakeDevice) -> None:
     queries, partition = case(3, (140,))
     profiles = [sequence_profile(query, default_scheme(PROTEIN)) for query in queries]
     with CudaEngine(emulated()) as engine:
-        (wanted,) = engine.score(profiles, partition)
+        (wanted,) = engine.score(score_requests(profiles), partition)
     for kernel in CLASSIC_KERNELS:
         with Cudasw2Engine(kernel, emulated(reversed_order=kernel == "striped")) as engine:
-            (found,) = engine.score(profiles, partition)
+            (found,) = engine.score(score_requests(profiles), partition)
         np.testing.assert_array_equal(found.score, wanted.score)
 
 
@@ -136,7 +136,7 @@ def test_scores_beyond_16_bits_are_exact(
     partition = Partition.pack([query, query[:40]])
     profiles = [sequence_profile(query, ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)))]
     with Cudasw2Engine(kernel, emulated()) as engine:
-        (block,) = engine.score(profiles, partition)
+        (block,) = engine.score(score_requests(profiles), partition)
     assert block.score.tolist() == [40 * 127, length * 127]
     assert length * 127 > largest >= 40 * 127
     assert block.n_rescored == 1
@@ -213,7 +213,7 @@ def test_pieces_and_empty_partitions(emulated: MakeDevice, monkeypatch: pytest.M
     device = emulated()
     with Cudasw2Engine("simt", device, memory_limit=400) as engine:
         assert_as_reference(engine, profiles, partition)
-        assert len(engine.score(profiles, Partition.pack([]))[0]) == 0
+        assert len(engine.score(score_requests(profiles), Partition.pack([]))[0]) == 0
     assert len(device.launches) > 1
     assert device.used_bytes == 0
 

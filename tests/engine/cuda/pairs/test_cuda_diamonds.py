@@ -20,12 +20,13 @@ from swsearch.engine.cuda.pairs import diamonds
 from swsearch.engine.cuda.pairs.diamond_checkpoints import strip_bytes
 from swsearch.engine.cuda.pairs.diamond_launch import PairEnd
 from swsearch.engine.cuda.pairs.diamond_plan import SweepShape
-from swsearch.engine.cuda.pairs.diamonds import DiamondPairs, DiamondSweep
+from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.runtime.kernels import SWEEP_WORDS
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, SequencePairs
+from swsearch.engine.protocol import score_requests
 from swsearch.pairs.pair_alignment import MODES, align_pair, scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
 from swsearch.query.profile import sequence_profile
@@ -131,26 +132,20 @@ def test_paths_through_many_bands_are_those_of_the_cpu(
     assert (found.ends.tolist(), found.runs.tolist()) == (wanted.ends.tolist(), wanted.runs.tolist())
 
 
-def test_paths_and_scores_are_the_cpus_in_every_mode() -> None:
+def test_paths_and_scores_are_the_cpus_in_every_mode(sweep: DiamondSweep) -> None:
     """Expected: the CPU's alignment of the same pair."""
-    info = cuda_info()
-    if not info.usable:
-        pytest.skip(info.reason)
     codes = related(np.random.default_rng(5), 9_000, 12_000, 4)
     residues = [from_record(SequenceRecord("x", side.astype(np.uint8), DNA)) for side in codes]
     texts = [PairSequence("x", "".join("ACGT"[letter] for letter in side)) for side in codes]
-    with DiamondPairs() as gpu:
-        for mode in MODES:
-            sides, scoring = (
-                (texts, None) if mode in ("edit", "lcs") else (residues, scheme_scoring(default_scheme(DNA)))
-            )
-            wanted = align_pair(*sides, mode, scoring)
-            found = align_pair(*sides, mode, scoring, backend=gpu)
-            alone = align_pair(*sides, mode, scoring, backend=gpu, path=False)
-            assert (found.score, found.cigar, found.subject_start) == (wanted.score, wanted.cigar, wanted.subject_start)
-            assert (alone.score, alone.query_end, alone.subject_end) == (
-                wanted.score, wanted.query_end, wanted.subject_end,
-            )  # fmt: skip
+    for mode in MODES:
+        sides, scoring = (texts, None) if mode in ("edit", "lcs") else (residues, scheme_scoring(default_scheme(DNA)))
+        wanted = align_pair(*sides, mode, scoring)
+        found = align_pair(*sides, mode, scoring, backend=sweep)
+        alone = align_pair(*sides, mode, scoring, backend=sweep, path=False)
+        assert (found.score, found.cigar, found.subject_start) == (wanted.score, wanted.cigar, wanted.subject_start)
+        assert (alone.score, alone.query_end, alone.subject_end) == (
+            wanted.score, wanted.query_end, wanted.subject_end,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("query_length", [60, 700, 3_000, 20_000])
@@ -167,8 +162,7 @@ def test_long_subjects_are_scored_as_by_the_cpu(query_length: int) -> None:
     profiles = [sequence_profile(query, default_scheme(DNA)), sequence_profile(query[::-1].copy(), default_scheme(DNA))]
     with CudaEngine() as engine, CpuEngine(threads=2) as cpu:
         for floors in (None, [30, 40]):
-            for one, other in zip(
-                engine.score(profiles, partition, floors), cpu.score(profiles, partition, floors), strict=True
-            ):
+            requests = score_requests(profiles, floors)
+            for one, other in zip(engine.score(requests, partition), cpu.score(requests, partition), strict=True):
                 np.testing.assert_array_equal(one.subject_index, other.subject_index)
                 np.testing.assert_array_equal(one.score, other.score)

@@ -18,7 +18,7 @@ from rapidfuzz.distance import LCSseq
 from swsearch.engine.cuda.pairs import diamond_launch
 from swsearch.engine.cuda.pairs.diamond_launch import PairEnd
 from swsearch.engine.cuda.pairs.diamond_plan import SweepShape, choose_shape, table_columns
-from swsearch.engine.cuda.pairs.diamonds import DiamondPairs, DiamondSweep
+from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.errors import InputError
@@ -124,7 +124,7 @@ def test_threads_in_reverse_order_and_more_strips_than_run_at_a_time(emulated: M
 
 def test_risotto_becomes_presto_in_four_edits(emulated: MakeDevice) -> None:
     """The count is that of the well-known exercise; the texts are compared with edlib and rapidfuzz."""
-    gpu = DiamondPairs(emulated())
+    gpu = DiamondSweep(emulated())
     assert align_pair(PairSequence("", "RISOTTO"), PairSequence("", "PRESTO"), "edit", backend=gpu).score == 4
     rng = np.random.default_rng(2)
     one = "".join(map(chr, rng.integers(0x3B0, 0x400, 170)))
@@ -188,9 +188,9 @@ def test_memory_grows_with_the_lengths(emulated: MakeDevice) -> None:
     problem = AlignmentProblem(True, FreeEnds.ALL, 5, 2, 2, -3)
     bytes_of = []
     for factor in (1, 2):
-        sweep = DiamondSweep(emulated())
-        sweep.ends([related(1, factor * 4 * S, factor * 320)], problem, shape=NARROW)
-        bytes_of.append(sweep.peak_bytes)
+        device = emulated()
+        DiamondSweep(device).ends([related(1, factor * 4 * S, factor * 320)], problem, shape=NARROW)
+        bytes_of.append(device.peak_bytes)
     assert bytes_of[1] < 2.1 * bytes_of[0]
 
 
@@ -199,9 +199,9 @@ LOCAL = AlignmentProblem(True, FreeEnds.ALL, 5, 2, 2, -3)
 
 def memory_for(emulated: MakeDevice, pairs: list[tuple[np.ndarray, np.ndarray]]) -> int:
     """Return the bytes that pairs need concurrently, measured on a device with sufficient memory."""
-    sweep = DiamondSweep(emulated())
-    sweep.ends(pairs, LOCAL)
-    return sweep.peak_bytes
+    device = emulated()
+    DiamondSweep(device).ends(pairs, LOCAL)
+    return device.peak_bytes
 
 
 @pytest.mark.parametrize("n_at_once", [3, 2, 1])

@@ -15,7 +15,7 @@ from swsearch import _native
 from swsearch.engine.cuda.pairs import diamond_launch
 from swsearch.engine.cuda.pairs.diamond_checkpoints import strip_bytes
 from swsearch.engine.cuda.pairs.diamond_plan import CHECKPOINT_COLUMNS, SweepShape
-from swsearch.engine.cuda.pairs.diamonds import DiamondPairs, DiamondSweep
+from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.pairs.pair_alignment import MODES, align_pair, scheme_scoring
@@ -122,12 +122,12 @@ def test_bands_that_little_memory_cuts_change_no_path(emulated: MakeDevice, loca
     pair = broken(3, 12 * S - 5, 900)
     problem = AlignmentProblem(local, FreeEnds.NONE, 5, 2, 2, -3)
     wanted = by_cpu(pair, problem)
-    sweep = DiamondSweep(emulated())
-    sweep.ends([pair], problem, shape=NARROW)
+    roomy = emulated()
+    DiamondSweep(roomy).ends([pair], problem, shape=NARROW)
     a_strip = strip_bytes(NARROW, 900)
     n_sweeps = []
     for strips, memory_bytes in [(100, 1), (14, 1 << 20), (6, 1), (2, 1)]:
-        device = emulated(memory_bytes=sweep.peak_bytes + strips * a_strip)
+        device = emulated(memory_bytes=roomy.peak_bytes + strips * a_strip)
         assert by_device(device, pair, problem, memory_bytes) == wanted
         n_sweeps.append([entry for entry, _ in device.launches].count("trace_pairs"))
     assert n_sweeps[0] == 1
@@ -139,9 +139,9 @@ def test_a_path_without_room_for_one_strip_is_one_clear_line(emulated: MakeDevic
     """The end alone can be found in the same memory."""
     pair = broken(3, 4 * S, 5000)
     problem = AlignmentProblem(True, FreeEnds.ALL, 5, 2, 2, -3)
-    sweep = DiamondSweep(emulated())
-    ends = sweep.ends([pair], problem, shape=NARROW)
-    device = emulated(memory_bytes=sweep.peak_bytes + strip_bytes(NARROW, 5000) // 2)
+    roomy = emulated()
+    ends = DiamondSweep(roomy).ends([pair], problem, shape=NARROW)
+    device = emulated(memory_bytes=roomy.peak_bytes + strip_bytes(NARROW, 5000) // 2)
     assert DiamondSweep(device).ends([pair], problem, shape=NARROW) == ends
     with pytest.raises(OutOfDeviceMemory, match=r"no room for 512 against 5,000 letters; choose --engine cpu"):
         DiamondSweep(device).end_and_path(*pair, problem, 1, shape=NARROW)
@@ -152,9 +152,9 @@ def test_other_memory_is_freed_for_a_path(emulated: MakeDevice) -> None:
     """Expected: the CPU's alignment; the other memory of the device is freed exactly once."""
     pair = broken(4, 3 * S, 600)
     problem = AlignmentProblem(False, FreeEnds.NONE, 5, 2, 2, -3)
-    sweep = DiamondSweep(emulated())
-    sweep.ends([pair], problem, shape=NARROW)
-    device = emulated(memory_bytes=sweep.peak_bytes + 4 * strip_bytes(NARROW, 600))
+    roomy = emulated()
+    DiamondSweep(roomy).ends([pair], problem, shape=NARROW)
+    device = emulated(memory_bytes=roomy.peak_bytes + 4 * strip_bytes(NARROW, 600))
     others = device.allocate(4 * strip_bytes(NARROW, 600))
     asked = []
 
@@ -191,7 +191,7 @@ def test_alignments_are_the_cpus(emulated: MakeDevice, mode: str) -> None:
     if mode in ("edit", "lcs"):
         sides, scoring = [PairSequence("x", "".join("ACGT"[letter] for letter in side)) for side in codes], None
     wanted = align_pair(*sides, mode, scoring)
-    found = align_pair(*sides, mode, scoring, backend=DiamondPairs(emulated()))
+    found = align_pair(*sides, mode, scoring, backend=DiamondSweep(emulated()))
     assert (found.cigar, found.score, found.query_start, found.query_end, found.subject_start, found.subject_end) == (
         wanted.cigar, wanted.score, wanted.query_start, wanted.query_end, wanted.subject_start, wanted.subject_end,
     )  # fmt: skip

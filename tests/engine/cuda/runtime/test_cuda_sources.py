@@ -7,6 +7,7 @@ without a GPU in ``tests/engine/cuda``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, SequencePairs, Sequences
-from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.protocol import ScoreEngine, score_requests
 from swsearch.pairs.pair_alignment import align_pair, cost_set
 from swsearch.pairs.sequence import PairSequence
 from swsearch.query.profile import sequence_profile
@@ -56,9 +57,9 @@ def test_classic_kernels_give_the_cpus_scores(kernel: str, gap: GapPenalty) -> N
     partition = Partition.pack(subjects)
     profiles = [sequence_profile(query, scheme) for query in queries]
     with CpuEngine() as engine:
-        wanted = engine.score(profiles, partition)
+        wanted = engine.score(score_requests(profiles), partition)
     with Cudasw2Engine(kernel) as engine:
-        for found, want in zip(engine.score(profiles, partition), wanted, strict=True):
+        for found, want in zip(engine.score(score_requests(profiles), partition), wanted, strict=True):
             np.testing.assert_array_equal(found.score, want.score)
 
 
@@ -69,12 +70,12 @@ def test_all_kernels_agree_on_real_proteins() -> None:
     profiles = [sequence_profile(r.codes, scheme) for r in read_sequences([data / "queries.fasta"], PROTEIN)]
     partition = Partition.pack([record.codes for record in read_sequences([data / "proteins.fasta.gz"], PROTEIN)])
     with CpuEngine() as cpu:
-        wanted = cpu.score(profiles, partition)
+        wanted = cpu.score(score_requests(profiles), partition)
     assert max(int(block.score.max()) for block in wanted) > 2047  # scores beyond the fast type
     makers: list[Callable[[], ScoreEngine]] = [*(partial(Cudasw2Engine, name) for name in CLASSIC_KERNELS), CudaEngine]
     for make in makers:
         with make() as engine:
-            found = engine.score(profiles, partition)
+            found = engine.score(score_requests(profiles), partition)
         for one, other in zip(found, wanted, strict=True):
             np.testing.assert_array_equal(one.subject_index, other.subject_index)
             np.testing.assert_array_equal(one.score, other.score)
@@ -86,7 +87,7 @@ def test_classic_kernels_are_exact_beyond_16_bits(kernel: str) -> None:
     query = np.random.default_rng(2).integers(0, 4, 900).astype(np.uint8)
     profile = sequence_profile(query, ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)))
     with Cudasw2Engine(kernel) as engine:
-        (block,) = engine.score([profile], Partition.pack([query, query[:40], query[:600]]))
+        (block,) = engine.score(score_requests([profile]), Partition.pack([query, query[:40], query[:600]]))
     assert sorted(block.score.tolist()) == [40 * 127, 600 * 127, 900 * 127]
 
 
@@ -108,7 +109,7 @@ def test_short_pairs_get_the_cpus_alignments(longest: int, path: bool) -> None:
         SequencePairs(queries, Sequences(related, queries.ends)),
     ]
     table = named_matrix("BLOSUM62").scores
-    with ShortPairs() as engine:
+    with closing(PyCudaDevice()) as device, ShortPairs(device) as engine:
         for pairs in both:
             for ends in ((True, FreeEnds.ALL), *((False, FreeEnds(flags)) for flags in (0, 15, 12, 1, 8))):
                 for problem in (

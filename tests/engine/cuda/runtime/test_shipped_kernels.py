@@ -51,8 +51,7 @@ def archive(folder: Path, architecture: int, *, virtual: bool = False, code: byt
 
 
 def builds_of(folder: Path, cache: Path, architecture: int, *compilers: PlayedCompiler) -> KernelCache:
-    shipped = ShippedKernels(architecture, folder)
-    return KernelCache(Compilers.of(*compilers), architecture, cache, 1, shipped)
+    return KernelCache(Compilers.of(*compilers), ShippedKernels(architecture, folder), cache, 1)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +92,7 @@ def test_shipped_kernels_are_ready_at_once_and_never_compiled(tmp_path: Path) ->
     archive(tmp_path, 90)
     opened: list[PlayedCompiler] = []
     compilers = Compilers([lambda: opened.append(PlayedCompiler()) or opened[0]])
-    builds = KernelCache(compilers, 90, tmp_path / "cache", 1, ShippedKernels(90, tmp_path))
+    builds = KernelCache(compilers, ShippedKernels(90, tmp_path), tmp_path / "cache", 1)
     builds.begin(KERNELS)
     assert all(builds.is_ready(spec) for spec in KERNELS)
     assert builds.take(LISTED) == b"sm90 intra_task"
@@ -320,9 +319,10 @@ from pathlib import Path
 from swsearch.engine.cuda.runtime.compiler import Compilers, Nvcc
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL
+from swsearch.engine.cuda.runtime.shipped_kernels import ShippedKernels
 
 nvcc, told, cache = sys.argv[1:]
-builds = KernelCache(Compilers.of(Nvcc(nvcc)), 90, Path(cache), 1)
+builds = KernelCache(Compilers.of(Nvcc(nvcc)), ShippedKernels(90, Path(cache)), Path(cache), 1)
 builds.begin([COLLECT_KERNEL, COUNT_KERNEL])
 while not (Path(told).exists() and Path(told).read_text().endswith("\\n")):
     time.sleep(0.01)

@@ -23,7 +23,7 @@ from swsearch.engine.cuda.search.planner import plan_inter_task, plan_inter_task
 from swsearch.engine.cuda.search.slots import pack_strips
 from swsearch.engine.cuda.search.subjects import SubjectStore, device_bytes
 from swsearch.engine.cuda.search.tiles import TunedTile, available_bands, shape_kernel, tiles
-from swsearch.engine.protocol import ScoreRequest
+from swsearch.engine.protocol import ScoreRequest, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import ScoreBlock
@@ -240,7 +240,7 @@ def test_rounded_values_remain_bounds(emulated: MakeDevice, architecture: int, p
     partition = Partition.pack(subjects)
     tile = Tile(pairing, 4, 16 if pairing is Pairing.TWO_QUERIES else 8)
     plan = InterTaskPlan(tuple(range(len(profiles))), linked([tile]), 0.0, 4)
-    (block,) = ReferenceEngine().score(profiles[:1], partition)
+    (block,) = ReferenceEngine().score(score_requests(profiles[:1]), partition)
     exact = np.empty(len(partition), np.int64)
     exact[np.argsort(partition.subject_index)] = block.score[np.argsort(block.subject_index)]
     certain = np.minimum(exact, 2047 - 127)
@@ -262,7 +262,7 @@ class Scored:
 
     @classmethod
     def of(cls, profiles: Sequence[QueryProfile], partition: Partition) -> Scored:
-        return cls(profiles, partition, ReferenceEngine().score(profiles, partition))
+        return cls(profiles, partition, ReferenceEngine().score(score_requests(profiles), partition))
 
     def at_least(self, floor: int) -> list[ScoreBlock]:
         """Return the scores from a floor on."""
@@ -287,7 +287,8 @@ def test_hits_with_a_bound_are_those_of_the_reference(
     device = emulated(architecture=architecture, any_tile=True)
     with CudaEngine(device, pairs=pairs, band_rows=band) as engine:
         for floor in (16, 40, best, best + 1, 5000):
-            assert_same(engine.score(profiles, partition, [floor] * len(profiles)), scored_proteins.at_least(floor))
+            requests = score_requests(profiles, [floor] * len(profiles))
+            assert_same(engine.score(requests, partition), scored_proteins.at_least(floor))
     inter_task = [dict(spec.constants) for spec in device.launched if spec.entry == "inter_task"]
     assert {constants["BAND"] for constants in inter_task} == {"0", str(band)}
 
@@ -304,7 +305,7 @@ def test_both_strands_of_dna_share_words_of_a_bound(emulated: MakeDevice, band: 
     scored = Scored.of(profiles_of([query, reverse_complement(query)], default_scheme(DNA)), partition)
     with CudaEngine(emulated(), band_rows=band) as engine:
         for floor in (24, 50):
-            assert_same(engine.score(scored.profiles, partition, [floor] * 2), scored.at_least(floor))
+            assert_same(engine.score(score_requests(scored.profiles, [floor] * 2), partition), scored.at_least(floor))
 
 
 def test_scores_beyond_the_type_are_found_by_a_bound(emulated: MakeDevice) -> None:
@@ -315,7 +316,7 @@ def test_scores_beyond_the_type_are_found_by_a_bound(emulated: MakeDevice) -> No
     scored = Scored.of(profiles_of([query], ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))), partition)
     with CudaEngine(emulated(), band_rows=5) as engine:
         for floor in (1000, 1900, 2047, 2048, 2100, 32_000):
-            assert_same(engine.score(scored.profiles, partition, [floor]), scored.at_least(floor))
+            assert_same(engine.score(score_requests(scored.profiles, [floor]), partition), scored.at_least(floor))
 
 
 def test_a_bound_of_position_specific_scores(emulated: MakeDevice) -> None:
@@ -326,7 +327,7 @@ def test_a_bound_of_position_specific_scores(emulated: MakeDevice) -> None:
     scored = Scored.of(profiles, partition)
     with CudaEngine(emulated(), band_rows=5) as engine:
         for floor in (20, 40):
-            assert_same(engine.score(profiles, partition, [floor] * 2), scored.at_least(floor))
+            assert_same(engine.score(score_requests(profiles, [floor] * 2), partition), scored.at_least(floor))
 
 
 @pytest.mark.parametrize("n_queries", [1, 2])
@@ -339,7 +340,7 @@ def test_a_sample_decides_whether_the_bound_is_used(emulated: MakeDevice, n_quer
     scored = Scored.of(profiles_of(queries, default_scheme(PROTEIN)), partition)
     with CudaEngine(emulated(shuffle=shuffle), thresholds=Thresholds(bound_subjects=1)) as engine:
         for floor, is_bounded in ((45, True), (27, False), (45, True)):
-            found = engine.score(scored.profiles, partition, [floor] * n_queries)
+            found = engine.score(score_requests(scored.profiles, [floor] * n_queries), partition)
             assert_same(found, scored.at_least(floor))
             assert [block.n_bounded > 250 for block in found] == [is_bounded] * n_queries
             assert [block.n_bounded > 0 for block in found] == [is_bounded] * n_queries
@@ -351,8 +352,8 @@ def test_a_sample_of_long_subjects_alone(emulated: MakeDevice) -> None:
     partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(400, 450, 30)])
     profiles = profiles_of([random_codes(rng, 70)], default_scheme(PROTEIN))
     with CudaEngine(emulated(), thresholds=Thresholds(bound_subjects=1)) as engine:
-        (found,) = engine.score(profiles, partition, [50])
-        assert_same([found], ReferenceEngine().score(profiles, partition, [50]))
+        (found,) = engine.score(score_requests(profiles, [50]), partition)
+        assert_same([found], ReferenceEngine().score(score_requests(profiles, [50]), partition))
         assert found.n_bounded > 20
 
 
@@ -363,9 +364,9 @@ def test_long_subjects_alone_need_no_bound(emulated: MakeDevice) -> None:
     partition = Partition.pack([random_codes(rng, 1600), np.concatenate([random_codes(rng, 1700), query])])
     profiles = profiles_of([query], default_scheme(PROTEIN))
     with CudaEngine(emulated(), band_rows=5) as engine:
-        (found,) = engine.score(profiles, partition, [50])
+        (found,) = engine.score(score_requests(profiles, [50]), partition)
         assert engine.plan([ScoreRequest(profiles[0], 50)], partition).batches[0].n_short == 0
-    assert_same([found], ReferenceEngine().score(profiles, partition, [50]))
+    assert_same([found], ReferenceEngine().score(score_requests(profiles, [50]), partition))
     assert (len(found), found.n_bounded) == (1, 0)
 
 
@@ -376,7 +377,7 @@ def test_a_sample_of_a_streamed_database_is_taken_from_each_piece(emulated: Make
     scored = Scored.of(profiles_of(queries, default_scheme(PROTEIN)), partition)
     with CudaEngine(emulated(), device_bytes(partition) // 3, thresholds=Thresholds(bound_subjects=1)) as engine:
         for floor in (30, 45):
-            found = engine.score(scored.profiles, partition, [floor] * 2)
+            found = engine.score(score_requests(scored.profiles, [floor] * 2), partition)
             assert_same(found, scored.at_least(floor))
         assert all(250 < block.n_bounded <= len(partition) for block in found)
 

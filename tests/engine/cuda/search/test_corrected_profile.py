@@ -7,11 +7,11 @@ import numpy as np
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.composition_correction import corrected_profile
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.scheme import GapPenalty
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.search.test_emulated_engine import assert_exact
 from tests.support import random_codes
 
 
@@ -26,9 +26,5 @@ def test_corrected_scores_are_those_of_the_reference(emulated: type[EmulatedDevi
     profiles = [corrected_profile(query, named_matrix("BLOSUM62"), GapPenalty(11, 1), 0.3176, 1.0) for query in queries]
     assert min(len(profile.table) for profile in profiles) > 32
     partition = Partition.pack(subjects)
-    wanted = ReferenceEngine().score(profiles, partition)
     with CudaEngine(emulated(architecture=90)) as engine:
-        found = engine.score(profiles, partition)
-    for one, other in zip(found, wanted, strict=True):
-        np.testing.assert_array_equal(one.subject_index, other.subject_index)
-        np.testing.assert_array_equal(one.score, other.score)
+        assert_exact(engine, profiles, partition)

@@ -21,12 +21,14 @@ from swsearch.engine.cuda.runtime import shipped_kernels
 from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.protocol import score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 from swsearch.typing import Codes
+from tests.engine.cuda.search.test_emulated_engine import assert_exact
 
 pytestmark = pytest.mark.gpu
 
@@ -49,15 +51,6 @@ def case(seed: int, query_lengths: Sequence[int], n_subjects: int, letters: int 
     return queries, Partition.pack(subjects)
 
 
-def assert_as_reference(
-    engine: CudaEngine, profiles: list[QueryProfile], partition: Partition, floors: list[int] | None = None
-) -> None:
-    wanted = ReferenceEngine().score(profiles, partition, floors)
-    for found, want in zip(engine.score(profiles, partition, floors), wanted, strict=True):
-        np.testing.assert_array_equal(found.subject_index, want.subject_index)
-        np.testing.assert_array_equal(found.score, want.score)
-
-
 @pytest.mark.parametrize(
     ("matrix", "gap"),
     [
@@ -72,22 +65,22 @@ def test_protein_scores_are_exact(engine: CudaEngine, matrix: str, gap: GapPenal
     queries, partition = case(1, (30, 61, 64, 250, 700), 400)
     scheme = ScoringScheme(named_matrix(matrix), gap)
     profiles = [sequence_profile(query, scheme) for query in queries]
-    assert_as_reference(engine, profiles, partition)
-    assert_as_reference(engine, profiles, partition, [45] * len(profiles))
+    assert_exact(engine, profiles, partition)
+    assert_exact(engine, profiles, partition, [45] * len(profiles))
 
 
 def test_both_strands_of_dna_are_exact(engine: CudaEngine) -> None:
     queries, partition = case(2, (120,), 300, 16)
     profiles = [sequence_profile(q, default_scheme(DNA)) for q in (queries[0], reverse_complement(queries[0]))]
-    assert_as_reference(engine, profiles, partition)
+    assert_exact(engine, profiles, partition)
 
 
 def test_scores_of_every_size_are_exact(engine: CudaEngine) -> None:
     """Match 127 gives 290 bases a self-score beyond 16 bits."""
     queries, partition = case(3, (290,), 50, 4)
     profiles = [sequence_profile(queries[0], ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)))]
-    assert_as_reference(engine, profiles, partition)
-    assert_as_reference(engine, profiles, partition, [33_000])
+    assert_exact(engine, profiles, partition)
+    assert_exact(engine, profiles, partition, [33_000])
 
 
 def test_a_streamed_database_gives_the_same_blocks() -> None:
@@ -97,9 +90,9 @@ def test_a_streamed_database_gives_the_same_blocks() -> None:
     queries, partition = case(4, (61, 250), 20_000)
     profiles = [sequence_profile(query, default_scheme(PROTEIN)) for query in queries]
     with CudaEngine() as whole:
-        wanted = whole.score(profiles, partition)
+        wanted = whole.score(score_requests(profiles), partition)
     with CudaEngine(memory_limit=1 << 20) as streamed:
-        found = streamed.score(profiles, partition)
+        found = streamed.score(score_requests(profiles), partition)
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(one.subject_index, other.subject_index)
         np.testing.assert_array_equal(one.score, other.score)
@@ -110,9 +103,9 @@ def test_every_tile_is_exact(engine: CudaEngine, words: int) -> None:
     """The query lengths use tiles of different widths, in one strip and in several."""
     queries, partition = case(words, (8 * words - 1, 8 * words * 3), 60)
     profiles = [sequence_profile(query, default_scheme(PROTEIN)) for query in queries]
-    assert_as_reference(engine, profiles[:1], partition)
-    assert_as_reference(engine, profiles[1:], partition)
-    assert_as_reference(engine, profiles[1:] * 2, partition, [30, 40])
+    assert_exact(engine, profiles[:1], partition)
+    assert_exact(engine, profiles[1:], partition)
+    assert_exact(engine, profiles[1:] * 2, partition, [30, 40])
 
 
 def assert_native_ends(engine: CudaEngine, profile: QueryProfile, partition: Partition) -> None:
@@ -205,7 +198,7 @@ def test_devices_of_one_thread_may_be_closed_in_any_order() -> None:
     first, second = CudaEngine(), CudaEngine()
     first.close()
     with second:
-        assert_as_reference(second, [profile], partition)
+        assert_exact(second, [profile], partition)
 
 
 @pytest.mark.peer("nvcc")
@@ -226,9 +219,9 @@ def test_the_kernels_of_the_package_are_exact(
             scheme = ScoringScheme(named_matrix("BLOSUM62"), gap)
             queries, partition = case(5, (20, 80, 375, 1_000), 2_000)
             profiles = [sequence_profile(query, scheme) for query in queries]
-            assert_as_reference(shipped, profiles, partition)
-            assert_as_reference(shipped, profiles, partition, [60] * len(profiles))
-            (wanted,) = ReferenceEngine().score(profiles[2:3], partition)
+            assert_exact(shipped, profiles, partition)
+            assert_exact(shipped, profiles, partition, [60] * len(profiles))
+            (wanted,) = ReferenceEngine().score(score_requests(profiles[2:3]), partition)
             assert shipped.ends(profiles[2], partition, wanted.score) is not None
     compiled = {path.name.partition("-")[0] for path in cache.glob("*.cubin")}
     assert compiled <= {"locate_best"}  # finds the end in a subject that diamonds align, which takes longer

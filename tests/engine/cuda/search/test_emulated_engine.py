@@ -13,7 +13,7 @@ from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
 from swsearch.engine.cuda.search.engine import IN_FLIGHT, CudaEngine
 from swsearch.engine.cuda.search.plan import Thresholds
 from swsearch.engine.cuda.search.subjects import device_bytes
-from swsearch.engine.protocol import ScoreEngine, ScoreRequest
+from swsearch.engine.protocol import ScoreEngine, ScoreRequest, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import ScoreBlock
@@ -33,6 +33,14 @@ def assert_same(found: Sequence[ScoreBlock], wanted: Sequence[ScoreBlock]) -> No
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(one.subject_index, other.subject_index)
         np.testing.assert_array_equal(one.score, other.score)
+
+
+def assert_exact(
+    engine: ScoreEngine, profiles: Sequence[QueryProfile], partition: Partition, floors: Sequence[int] | None = None
+) -> None:
+    """The engine returns what the reference engine returns."""
+    requests = score_requests(profiles, floors)
+    assert_same(engine.score(requests, partition), ReferenceEngine().score(requests, partition))
 
 
 def profiles_of(queries: Sequence[Codes], scheme: ScoringScheme) -> list[QueryProfile]:
@@ -56,11 +64,11 @@ def test_scores_are_those_of_the_reference(emulated: MakeDevice, architecture: i
     """Ampere's half-precision maxima and Hopper's integer maxima; one strip or several; two queries per word or one."""
     queries, partition = protein_case(1, (1, 61, 64, 250))
     profiles = profiles_of(queries, default_scheme(PROTEIN))
-    wanted = ReferenceEngine().score(profiles, partition)
+    wanted = ReferenceEngine().score(score_requests(profiles), partition)
     for pairs in (True, False) if architecture == 90 else (False,):
         with CudaEngine(emulated(architecture=architecture), pairs=pairs) as engine:
             assert isinstance(engine, ScoreEngine)
-            assert_same(engine.score(profiles, partition), wanted)
+            assert_same(engine.score(score_requests(profiles), partition), wanted)
 
 
 @pytest.mark.parametrize("gap", [GapPenalty(0, 2), GapPenalty(13, 2), GapPenalty(2100, 5)], ids=str)
@@ -69,7 +77,7 @@ def test_gap_costs_are_exact(emulated: MakeDevice, gap: GapPenalty) -> None:
     queries, partition = protein_case(2, (70,))
     profiles = profiles_of(queries, ScoringScheme(named_matrix("BLOSUM50"), gap))
     with CudaEngine(emulated()) as engine:
-        assert_same(engine.score(profiles, partition), ReferenceEngine().score(profiles, partition))
+        assert_exact(engine, profiles, partition)
 
 
 def test_position_specific_scores_are_those_of_the_reference(emulated: MakeDevice) -> None:
@@ -83,7 +91,7 @@ def test_position_specific_scores_are_those_of_the_reference(emulated: MakeDevic
     profiles += profiles_of([query], ScoringScheme(named_matrix("BLOSUM62"), gap))
     partition = partition[np.arange(0, len(partition), 2)]
     with CudaEngine(emulated()) as engine:
-        assert_same(engine.score(profiles, partition), ReferenceEngine().score(profiles, partition))
+        assert_exact(engine, profiles, partition)
 
 
 def test_both_strands_of_dna_share_words(emulated: MakeDevice) -> None:
@@ -96,7 +104,7 @@ def test_both_strands_of_dna_share_words(emulated: MakeDevice) -> None:
     profiles = profiles_of([query, reverse_complement(query)], default_scheme(DNA))
     device = emulated()
     with CudaEngine(device) as engine:
-        assert_same(engine.score(profiles, partition), ReferenceEngine().score(profiles, partition))
+        assert_exact(engine, profiles, partition)
     assert sum(entry == "inter_task" for entry, _ in device.launches) <= 2  # strips of one batch, not of two
 
 
@@ -107,23 +115,23 @@ def test_scores_beyond_each_type_are_scored_again_exactly(emulated: MakeDevice) 
     partition = Partition.pack([query[:16], query[:17], query[100:140], query, random_codes(rng, 50, 4)])
     profiles = profiles_of([query], ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)))
     with CudaEngine(emulated()) as engine:
-        (block,) = engine.score(profiles, partition)
-        (above,) = engine.score(profiles, partition, [2100])
-    assert_same([block], ReferenceEngine().score(profiles, partition))
+        (block,) = engine.score(score_requests(profiles), partition)
+        (above,) = engine.score(score_requests(profiles, [2100]), partition)
+    assert_same([block], ReferenceEngine().score(score_requests(profiles), partition))
     assert block.score[-1] == 270 * 127
     assert block.n_rescored == int((block.score > 2047).sum()) >= 3
-    assert_same([above], ReferenceEngine().score(profiles, partition, [2100]))
+    assert_same([above], ReferenceEngine().score(score_requests(profiles, [2100]), partition))
 
 
 def test_floors_return_the_subjects_that_reach_them_and_no_other(emulated: MakeDevice) -> None:
     """From all subjects to none."""
     queries, partition = protein_case(5, (62, 300))
     profiles = profiles_of(queries, default_scheme(PROTEIN))
-    scores = [block.score for block in ReferenceEngine().score(profiles, partition)]
+    scores = [block.score for block in ReferenceEngine().score(score_requests(profiles), partition)]
     with CudaEngine(emulated()) as engine:
         for floor in (1, 16, 40, int(scores[1].max()), int(scores[1].max()) + 1, 5000):
             floors = [floor, floor]
-            assert_same(engine.score(profiles, partition, floors), ReferenceEngine().score(profiles, partition, floors))
+            assert_exact(engine, profiles, partition, floors)
 
 
 @pytest.mark.parametrize("n_downloaded", [1 << 14, 5], ids=["all downloaded", "few downloaded"])
@@ -137,7 +145,7 @@ def test_a_rule_brings_back_the_best_and_counts_the_others(
     """
     queries, partition = protein_case(12, (62,))
     profiles = profiles_of(queries, default_scheme(PROTEIN))
-    (wanted,) = ReferenceEngine().score(profiles, partition)
+    (wanted,) = ReferenceEngine().score(score_requests(profiles), partition)
     length_of = dict(zip(partition.subject_index.tolist(), partition.lengths.tolist(), strict=True))
     shown: list[tuple[int, int]] = []
 
@@ -150,7 +158,7 @@ def test_a_rule_brings_back_the_best_and_counts_the_others(
             return bound
 
     with CudaEngine(emulated(), thresholds=Thresholds(downloaded=n_downloaded)) as engine:
-        ((_, block),) = engine.score_each([ScoreRequest(profiles[0], 2, Rule())], partition)
+        (block,) = engine.score([ScoreRequest(profiles[0], 2, Rule())], partition)
     n_reaching = int((wanted.score >= 2).sum())
     if n_reaching <= top:
         bound = 2
@@ -173,9 +181,9 @@ def test_long_subjects_get_a_warp_and_all_strips_of_a_long_query(emulated: MakeD
     profiles = profiles_of([query], default_scheme(PROTEIN))
     device = emulated()
     with CudaEngine(device) as engine:
-        assert_same(engine.score(profiles, partition), ReferenceEngine().score(profiles, partition))
+        assert_exact(engine, profiles, partition)
         assert "intra_task" in [entry for entry, _ in device.launches]
-        assert_same(engine.score(profiles, partition, [100]), ReferenceEngine().score(profiles, partition, [100]))
+        assert_exact(engine, profiles, partition, [100])
 
 
 def test_the_warps_of_a_block_keep_their_order(emulated: MakeDevice) -> None:
@@ -191,18 +199,18 @@ def test_the_warps_of_a_block_keep_their_order(emulated: MakeDevice) -> None:
     changed[::41] = (changed[::41] + 1) % 4
     partition = Partition.pack([query[40:], np.concatenate([changed[:300], changed[309:]]), changed[:60]])
     profiles = profiles_of([query], scheme)
-    wanted = ReferenceEngine().score(profiles, partition)
+    wanted = ReferenceEngine().score(score_requests(profiles), partition)
     for shared_bytes, reversed_order in itertools.product((227 * 1024, 40 * 1024), (False, True)):
         with CudaEngine(emulated(shared_bytes=shared_bytes, reversed_order=reversed_order)) as engine:
-            assert_same(engine.score(profiles, partition), wanted)
+            assert_same(engine.score(score_requests(profiles), partition), wanted)
 
 
 def test_the_order_of_threads_changes_nothing(emulated: MakeDevice) -> None:
     queries, partition = protein_case(7, (61, 250))
     profiles = profiles_of(queries, default_scheme(PROTEIN))
-    wanted = ReferenceEngine().score(profiles, partition)
+    wanted = ReferenceEngine().score(score_requests(profiles), partition)
     with CudaEngine(emulated(reversed_order=True, multiprocessors=3), pairs=False) as engine:
-        assert_same(engine.score(profiles, partition), wanted)
+        assert_same(engine.score(score_requests(profiles), partition), wanted)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -215,13 +223,12 @@ def test_any_order_of_completion_gives_the_same_blocks(emulated: MakeDevice, see
     queries, partition = protein_case(13, (20, 90, 33, 64, 61, 40, 250, 35))
     profiles = profiles_of(queries, default_scheme(PROTEIN))
     floors = [30 + 5 * number for number in range(len(profiles))]
-    reference = ReferenceEngine()
     thresholds = Thresholds(long_residues=60, window_residues=60, downloaded=3, bound_subjects=1)
     device = emulated(shuffle=seed)
     assert len(profiles) // 2 > IN_FLIGHT
     with CudaEngine(device, thresholds=thresholds) as engine:
-        assert_same(engine.score(profiles, partition, floors), reference.score(profiles, partition, floors))
-        assert_same(engine.score(profiles, partition), reference.score(profiles, partition))
+        assert_exact(engine, profiles, partition, floors)
+        assert_exact(engine, profiles, partition)
     assert {"inter_task", "intra_task"} <= {entry for entry, _ in device.launches}
 
 
@@ -230,9 +237,9 @@ def test_partitions_are_kept_while_they_fit(emulated: MakeDevice) -> None:
     profiles = profiles_of(queries, default_scheme(PROTEIN))
     device = emulated()
     with CudaEngine(device, memory_limit=1 << 20) as engine:
-        engine.score(profiles, partition)
+        engine.score(score_requests(profiles), partition)
         used = device.used_bytes
-        assert_same(engine.score(profiles, partition), ReferenceEngine().score(profiles, partition))
+        assert_exact(engine, profiles, partition)
         assert device.used_bytes == used
     assert device.used_bytes == 0
 
@@ -258,22 +265,21 @@ def test_a_database_that_is_kept_in_pieces_gives_the_same_blocks(
     subjects = [random_codes(rng, int(length)) for length in rng.integers(1, 30, 40)]
     partition = Partition.pack([*subjects, *(query[:28] for query in queries)])
     profiles = profiles_of(queries, default_scheme(PROTEIN))
-    reference = ReferenceEngine()
     with kept_in_pieces(emulated, monkeypatch, 300) as engine:
         device = engine._device
         assert isinstance(device, EmulatedDevice)
-        assert engine.n_pieces(partition, 65) == 1  # it is not streamed
+        assert engine.store.n_pieces(partition, 65) == 1  # it is not streamed
         for floors in (None, [20, 40]):
-            assert_same(engine.score(profiles, partition, floors), reference.score(profiles, partition, floors))
+            assert_exact(engine, profiles, partition, floors)
         used, n_launches = device.used_bytes, len(device.launches)
-        assert engine._store.kept_bytes == device_bytes(partition)
+        assert engine.store.kept_bytes == device_bytes(partition)
         for few in (partition[:5], partition[:23], partition):
-            assert_same(engine.score(profiles, few, [20, 40]), reference.score(profiles, few, [20, 40]))
-        assert (device.used_bytes, engine._store.kept_bytes) == (used, device_bytes(partition))
+            assert_exact(engine, profiles, few, [20, 40])
+        assert (device.used_bytes, engine.store.kept_bytes) == (used, device_bytes(partition))
         assert len(device.launches) > n_launches + 6  # several pieces
         other = Partition.pack(subjects[::-1])
-        assert_same(engine.score(profiles, other), reference.score(profiles, other))
-        assert engine._store.kept_bytes == device_bytes(partition) + device_bytes(other)
+        assert_exact(engine, profiles, other)
+        assert engine.store.kept_bytes == device_bytes(partition) + device_bytes(other)
     assert device.used_bytes == 0
 
 
@@ -285,7 +291,7 @@ def test_selections_of_as_many_subjects_are_kept_side_by_side(emulated: MakeDevi
     selections = [partition[np.delete(rows, left_out)] for left_out in (3, 5, 3)]
     with CudaEngine(emulated()) as engine:
         for selection in [*selections, *selections]:
-            assert_same(engine.score(profiles, selection), ReferenceEngine().score(profiles, selection))
+            assert_exact(engine, profiles, selection)
 
 
 @pytest.mark.parametrize("n_slots", [1, 2])
@@ -303,14 +309,14 @@ def test_a_streamed_database_gives_the_same_blocks(
     cells: list[int] = []
     device = emulated()
     with CudaEngine(device, memory_limit=480 * n_slots, pairs=False) as engine:
-        n_pieces = engine.n_pieces(partition, 65)
+        n_pieces = engine.store.n_pieces(partition, 65)
         assert n_pieces >= 4
-        found = engine.score(profiles, partition, progress=cells.append)
-        assert_same(found, ReferenceEngine().score(profiles, partition))
+        found = engine.score(score_requests(profiles), partition, cells.append)
+        assert_same(found, ReferenceEngine().score(score_requests(profiles), partition))
         assert len(cells) == n_pieces * 2
-        assert_same(engine.score(profiles, partition, [20, 40]), ReferenceEngine().score(profiles, partition, [20, 40]))
+        assert_exact(engine, profiles, partition, [20, 40])
         few = partition[:5]  # fits, so the slots are freed
-        assert_same(engine.score(profiles[:1], few), ReferenceEngine().score(profiles[:1], few))
+        assert_exact(engine, profiles[:1], few)
     assert sum(cells) == partition.n_residues * sum(profile.length for profile in profiles)
     assert device.used_bytes == 0
 
@@ -321,19 +327,19 @@ def test_a_full_device_gets_smaller_pieces(emulated: MakeDevice, monkeypatch: py
     profiles = profiles_of(queries, default_scheme(PROTEIN))
     roomy = emulated()
     with CudaEngine(roomy) as engine:
-        wanted = engine.score(profiles, partition)
+        wanted = engine.score(score_requests(profiles), partition)
     device = emulated(memory_bytes=roomy.peak_bytes - 40_000)
     with CudaEngine(device, memory_limit=device_bytes(partition)) as engine:
-        assert_same(engine.score(profiles, partition), wanted)
+        assert_same(engine.score(score_requests(profiles), partition), wanted)
     assert len(device.launches) > len(roomy.launches)
     with CudaEngine(emulated(memory_bytes=3000)) as engine, pytest.raises(OutOfDeviceMemory, match="out of memory"):
-        engine.score(profiles, partition)
+        engine.score(score_requests(profiles), partition)
 
 
 def test_an_empty_partition_gives_empty_blocks(emulated: MakeDevice) -> None:
     profiles = profiles_of([random_codes(np.random.default_rng(0), 10)], default_scheme(PROTEIN))
     with CudaEngine(emulated()) as engine:
-        (block,) = engine.score(profiles, Partition.pack([]))
+        (block,) = engine.score(score_requests(profiles), Partition.pack([]))
     assert len(block) == 0
 
 
@@ -343,7 +349,7 @@ def test_a_byte_that_is_no_residue_stays_inside_shared_memory(emulated: MakeDevi
     damaged = Partition.pack([np.full(40, code, dtype=np.uint8) for code in (27, 28, 29, 30)])
     profiles = profiles_of([random_codes(rng, 61)], default_scheme(PROTEIN))
     with CudaEngine(emulated()) as engine:
-        assert len(engine.score(profiles, damaged)[0]) == 4
+        assert len(engine.score(score_requests(profiles), damaged)[0]) == 4
 
 
 def test_shared_memory_beyond_the_device_is_refused(emulated: MakeDevice) -> None:

@@ -17,7 +17,7 @@ from swsearch.engine.cuda.search.plan import Thresholds
 from swsearch.engine.cuda.search.planner import chain_limit
 from swsearch.engine.cuda.search.subjects import device_bytes
 from swsearch.engine.cuda.search.windows import most_columns, windows_in_place
-from swsearch.engine.protocol import ScoreRequest
+from swsearch.engine.protocol import ScoreRequest, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, sequence_profile
@@ -60,7 +60,7 @@ def assert_as_reference(engine: CudaEngine, profiles: list[QueryProfile], partit
     The first best alignment of a subject must lie in the columns that a block gives.
     """
     for floors in ([25] * len(profiles), None):
-        found, wanted = (e.score(profiles, partition, floors) for e in (engine, ReferenceEngine()))
+        found, wanted = (e.score(score_requests(profiles, floors), partition) for e in (engine, ReferenceEngine()))
         for profile, one, other in zip(profiles, found, wanted, strict=True):
             np.testing.assert_array_equal(one.subject_index, other.subject_index)
             np.testing.assert_array_equal(one.score, other.score)
@@ -98,7 +98,7 @@ def test_all_ways_score_as_the_reference(emulated: MakeDevice) -> None:
         blocks = assert_as_reference(engine, profiles, partition)
         assert set(blocks[0].within) == {3, 4}
         assert {entry for entry, _ in device.launches} >= {"inter_task", "intra_task", "sweep_pairs"}
-        engine.score(profiles, partition, progress=reported.append)
+        engine.score(score_requests(profiles), partition, reported.append)
     assert sum(reported) == partition.n_residues * sum(map(len, queries))
 
 
@@ -276,7 +276,7 @@ def test_subjects_that_end_in_time_stay_with_the_others(emulated: MakeDevice, n_
     partition = Partition.pack([random_codes(rng, 400 + 100 * (number < n_long), 4) for number in range(400)])
     device = emulated(multiprocessors=1)
     with engine_for(device) as engine:
-        engine.score([sequence_profile(random_codes(rng, 30, 4), default_scheme(DNA))], partition)
+        engine.score(score_requests([sequence_profile(random_codes(rng, 30, 4), default_scheme(DNA))]), partition)
     assert not {entry for entry, _ in device.launches} & {"intra_task", "sweep_pairs"}
 
 
@@ -309,4 +309,4 @@ def test_a_database_with_long_subjects_is_uploaded_once(emulated: MakeDevice) ->
     partition = genome(12, profiles[0].rows.astype(np.uint8)[:40])
     with engine_for(emulated(multiprocessors=16)) as engine:
         assert_as_reference(engine, profiles, partition)
-        assert engine._store.kept_bytes == device_bytes(partition)
+        assert engine.store.kept_bytes == device_bytes(partition)

@@ -22,11 +22,11 @@ from swsearch.engine.cuda.search.subjects import device_bytes
 from swsearch.engine.protocol import BackgroundEngine, Scored, ScoreEngine, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError, EngineUnavailable
-from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, opener
+from tests.engine.cuda.search.test_emulated_engine import assert_exact, assert_same
 from tests.support import random_codes
 
 
@@ -49,13 +49,6 @@ def open_device(request: pytest.FixtureRequest) -> Callable[[int], Device]:
     return PyCudaDevice
 
 
-def assert_same(found: list[ScoreBlock], wanted: list[ScoreBlock]) -> None:
-    assert len(found) == len(wanted)
-    for one, other in zip(found, wanted, strict=True):
-        np.testing.assert_array_equal(one.subject_index, other.subject_index)
-        np.testing.assert_array_equal(one.score, other.score)
-
-
 @pytest.mark.parametrize("n_queries", [1, 2 * PROFILES_PER_DEVICE + 1])
 def test_two_devices_score_as_one(open_device, n_queries):
     """With few queries each device scores a share of the subjects, with many it scores its own queries."""
@@ -64,10 +57,10 @@ def test_two_devices_score_as_one(open_device, n_queries):
     with CudaDevices([0, 1], open_device) as engine:
         assert isinstance(engine, ScoreEngine)
         for _ in range(2):
-            found = engine.score(profiles, partition, progress=reported.append)
-            assert_same(found, ReferenceEngine().score(profiles, partition))
+            found = engine.score(score_requests(profiles), partition, reported.append)
+            assert_same(found, ReferenceEngine().score(score_requests(profiles), partition))
         floors = [30] * n_queries
-        assert_same(engine.score(profiles, partition, floors), ReferenceEngine().score(profiles, partition, floors))
+        assert_exact(engine, profiles, partition, floors)
     assert sum(reported) == 2 * partition.n_residues * sum(profile.length for profile in profiles)
 
 
@@ -79,15 +72,15 @@ def test_the_memory_decides_how_subjects_are_divided(open_device, missing_bytes,
     with CudaDevices([0, 1], open_device, device_bytes(partition) - missing_bytes) as engine:
         assert f"{n_of_first} subjects" in "".join(engine.explain(score_requests(profiles, [30]), partition))
         for floors in (None, [30]):
-            found = engine.score(profiles, partition, floors)
-            assert_same(found, ReferenceEngine().score(profiles, partition, floors))
+            found = engine.score(score_requests(profiles, floors), partition)
+            assert_same(found, ReferenceEngine().score(score_requests(profiles, floors), partition))
 
 
 def test_a_database_is_kept_that_each_device_keeps():
     """Expected value: the least of what the devices keep."""
     with CudaDevices([0, 1], opener()) as engine:
         assert isinstance(engine, BackgroundEngine)
-        assert engine.kept_bytes == min(one.kept_bytes for one in engine.engines) > 0
+        assert engine.kept_bytes == min(one.store.limit_bytes for one in engine.engines) > 0
     assert not isinstance(ReferenceEngine(), BackgroundEngine)
 
 
@@ -115,18 +108,18 @@ def test_each_device_streams_subjects_beyond_its_memory(open_device):
     with CudaDevices([0, 1], open_device, device_bytes(partition) // 3) as engine:
         assert not engine.shares_subjects(len(profiles), partition)
         for chosen in (profiles, profiles[:1]):
-            assert not any(one.keeps(share) for one in engine.engines for share in engine._ranges_of(partition))
-            found = engine.score(chosen, partition, [30] * len(chosen))
-            assert_same(found, ReferenceEngine().score(chosen, partition, [30] * len(chosen)))
+            assert not any(one.store.keeps(share) for one in engine.engines for share in engine._ranges_of(partition))
+            found = engine.score(score_requests(chosen, [30] * len(chosen)), partition)
+            assert_same(found, ReferenceEngine().score(score_requests(chosen, [30] * len(chosen)), partition))
 
 
 @pytest.mark.parametrize("n_queries", [1, 2 * PROFILES_PER_DEVICE + 1])
 def test_the_error_of_one_device_ends_the_call_and_no_other(open_device, monkeypatch, n_queries):
     """Expected values: the error of the second device; blocks before it are exact; both devices score the next call."""
     profiles, partition = small_case(10, n_queries)
-    wanted = ReferenceEngine().score(profiles, partition)
+    wanted = ReferenceEngine().score(score_requests(profiles), partition)
     with CudaDevices([0, 1], open_device) as engine:
-        assert_same(engine.score(profiles, partition), wanted)
+        assert_same(engine.score(score_requests(profiles), partition), wanted)
         failing = engine.engines[1]._device
         launches: list[int] = []
         launch = failing.launch
@@ -143,7 +136,7 @@ def test_the_error_of_one_device_ends_the_call_and_no_other(open_device, monkeyp
             kept.extend(engine.begin(score_requests(profiles, None), partition).results())
         assert len(kept) < n_queries
         assert_same([block for _, block in kept], [wanted[index] for index, _ in kept])
-        assert_same(engine.score(profiles, partition), wanted)
+        assert_same(engine.score(score_requests(profiles), partition), wanted)
 
 
 def test_idle_devices_begin_one_after_another(open_device, monkeypatch):
@@ -163,7 +156,7 @@ def test_idle_devices_begin_one_after_another(open_device, monkeypatch):
     with CudaDevices([0, 1], open_device) as engine:
         for name in ("wait", "pass_on"):
             monkeypatch.setattr(multi_gpu._Turns, name, noted(name, getattr(multi_gpu._Turns, name)))
-        assert_same(engine.score(profiles, partition, [30]), ReferenceEngine().score(profiles, partition, [30]))
+        assert_exact(engine, profiles, partition, [30])
     assert events.index("0 pass_on") < events.index("1 wait ended") < events.index("1 pass_on")
     assert events.index("1 pass_on") < events.index("0 pass_on ended")
 
@@ -176,5 +169,5 @@ def test_a_stopped_search_leaves_the_devices_idle_and_usable(open_device):
 
     with CudaDevices([0, 1], open_device) as engine:
         with pytest.raises(KeyboardInterrupt):
-            engine.score(profiles, partition, progress=stop)
-        assert_same(engine.score(profiles, partition), ReferenceEngine().score(profiles, partition))
+            engine.score(score_requests(profiles), partition, stop)
+        assert_exact(engine, profiles, partition)

@@ -80,7 +80,7 @@ def assert_complete(call: Noted) -> None:
     profiles = [request.profile for request in call.requests]
     floors = [request.floor for request in call.requests]
     known = None if None in floors else [floor for floor in floors if floor is not None]
-    wanted = ReferenceEngine().score(profiles, call.partition, known)
+    wanted = ReferenceEngine().score(score_requests(profiles, known), call.partition)
     assert sorted(call.blocks) == list(range(len(profiles)))
     for index, block in enumerate(wanted):
         np.testing.assert_array_equal(call.blocks[index].subject_index, block.subject_index)
@@ -185,7 +185,7 @@ def test_calls_are_complete_although_the_device_runs_out_of_memory(emulated: Mak
                 refused.append(n_bytes)
             return super().allocate(n_bytes)
 
-    wanted = ReferenceEngine().score(profiles_of(10, 60, 61, 62, 63), partition, [20] * 4)
+    wanted = ReferenceEngine().score(score_requests(profiles_of(10, 60, 61, 62, 63), [20] * 4), partition)
     memory_bytes, n_short = 1 << 30, 0
     for attempt in range(6):
         refused.clear()

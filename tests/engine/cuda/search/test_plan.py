@@ -16,7 +16,7 @@ from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
-from swsearch.engine.protocol import ScoreRequest
+from swsearch.engine.protocol import ScoreRequest, score_requests
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import match_mismatch
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
@@ -70,7 +70,7 @@ def test_a_search_begins_the_kernels_that_it_launches(
     device = emulated()
     with CudaEngine(device) as engine:
         requests = [ScoreRequest(profile, floors, BestThree() if ruled else None) for profile in profiles]
-        assert dict(engine.score_each(requests, partition)).keys() == set(range(len(profiles)))
+        assert len(engine.score(requests, partition)) == len(profiles)
     assert codes_of(device.launched) == codes_of(device.prepared)
     assert {spec.entry for spec in device.launched} == entries
     assert len(device.prepared) == len(set(device.prepared))
@@ -81,7 +81,7 @@ def test_scores_that_may_leave_the_type_have_their_kernel_begun(emulated: MakeDe
     profiles, partition = related_case((270,), ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)), 4)
     device = emulated()
     with CudaEngine(device) as engine:
-        engine.score(profiles, partition)
+        engine.score(score_requests(profiles), partition)
     late = codes_of(device.launched) - codes_of(device.prepared)
     assert {dict(constants)["ARITHMETIC"] for _, constants in late} == {"Wide"}
     assert codes_of(device.prepared) < codes_of(device.launched)
@@ -93,7 +93,7 @@ def test_long_subjects_have_their_kernel_begun(emulated: MakeDevice) -> None:
     partition = Partition.pack([random_codes(rng, length) for length in (20, 30, 2000)])
     device = emulated()
     with CudaEngine(device) as engine:
-        engine.score([sequence_profile(random_codes(rng, 8), default_scheme(PROTEIN))], partition)
+        engine.score(score_requests([sequence_profile(random_codes(rng, 8), default_scheme(PROTEIN))]), partition)
     assert {spec.entry for spec in device.launched} == {"inter_task", "intra_task"}
     assert codes_of(device.launched) == codes_of(device.prepared)
 

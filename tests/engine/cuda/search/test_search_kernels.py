@@ -17,13 +17,13 @@ from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.plan import PlanOptions, Thresholds
 from swsearch.engine.cuda.search.planner import plan_batch
 from swsearch.engine.cuda.search.tiles import available_bands, package_kernels
-from swsearch.engine.protocol import ScoreRequest
+from swsearch.engine.protocol import ScoreRequest, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
-from tests.engine.cuda.search.test_emulated_engine import assert_same
+from tests.engine.cuda.search.test_emulated_engine import assert_exact, assert_same
 from tests.support import random_codes
 from tests.tiers import mostly_thorough
 
@@ -54,7 +54,7 @@ def test_one_set_of_kernels_serves_all_gap_costs(emulated: MakeDevice, architect
     for gap in GAPS:
         scheme = ScoringScheme(named_matrix("BLOSUM62"), gap)
         profiles = [sequence_profile(query, scheme) for query in queries]
-        scores = ReferenceEngine().score(profiles, partition)
+        scores = ReferenceEngine().score(score_requests(profiles), partition)
         floors = [2200, 45, 45] if gap.open == 2000 else [25, 45, 45]
         from_floors = [block.at_least(floor) for block, floor in zip(scores, floors, strict=True)]
         device = emulated(architecture=architecture, shuffle=1)
@@ -63,8 +63,8 @@ def test_one_set_of_kernels_serves_all_gap_costs(emulated: MakeDevice, architect
             Thresholds(long_residues=60, window_residues=60),
         ):
             with CudaEngine(device, thresholds=thresholds) as engine:
-                assert_same(engine.score(profiles, partition), scores)
-                assert_same(engine.score(profiles, partition, floors), from_floors)
+                assert_same(engine.score(score_requests(profiles), partition), scores)
+                assert_same(engine.score(score_requests(profiles, floors), partition), from_floors)
                 assert engine.ends(profiles[1], partition, scores[1].score) is not None
         launched[gap] = {spec for spec in device.launched if spec.folder == "search"}
     entries = {"inter_task", "intra_task", "end_positions"}
@@ -87,13 +87,13 @@ def test_every_route_has_its_kernels_in_the_package(emulated: MakeDevice) -> Non
     subjects = [random_codes(rng, int(n), 4) for n in rng.integers(4, 60, 10)]
     subjects += [long[:16], long, np.concatenate([random_codes(rng, 300, 4), long, long, random_codes(rng, 400, 4)])]
     partition = Partition.pack(subjects)
-    wanted = ReferenceEngine().score(profiles, partition)
+    wanted = ReferenceEngine().score(score_requests(profiles), partition)
     device = emulated(shuffle=1)
     thresholds = Thresholds(long_residues=300, window_residues=300, diamond_rows=300, diamond_residues=300)
     with CudaEngine(device, thresholds=thresholds) as engine:
-        assert_same(engine.score(profiles, partition), wanted)
+        assert_same(engine.score(score_requests(profiles), partition), wanted)
         floors = [900, 3_000, 40_000]
-        assert_same(engine.score(profiles, partition, floors), ReferenceEngine().score(profiles, partition, floors))
+        assert_exact(engine, profiles, partition, floors)
         assert engine.ends(profiles[2], partition, wanted[2].score) is not None
     assert {spec.entry for spec in device.launched} >= {
         "inter_task", "intra_task", "end_positions", "collect", "sweep_pairs", "locate_best"

@@ -11,6 +11,7 @@ from swsearch.database.builder import build_database
 from swsearch.database.opening import open_database
 from swsearch.database.translated_subjects import TranslatedSubjects
 from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.protocol import score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
@@ -31,8 +32,8 @@ def test_translated_subjects_are_scored_like_any(emulated: Callable[..., Emulate
         subjects = TranslatedSubjects(database, genetic_code(11))
         (partition,) = subjects.partitions()
         for _ in range(2):
-            (found,) = engine.score([profile], partition)
-            (expected,) = ReferenceEngine().score([profile], partition)
+            (found,) = engine.score(score_requests([profile]), partition)
+            (expected,) = ReferenceEngine().score(score_requests([profile]), partition)
             np.testing.assert_array_equal(found.subject_index, expected.subject_index)
             np.testing.assert_array_equal(found.score, expected.score)
             assert expected.score.max() > 0

@@ -23,7 +23,7 @@ from swsearch.engine.cuda.runtime.device import DeviceLost
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.engine.cuda.search.plan import Thresholds
-from swsearch.engine.protocol import BackgroundEngine
+from swsearch.engine.protocol import BackgroundEngine, score_requests
 from swsearch.engine.registry import Machine
 from swsearch.errors import EngineError
 from swsearch.hits.hit import Hit
@@ -335,8 +335,8 @@ def test_ends_are_answered_between_two_batches_and_failures_raised_to_the_caller
         profiles = [sequence_profile(query.codes, searcher.scheme) for query in queries]
         (partition,) = searcher.database.partitions()
         with CpuEngine(1) as cpu:
-            scores = cpu.score(profiles[:1], partition)[0].score
-        assert len(engine.score(profiles, partition)) == 4
+            scores = cpu.score(score_requests(profiles[:1]), partition)[0].score
+        assert len(engine.score(score_requests(profiles), partition)) == 4
         ranges = [index for index, entry in enumerate(Counting.entries) if entry == "inter_task"]
         assert ranges[0] < Counting.entries.index("end_positions") < ranges[-1]
         idle, busy = engine.ends(profiles[0], partition, scores), answers[0].result()
@@ -510,7 +510,7 @@ def test_one_lost_device_of_two_ends_the_search_and_leaves_the_other_idle(case):
         with pytest.raises(DeviceLost, match="00:01"):
             list(searcher.search(queries))
         (block,) = engine.engines[0].score(
-            [sequence_profile(queries[0].codes, searcher.scheme)], next(searcher.database.partitions())
+            score_requests([sequence_profile(queries[0].codes, searcher.scheme)]), next(searcher.database.partitions())
         )
         assert len(block) == searcher.database.n_subjects
 
@@ -551,7 +551,7 @@ def test_the_plan_tells_how_a_database_beyond_the_memory_is_laid_out(case, monke
         searcher, queries = open_case(engine)
         forecast = searcher.forecast(10**9, queries)
         (partition,) = searcher.database.partitions()
-        assert f"streamed in {engine.engines[0].n_pieces(partition, 127)} pieces" in str(forecast)
+        assert f"streamed in {engine.engines[0].store.n_pieces(partition, 127)} pieces" in str(forecast)
     with CudaDevices([0, 1, 2, 3], opener(), memory_limit=1000) as engine:
         searcher, queries = open_case(engine)
         forecast = searcher.forecast(10**9)

@@ -64,7 +64,7 @@ def is_cut(engine: CudaEngine, requests: Sequence[ScoreRequest], partition: Part
 
 
 def assert_same(found: Sequence[ScoreBlock], profiles: Sequence[QueryProfile], partition: Partition, floors) -> None:
-    for block, wanted in zip(found, ReferenceEngine().score(profiles, partition, floors), strict=True):
+    for block, wanted in zip(found, ReferenceEngine().score(score_requests(profiles, floors), partition), strict=True):
         np.testing.assert_array_equal(block.subject_index, wanted.subject_index)
         np.testing.assert_array_equal(block.score, wanted.score)
 
@@ -76,8 +76,9 @@ def test_a_genome_in_windows_has_the_scores_of_its_subjects(emulated: MakeDevice
     floors = None if floor is None else [floor] * len(profiles)
     counted: list[int] = []
     with CudaEngine(emulated(shuffle=3), thresholds=SMALL) as engine:
-        assert is_cut(engine, score_requests(profiles, floors), partition)
-        found = engine.score(profiles, partition, floors, counted.append)
+        requests = score_requests(profiles, floors)
+        assert is_cut(engine, requests, partition)
+        found = engine.score(requests, partition, counted.append)
         assert engine.timing.cells == sum(counted) == partition.n_residues * sum(map(len, queries))
     assert_same(found, profiles, partition, floors)
 
@@ -98,7 +99,7 @@ def test_an_alignment_of_the_widest_span_is_found_wherever_it_lies(emulated: Mak
     partition = Partition.pack(subjects)
     with CudaEngine(emulated(multiprocessors=7), thresholds=SMALL) as engine:
         assert is_cut(engine, score_requests(profiles, None), partition)
-        (block,) = engine.score(profiles, partition)
+        (block,) = engine.score(score_requests(profiles), partition)
     assert min(block.score) >= 80 - 5 - 2 * gap
 
 
@@ -110,7 +111,7 @@ def test_a_bound_decides_for_whole_subjects(emulated: MakeDevice) -> None:
         emulated(), thresholds=Thresholds(gathered_residues=0, gather_picoseconds=0, bound_subjects=1)
     ) as engine:
         for partition, n_found in ((genome(7), 0), (genome(7, queries, 1), 3)):
-            found = engine.score(profiles, partition, floors)
+            found = engine.score(score_requests(profiles, floors), partition)
             assert [len(block) for block in found] == [n_found] * 2
             assert [block.n_bounded for block in found] == [len(CONTIGS) - n_found] * 2
             assert_same(found, profiles, partition, floors)
