@@ -27,9 +27,6 @@ from swsearch.words import option
 BUSY_SECONDS: Final = 60.0
 """Longest time that a writer waits for another, in seconds."""
 
-TABLES: Final = Path(__file__).with_name("schema.sql")
-"""The statements that create the tables in SQLite, as SQLAlchemy writes them for :mod:`swsearch.store.models`."""
-
 _FIRST_PAUSE: Final = 0.0002
 _LONGEST_PAUSE: Final = 0.005
 """Seconds between two attempts to become SQLite's writer."""
@@ -65,6 +62,11 @@ def begin_writing(driver: Any, busy_seconds: float) -> None:
         driver.execute(f"PRAGMA busy_timeout = {round(busy_seconds * 1000)}")
 
 
+def statements() -> list[str]:
+    """The statements that create the tables and indexes in SQLite, and then the view, in either database."""
+    return Path(__file__).with_name("schema.sql").read_text(encoding="utf-8").removesuffix(";\n").split(";\n")
+
+
 def tables_of(driver: Any) -> set[str]:
     """The tables of an SQLite file, without those of SQLite itself."""
     names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT GLOB 'sqlite_*'"
@@ -81,7 +83,7 @@ def create_tables(driver: Any, busy_seconds: float) -> None:
     begin_writing(driver, busy_seconds)
     try:
         if not tables_of(driver):
-            for statement in TABLES.read_text(encoding="utf-8").split(";\n"):
+            for statement in statements():
                 driver.execute(statement)
             driver.execute("INSERT INTO swsearch_schema VALUES (?)", [SCHEMA])
         driver.execute("COMMIT")

@@ -1,8 +1,8 @@
 """The tables of a store, and the check of a row that was read.
 
-Runs have ``runs``, ``queries``, ``hits`` and ``failures``; :data:`BLAST6_VIEW` is a view of them for other programs and
-for people who write SQL. The search service has ``searches``, ``search_queries``, ``owners``, ``usage``, ``workers``,
-``tokens`` and ``links``: a search is what somebody submitted, and its results are a run like any other.
+Runs have ``runs``, ``queries``, ``hits`` and ``failures``; ``blast6`` (``schema.sql``) is a view of them for other
+programs and for people who write SQL. The search service has ``searches``, ``search_queries``, ``owners``, ``usage``,
+``workers``, ``tokens`` and ``links``: a search is what somebody submitted, and its results are a run like any other.
 ``swsearch_schema`` has the revision of all of them.
 
 The rest of the program does not use rows: the repositories (:mod:`swsearch.store`) translate between rows and records.
@@ -327,40 +327,6 @@ LINKS: Final = Table(
     Index("ix_links_search", "search_id"),
 )
 """A link that shows one search to everybody who has it; its key is not stored, only the key's SHA-256."""
-
-BLAST6_VIEW: Final = """\
-CREATE VIEW blast6 AS
-SELECT
-    q.identifier AS qaccver,
-    h.subject_identifier AS saccver,
-    CASE WHEN h.columns = 0 THEN 0 ELSE 100 * CAST(h.identities AS DOUBLE PRECISION) / h.columns END AS pident,
-    h.columns AS length,
-    h.columns - h.identities - h.gap_residues AS mismatch,
-    h.gap_openings AS gapopen,
-    CASE WHEN h.query_frame < 0 THEN h.query_end ELSE h.query_start + 1 END AS qstart,
-    CASE WHEN h.query_frame < 0 THEN h.query_start + 1 ELSE h.query_end END AS qend,
-    CASE WHEN h.subject_frame < 0 OR h.strand = 'minus' AND h.query_frame = 0
-        THEN h.subject_end ELSE h.subject_start + 1 END AS sstart,
-    CASE WHEN h.subject_frame < 0 OR h.strand = 'minus' AND h.query_frame = 0
-        THEN h.subject_start + 1 ELSE h.subject_end END AS send,
-    h.evalue AS evalue,
-    h.bits AS bitscore,
-    h.score AS score,
-    length(q.letters) AS qlen,
-    h.subject_length AS slen,
-    h.subject_header AS stitle,
-    q.run_id AS run_id,
-    q.id AS query_id,
-    q.number AS query_number,
-    h.rank AS rank,
-    h.hsp AS hsp
-FROM hits AS h JOIN queries AS q ON q.id = h.query_id
-"""
-"""The hits as rows of BLAST's tables: the twelve columns of ``blast6``, others by BLAST's names, and the keys.
-
-Coordinates are 1-based and inclusive, as in :mod:`swsearch.report.fields`; ``pident``, ``evalue`` and ``bitscore`` are
-not rounded. Percent identity is computed and not stored: a condition on it took as long.
-"""
 
 _SIGNED: Final = frozenset({"query_frame", "subject_frame", "score"})
 

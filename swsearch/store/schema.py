@@ -13,8 +13,8 @@ from sqlalchemy.engine import URL
 from swsearch.errors import SchemaOutdated, StoreError
 from swsearch.folders import is_user_store, resource_folder
 from swsearch.store.connections import display_name, file_of, make_engine, reading, store_url, translated, writing
-from swsearch.store.driver import create_tables
-from swsearch.store.models import BLAST6_VIEW, METADATA, SCHEMA_TABLE
+from swsearch.store.driver import create_tables, statements
+from swsearch.store.models import METADATA, SCHEMA_TABLE
 from swsearch.store.rows import SCHEMA
 from swsearch.words import option
 
@@ -92,7 +92,7 @@ def _create(engine: Engine) -> str | None:
             for index in (index for table in METADATA.tables.values() for index in table.indexes):
                 index.dialect_kwargs.update(index.info)
             METADATA.create_all(connection)
-            connection.exec_driver_sql(BLAST6_VIEW)
+            connection.exec_driver_sql(statements()[-1])
             connection.execute(insert(SCHEMA_TABLE).values(version_num=SCHEMA))
         return found or SCHEMA
 

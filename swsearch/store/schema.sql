@@ -1,3 +1,4 @@
+-- The tables of a store in SQLite, as SQLAlchemy writes those of models.py, and the view blast6, also for PostgreSQL.
 CREATE TABLE swsearch_schema (
     version_num VARCHAR(32) NOT NULL,
     PRIMARY KEY (version_num)
@@ -213,6 +214,9 @@ CREATE TABLE links (
 
 CREATE INDEX ix_links_search ON links (search_id);
 
+-- The hits as rows of BLAST's tables: the twelve columns of blast6, others by BLAST's names, and the keys.
+-- Coordinates are 1-based and inclusive, as in swsearch/report/fields.py; pident, evalue and bitscore are not rounded.
+-- Percent identity is computed and not stored: a condition on it took as long.
 CREATE VIEW blast6 AS
 SELECT
     q.identifier AS qaccver,
