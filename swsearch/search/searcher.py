@@ -111,7 +111,7 @@ class Searcher(PlannedSearch):
         subjects_of = None if len(self.search_subjects.frames) == 1 else self.search_subjects.subjects
         self._positive_subjects = PositiveSubjects(self.search_subjects.partitions, subjects_of)
         matrix = self.scheme.matrix if self.preparer.changes_scores else None
-        gpus = engine if isinstance(engine, BackgroundEngine) else None
+        gpus = self._gpus = engine if isinstance(engine, BackgroundEngine) else None
         one_query = LocalAligner(aligned, matrix, self.threads, progress=beat)
         aligner = SubjectAligner(self.search_subjects, one_query, gpus)
         self._selection = HitSelection(database, options, self.significance, aligner)
@@ -127,10 +127,10 @@ class Searcher(PlannedSearch):
 
     def forecast(self, n_cells: int, queries: Sequence[SequenceRecord] = ()) -> Forecast | None:
         """A forecast of the time to score ``n_cells`` cells, of ``queries`` if known; None if the engine gives none."""
-        if not isinstance(self.engine, BackgroundEngine):
+        if self._gpus is None:
             return None
         batches = ([p for prepared in batch for p in prepared.profiles] for batch in self._batches(queries))
-        return self.engine.forecast(batches, self.usual_partitions, n_cells, floors=self.observe is None)
+        return self._gpus.forecast(batches, self.usual_partitions, n_cells, floors=self.observe is None)
 
     @property
     def usual_partitions(self) -> list[Partition]:
@@ -143,20 +143,20 @@ class Searcher(PlannedSearch):
         The cores score the parts of found subjects, which takes longer than a GPU takes for all parts.
         """
         subjects = self.search_subjects
-        return subjects.maximal if is_selective and not isinstance(self.engine, BackgroundEngine) else subjects.distinct
+        return subjects.maximal if is_selective and self._gpus is None else subjects.distinct
 
     def explain(self, queries: Sequence[SequenceRecord]) -> list[str]:
         """The plan by which the engine will score these queries, in lines of text."""
         lines = []
         if self.options.iterations > 1:
             lines.append(f"up to {self.options.iterations} rounds; each scores all subjects by the same plan")
-        if not isinstance(self.engine, BackgroundEngine):
+        if self._gpus is None:
             n_subjects = sum(map(len, self.search_subjects.partitions))
             return [*lines, f"one query at a time against {counted(n_subjects, 'subject')}, divided among the threads"]
         for batch in self._batches(queries):
             scores = self._score_batch(batch)
             for partition in scores.partitions:
-                lines += self.engine.explain(scores.requests(partition), partition)
+                lines += self._gpus.explain(scores.requests(partition), partition)
         return lines
 
     def search(
@@ -187,7 +187,7 @@ class Searcher(PlannedSearch):
                 self.search_once,
                 most_queries=self.engine.profiles_per_call,
                 most_rows=self.engine.rows_per_call,
-                n_together=2 if isinstance(self.engine, BackgroundEngine) else 1,
+                n_together=1 if self._gpus is None else 2,
             )
             return in_rounds.search(queries, progress, wait_until_prepared=wait_until_prepared)
         return self.search_once(queries, progress, wait_until_prepared=wait_until_prepared)
@@ -288,7 +288,7 @@ class Searcher(PlannedSearch):
         )
         n_residues = sum(partition.n_residues for partition in scores.partitions)
         scaled = in_proportion(progress, n_wanted, scores.n_rows * n_residues)
-        overlaps = isinstance(self.engine, BackgroundEngine) and self.observe is None
+        overlaps = self._gpus is not None and self.observe is None
         n_threads = min(_RANKING_THREADS, self.threads, len(batch)) if overlaps else 1
 
         def ranked(scored: tuple[int, list[ScoreBlock], float]) -> tuple[PreparedQuery, T | None]:
