@@ -37,6 +37,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, SequencePairs, Sequences
+from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import sequence_profile
 from swsearch.search.frames import Frame
 from swsearch.scoring.scheme import default_scheme
@@ -47,7 +48,7 @@ rng = np.random.default_rng(1)
 query = random_protein(rng, 90)
 partition = Partition.pack([random_protein(rng, n) for n in range(40, 400)])
 profile = sequence_profile(query, default_scheme(PROTEIN))
-(block,) = CpuEngine(3).score([profile], partition)
+(block,) = CpuEngine(3).score([ScoreRequest(profile)], partition)
 found = LocalAligner(PROTEIN, n_threads=3).paths(Frame("plus", 0, query, profile), partition)
 long = rng.integers(0, 4, 8000).astype(np.uint16)
 problem = AlignmentProblem(True, FreeEnds.ALL, 5, 2, 2, -3)
