@@ -175,8 +175,8 @@ _ROWS_OF_TABLE: Final = (
         reason="cannot hold a translated search: its CIGARs count residues where SAM's count bases; choose blast6, "
         "json or another format",
     ),
-    Format("gff3", "gff3.Gff3Report", "Features of the subjects (GFF3)", _TEXT, suffixes=(".gff3", ".gff")),
-    Format("bed", "bed.BedReport", "Intervals of the subjects (BED)", _TEXT, suffixes=(".bed",)),
+    Format("gff3", "genome.Gff3Report", "Features of the subjects (GFF3)", _TEXT, suffixes=(".gff3", ".gff")),
+    Format("bed", "genome.BedReport", "Intervals of the subjects (BED)", _TEXT, suffixes=(".bed",)),
     Format("paf", "paf.PafReport", "PAF", _TEXT, suffixes=(".paf",)),
     Format("a3m", "anchored.A3mReport", "A3M multiple alignment", suffixes=(".a3m",), **_ANCHORED),
     Format("sto", "anchored.StockholmReport", "Stockholm multiple alignment", suffixes=(".sto",), **_ANCHORED),
