@@ -167,7 +167,7 @@ _ROWS_OF_TABLE: Final = (
     Format("pairwise", "pairwise.PairwiseReport", "Pairwise alignments", _TEXT, ending=".txt"),
     Format(
         "sam",
-        "sam.SamReport",
+        "read_mapping.SamReport",
         "SAM",
         _TEXT,
         suffixes=(".sam",),
@@ -177,7 +177,7 @@ _ROWS_OF_TABLE: Final = (
     ),
     Format("gff3", "genome.Gff3Report", "Features of the subjects (GFF3)", _TEXT, suffixes=(".gff3", ".gff")),
     Format("bed", "genome.BedReport", "Intervals of the subjects (BED)", _TEXT, suffixes=(".bed",)),
-    Format("paf", "paf.PafReport", "PAF", _TEXT, suffixes=(".paf",)),
+    Format("paf", "read_mapping.PafReport", "PAF", _TEXT, suffixes=(".paf",)),
     Format("a3m", "anchored.A3mReport", "A3M multiple alignment", suffixes=(".a3m",), **_ANCHORED),
     Format("sto", "anchored.StockholmReport", "Stockholm multiple alignment", suffixes=(".sto",), **_ANCHORED),
     Format("afasta", "anchored.AlignedFastaReport", "Aligned FASTA", suffixes=(".afasta",), **_ANCHORED),
