@@ -20,7 +20,7 @@ from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.formats import TaxonomyUse
 from swsearch.report.query_taxa import LcaReport
-from swsearch.report.table import html_table
+from swsearch.report.readable import html_table
 from swsearch.report.tabular import TsvReport
 from swsearch.report.taxa import DEFAULT_PERCENT
 from swsearch.report_context import report_context

@@ -117,7 +117,7 @@ _ANCHORED: Final[dict[str, Any]] = {
     "blast6, pairwise or another format",
 }
 _ROWS_OF_TABLE: Final = (
-    Format("table", "table.TableReport", "Table for reading", _TEXT, ending=".txt", takes=frozenset({"width"})),
+    Format("table", "readable.TableReport", "Table for reading", _TEXT, ending=".txt", takes=frozenset({"width"})),
     Format("blast6", "tabular.Blast6Report", "BLAST tabular (outfmt 6)", _TABBED, ending=".tsv", takes=_COLUMNS),
     Format(
         "blast7",
@@ -164,7 +164,7 @@ _ROWS_OF_TABLE: Final = (
         suffixes=(".jsonl",),
         taxonomy=TaxonomyUse.IF_KNOWN,
     ),
-    Format("pairwise", "pairwise.PairwiseReport", "Pairwise alignments", _TEXT, ending=".txt"),
+    Format("pairwise", "readable.PairwiseReport", "Pairwise alignments", _TEXT, ending=".txt"),
     Format(
         "sam",
         "read_mapping.SamReport",

@@ -32,6 +32,7 @@ from swsearch.report.anchored import aligned_letters, expanded, insertion_widths
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.links import link_table, links_of
 from swsearch.report.page.icicle import organism_tree
+from swsearch.report.readable import number_cells, number_titles
 from swsearch.report.summary import (
     COMPOSITION_NOTE,
     HSP_NOTE,
@@ -44,7 +45,6 @@ from swsearch.report.summary import (
     rounds_line,
     scoring_line,
 )
-from swsearch.report.table import number_cells, number_titles
 from swsearch.report.taxa import organisms
 from swsearch.sequences.record import identifier, split_header
 from swsearch.words import counted
