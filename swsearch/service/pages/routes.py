@@ -51,15 +51,14 @@ from swsearch.service.pages.form import EXAMPLES, FIRST, SearchForm, form_fields
 from swsearch.service.pages.results import (
     ROWS,
     HitsView,
-    QueryLine,
     RefusedView,
-    SubjectView,
     fact_lines,
     listed_of,
     orders_alignments,
     overview_figure,
     page_number,
     read_view,
+    subject_values,
 )
 from swsearch.service.pages.searches import PageSearches, curl_lines, field_of, python_lines, query_line, request_body
 from swsearch.service.pages.taxonomy import organisms, taxonomy_of_run, with_taxa
@@ -277,7 +276,7 @@ def result(request: Request, reference: str) -> HTMLResponse:
     lines, failures = [], []
     if run is not None:
         summaries = store.views.summaries(run.id, (number - 1) * _LISTED, _LISTED)
-        lines = [QueryLine(one, _query_address(reference, one.number + 1)) for one in summaries]
+        lines = [(one, _query_address(reference, one.number + 1)) for one in summaries]
         failures = store.results.failures(run.id)[:_LISTED]
     return page(
         "result.html", search=search, run=run, reference=reference, lines=lines, failures=failures,
@@ -440,10 +439,9 @@ def subject(request: Request, reference: str, number: Number, rank: Number) -> H
     if not found.hits:
         raise SearchNotFound(reference)
     n_subjects = service.store.views.view(run.id, number - 1, HitView(limit=1)).n_subjects
-    view = SubjectView.of(run.info, found, n_subjects)
     return page(
-        "subject.html", view=view, reference=reference, number=number, is_part=is_part(request),
-        base=_query_address(reference, number), query_name=found.header,
+        "subject.html", is_part=is_part(request), base=_query_address(reference, number), query_name=found.header,
+        **subject_values(run.info, found, n_subjects),
     )  # fmt: skip
 
 
