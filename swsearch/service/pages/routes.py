@@ -198,7 +198,7 @@ def search_form(request: Request) -> HTMLResponse:
         form.databases = (databases[0].name,)
     for example in EXAMPLES:
         if example.name == wanted:
-            fitting = [one.name for one in databases if one.alphabet == example.alphabet]
+            fitting = [one.name for one in databases if one.catalogue.alphabet == example.alphabet]
             form = SearchForm(example.fasta, tuple(fitting[:1]))
     return _search_page(searches.service, form)
 
