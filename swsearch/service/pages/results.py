@@ -106,16 +106,6 @@ class Row:
     """A line above the row; empty for none."""
 
 
-@dataclass(frozen=True)
-class Heading:
-    """The head of a column."""
-
-    column: Column
-    address: str
-    direction: str
-    """``ascending`` or ``descending`` if the table is sorted by the column; otherwise empty."""
-
-
 class RefusedView(InputError):
     """Values of a filter that cannot be used; ``errors`` has a message for each, by its name."""
 
@@ -247,8 +237,11 @@ class HitsView:
         return self.run.info.database.alphabet == "dna"
 
     @property
-    def headings(self) -> list[Heading]:
-        """The heads of the columns, each with the address that sorts by it."""
+    def headings(self) -> list[tuple[Column, str, str]]:
+        """The columns, each with the address that sorts by it, and the direction in which the table is sorted by it.
+
+        The direction is ``ascending``, ``descending``, or empty for a column by which the table is not sorted.
+        """
         made = []
         for column in (_PLACE if one is _COVERED and self.has_places else one for one in _COLUMNS):
             sorted_now = self.view.sort == column.sort
@@ -256,7 +249,7 @@ class HitsView:
             down = (not self.view.descending) if sorted_now else first_down
             now = ("descending" if self.view.descending else "ascending") if sorted_now else ""
             address = self.address(sort=column.sort, dir="desc" if down else "asc", page=None)
-            made.append(Heading(column, address, now))
+            made.append((column, address, now))
         return made
 
     @property
