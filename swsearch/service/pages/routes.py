@@ -38,7 +38,7 @@ from swsearch.errors import HitsNotFound, InputError, RunNotFound, SearchNotFoun
 from swsearch.hits.result import QueryResult
 from swsearch.report.formats import ALIGNMENTS, FORMATS, new_report
 from swsearch.report.html import MAX_BARS, alignment_key, anchored_rows
-from swsearch.report.page.icicle import organism_tree
+from swsearch.report.icicle import organism_tree
 from swsearch.sequences.fasta_text import MAX_FLANK, without_layout
 from swsearch.sequences.record import identifier
 from swsearch.service.answers import EarlyAnswer, told

@@ -43,7 +43,7 @@ _YEAR: Final = "public, max-age=31536000, immutable"
 @cache
 def static_content(name: str) -> bytes:
     """The content of a static file. The style sheet begins with the components of the HTML reports."""
-    of_reports = resources.files("swsearch.report.page")
+    of_reports = resources.files("swsearch.report").joinpath("page")
     if name == "icicle.js":
         return of_reports.joinpath(name).read_bytes()
     content = resources.files(__package__).joinpath("static", name).read_bytes()
