@@ -206,13 +206,8 @@ class HitsView:
         return self.page.query
 
     @property
-    def name(self) -> str:
-        """First word of the query's header."""
-        return first_word(self.query.header)
-
-    @property
     def description(self) -> str:
-        """The rest of its header, and the query's length."""
+        """The header of the query without its first word, and the query's length."""
         unit = "base" if self.run.info.query_alphabet == "dna" else "residue"
         size = f"({counted(self.query.length, unit)})"
         return f"{description_of(self.query.header)} {size}".lstrip()
