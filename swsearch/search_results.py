@@ -20,7 +20,7 @@ from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.formats import TaxonomyUse
 from swsearch.report.query_taxa import LcaReport
-from swsearch.report.table import html_table
+from swsearch.report.readable import html_table
 from swsearch.report.tabular import TsvReport
 from swsearch.report.taxa import DEFAULT_PERCENT
 from swsearch.report_context import report_context
@@ -313,18 +313,18 @@ class SearchResults(Closeable):
             A field is unknown, or pyarrow is not installed.
         """
         pyarrow = needed_module("pyarrow", "to_arrow")
+        from swsearch.report.parquet import arrow_schema
+
         number("lca_top", lca_top)
         table = TsvReport(None if fields is None else names("fields", fields), lca_top)
         chosen = table.fields(self.run)
-        types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64()}
         columns: dict[str, list[Any]] = {field.name: [] for field in chosen}
         context = self.context_of(table)
         for result in self:
             for hit in self.run.listed(result):
                 for field in chosen:
                     columns[field.name].append(field.value(context, result, hit))
-        schema = pyarrow.schema([(field.name, types[field.kind]) for field in chosen])
-        return pyarrow.table(columns, schema=schema)
+        return pyarrow.table(columns, schema=arrow_schema(chosen))
 
     def to_pandas(self, fields: Sequence[str] | None = None, lca_top: float = DEFAULT_PERCENT) -> pandas.DataFrame:
         """All hits as a data frame of pandas, which is required; parameters and errors as for :meth:`to_arrow`."""

@@ -6,7 +6,7 @@
 ``fields``     the columns of the tables, which ``tabular`` and ``parquet`` write
 ``taxa``       the organisms of a hit and the taxon of a query, for columns, ``query_taxa`` and ``taxa_html``
 ``summary``    sentences that formats share; numbers and rows of alignments are those of :mod:`swsearch.hits.formatting`
-``exons``      the parts of a chain with introns between splice sites, for ``gff3`` and ``bed``
+``exons``      the parts of a chain with introns between splice sites, for ``genome``
 ``row_filter``   the rows that a multiple alignment of ``anchored`` keeps
 ``narrowing``, ``pairing``   stored results with fewer hits; alignments of complexes
 other modules   a format, or several of one family

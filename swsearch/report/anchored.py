@@ -207,7 +207,19 @@ class StockholmReport(AnchoredReport):
 
     def write_alignment(self, query: QueryResult, *, is_first: bool) -> None:
         """Write one alignment."""
-        _write_stockholm(query, self.stream)
+        widths, stream = insertion_widths(query), self.stream
+        query_name, *hit_names = row_names(query)
+        stream.write(f"# STOCKHOLM 1.0\n#=GF ID {name_of(query.header)}\n")
+        if query_description := one_line(split_header(query.header)[1]):
+            stream.write(f"#=GF DE {query_description}\n")
+        for name, hit in zip(hit_names, query.hits, strict=True):
+            stream.writelines(f"#=GS {name} {line}\n" for line in _remarks(hit))
+        width = max(map(len, [query_name, *hit_names, "#=GC RF"]))
+        stream.write(f"{query_name:<{width}} {expanded(query_letters(query), widths, _NO_RESIDUE)}\n")
+        for name, hit in zip(hit_names, query.hits, strict=True):
+            stream.write(f"{name:<{width}} {expanded(aligned_letters(query, hit), widths, _NO_RESIDUE)}\n")
+        reference = expanded("X" * query.length, widths, _NO_RESIDUE).lower()
+        stream.write(f"{'#=GC RF':<{width}} {reference}\n//\n")
 
 
 class AlignedFastaReport(AnchoredReport):
@@ -223,22 +235,6 @@ class AlignedFastaReport(AnchoredReport):
         for hit in query.hits:
             row = expanded(aligned_letters(query, hit), widths, GAP)
             stream.write(f">{row_header(query, hit)}\n{row.upper()}\n")
-
-
-def _write_stockholm(query: QueryResult, stream: TextIO) -> None:
-    widths = insertion_widths(query)
-    query_name, *hit_names = row_names(query)
-    stream.write(f"# STOCKHOLM 1.0\n#=GF ID {name_of(query.header)}\n")
-    if query_description := one_line(split_header(query.header)[1]):
-        stream.write(f"#=GF DE {query_description}\n")
-    for name, hit in zip(hit_names, query.hits, strict=True):
-        stream.writelines(f"#=GS {name} {line}\n" for line in _remarks(hit))
-    width = max(map(len, [query_name, *hit_names, "#=GC RF"]))
-    stream.write(f"{query_name:<{width}} {expanded(query_letters(query), widths, _NO_RESIDUE)}\n")
-    for name, hit in zip(hit_names, query.hits, strict=True):
-        stream.write(f"{name:<{width}} {expanded(aligned_letters(query, hit), widths, _NO_RESIDUE)}\n")
-    reference = expanded("X" * query.length, widths, _NO_RESIDUE).lower()
-    stream.write(f"{'#=GC RF':<{width}} {reference}\n//\n")
 
 
 def _remarks(hit: Hit) -> Iterable[str]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, Final, TextIO
 from xml.sax.saxutils import escape
@@ -83,6 +83,11 @@ def _element(indent: int, name: str, value: _Value) -> str:
     return f"{' ' * indent}<{name}>{text}</{name}>\n"
 
 
+def _elements(indent: int, of: str, values: Mapping[str, _Value]) -> Iterator[str]:
+    """The elements of a compound value, by their names in JSON."""
+    return (_element(indent, f"{of}_{name.replace('_', '-')}", value) for name, value in values.items())
+
+
 def xml_text(text: str) -> str:
     """Text as the content of an element, in one line; characters that XML cannot represent become U+FFFD."""
     return escape(_NOT_XML.sub("\ufffd", one_line(text)), {'"': "&quot;"})
@@ -95,7 +100,6 @@ def program_name(run: RunInfo) -> str:
 
 def _opening(run: RunInfo, first: QueryResult | None) -> Iterator[str]:
     """The elements before the queries; they name the first query."""
-    dna = run.aligned_alphabet == "dna"
     yield f'<?xml version="1.0"?>\n{_DOCTYPE}\n<BlastOutput>\n'
     yield _element(2, "BlastOutput_program", program_name(run))
     yield _element(2, "BlastOutput_version", run.program)
@@ -103,18 +107,20 @@ def _opening(run: RunInfo, first: QueryResult | None) -> Iterator[str]:
     yield _element(2, "BlastOutput_db", run.database.name)
     yield from _query_elements("BlastOutput", first)
     yield "  <BlastOutput_param>\n    <Parameters>\n"
-    if not dna:
-        yield _element(6, "Parameters_matrix", run.matrix)
+    yield from _elements(6, "Parameters", _scoring(run))
+    yield "    </Parameters>\n  </BlastOutput_param>\n<BlastOutput_iterations>\n"
+
+
+def _scoring(run: RunInfo) -> dict[str, _Value]:
+    """The parameters that all formats have, by their names in JSON."""
+    dna = run.aligned_alphabet == "dna"
     limit = run.parameters.get("evalue")
-    yield _element(6, "Parameters_expect", float(limit) if limit is not None else None)
+    parameters: dict[str, _Value] = {} if dna else {"matrix": run.matrix}
+    parameters["expect"] = None if limit is None else float(limit)
     if dna:
         matrix = matrix_of(run)
-        yield _element(6, "Parameters_sc-match", matrix.score("A", "A"))
-        yield _element(6, "Parameters_sc-mismatch", matrix.score("A", "C"))
-    yield _element(6, "Parameters_gap-open", run.gap_open)
-    yield _element(6, "Parameters_gap-extend", run.gap_extend)
-    yield _element(6, "Parameters_filter", masking(run))
-    yield "    </Parameters>\n  </BlastOutput_param>\n<BlastOutput_iterations>\n"
+        parameters |= {"sc_match": matrix.score("A", "A"), "sc_mismatch": matrix.score("A", "C")}
+    return parameters | {"gap_open": run.gap_open, "gap_extend": run.gap_extend, "filter": masking(run)}
 
 
 def masking(run: RunInfo) -> str:
@@ -122,6 +128,20 @@ def masking(run: RunInfo) -> str:
     if run.parameters.get("mask") in (None, "none"):
         return "F"
     return "L;m;" if run.parameters.get("mask_mode") == "soft" else "L;"
+
+
+def _statistics(run: RunInfo, query: QueryResult) -> dict[str, _Value]:
+    """Sizes and statistics, by their names in JSON; the space is that of the residues to which E-values refer."""
+    n_residues = query.length // CODON if run.translates in ("query", "both") else query.length
+    return {
+        "db_num": run.database.n_subjects,
+        "db_len": run.database.n_residues,
+        "hsp_len": 0,
+        "eff_space": n_residues * run.search_space,
+        "kappa": run.k,
+        "lambda": run.lam,
+        "entropy": None,
+    }
 
 
 def _query_elements(of: str, query: QueryResult | None) -> Iterator[str]:
@@ -138,23 +158,11 @@ def _iteration(run: RunInfo, query: QueryResult) -> Iterator[str]:
     for place, (_, alignments) in enumerate(groupby(query.hits, key=lambda hit: hit.rank), 1):
         yield from _hit(run, query, place, tuple(alignments))
     yield "</Iteration_hits>\n  <Iteration_stat>\n    <Statistics>\n"
-    yield _element(6, "Statistics_db-num", run.database.n_subjects)
-    yield _element(6, "Statistics_db-len", run.database.n_residues)
-    yield _element(6, "Statistics_hsp-len", 0)
-    yield _element(6, "Statistics_eff-space", effective_space(run, query))
-    yield _element(6, "Statistics_kappa", run.k)
-    yield _element(6, "Statistics_lambda", run.lam)
-    yield _element(6, "Statistics_entropy", None)
+    yield from _elements(6, "Statistics", _statistics(run, query))
     yield "    </Statistics>\n  </Iteration_stat>\n"
     if not query.hits:
         yield _element(2, "Iteration_message", "No hits found")
     yield "</Iteration>\n"
-
-
-def effective_space(run: RunInfo, query: QueryResult) -> int:
-    """Residues of the query multiplied by those to which E-values refer."""
-    n_residues = query.length // CODON if run.translates in ("query", "both") else query.length
-    return n_residues * run.search_space
 
 
 def _hit(run: RunInfo, query: QueryResult, place: int, alignments: tuple[Hit, ...]) -> Iterator[str]:
@@ -211,7 +219,6 @@ def _hsp_elements(run: RunInfo, query: QueryResult, hit: Hit) -> Iterator[str]:
 # --- xml2 and json2 ---
 
 
-_Number = int | float | None
 _SCHEMA: Final = (
     '    xmlns="http://www.ncbi.nlm.nih.gov"\n'
     '    xmlns:xs="http://www.w3.org/2001/XMLSchema-instance"\n'
@@ -311,15 +318,7 @@ def _report(context: ReportContext, query: QueryResult) -> dict[str, Any]:
         "query_title": one_line(query.header) or NO_HEADER,
         "query_len": query.length,
         "hits": _hits(context, query),
-        "stat": {
-            "db_num": run.database.n_subjects,
-            "db_len": run.database.n_residues,
-            "hsp_len": 0,
-            "eff_space": effective_space(run, query),
-            "kappa": _number(run.k),
-            "lambda": _number(run.lam),
-            "entropy": None,
-        },
+        "stat": _numbers(_statistics(run, query)),
     }
     if not query.hits:
         search["message"] = "No hits found"
@@ -333,15 +332,8 @@ def _report(context: ReportContext, query: QueryResult) -> dict[str, Any]:
     }
 
 
-def _parameters(run: RunInfo) -> dict[str, Any]:
-    dna = run.aligned_alphabet == "dna"
-    limit = run.parameters.get("evalue")
-    parameters: dict[str, Any] = {} if dna else {"matrix": run.matrix}
-    parameters["expect"] = None if limit is None else _number(float(limit))
-    if dna:
-        matrix = matrix_of(run)
-        parameters |= {"sc_match": matrix.score("A", "A"), "sc_mismatch": matrix.score("A", "C")}
-    parameters |= {"gap_open": run.gap_open, "gap_extend": run.gap_extend, "filter": masking(run)}
+def _parameters(run: RunInfo) -> dict[str, _Value]:
+    parameters = _numbers(_scoring(run))
     if run.translates in ("query", "both"):
         parameters["query_gencode"] = run.genetic_code
     if run.translates in ("subject", "both"):
@@ -398,11 +390,15 @@ def _hsp(run: RunInfo, query: QueryResult, hit: Hit) -> dict[str, Any]:
     }
 
 
-def _number(value: _Number) -> _Number:
+def _number(value: _Value) -> _Value:
     """A real number with six significant digits, as BLAST prints it; None if it is unknown or infinite."""
     if isinstance(value, float):
         return float(f"{value:.6g}") if math.isfinite(value) else None
     return value
+
+
+def _numbers(values: Mapping[str, _Value]) -> dict[str, _Value]:
+    return {name: _number(value) for name, value in values.items()}
 
 
 # --- the two notations ---

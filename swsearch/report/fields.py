@@ -92,15 +92,6 @@ def _of_taxa(name: str, title: str, value: Callable[[ReportContext, Hit], str | 
     return Field(name, title, lambda context, _, hit: value(context, hit), kind=str, use=TaxonomyUse.NEEDED)
 
 
-LCA: Final[dict[str, taxa.ValueOfQuery]] = {
-    "lca": taxa.query_taxid,
-    "lcarank": taxa.query_rank,
-    "lcaname": taxa.query_taxon_name,
-    "lcalineage": taxa.query_lineage,
-}
-"""The columns of the query's taxon (:class:`swsearch.report.taxa.CommonAncestors`), the same in all its lines."""
-
-
 def _of_query(name: str, title: str, kind: type[str] | type[int] = str) -> Field:
     """A column of the query's taxon, whose value :func:`select_fields` assigns."""
     return Field(name, title, lambda *_: None, kind=kind, use=TaxonomyUse.NEEDED)
@@ -108,7 +99,7 @@ def _of_query(name: str, title: str, kind: type[str] | type[int] = str) -> Field
 
 def _assigned_by(ancestors: taxa.CommonAncestors, field: Field) -> Field:
     """A field; one of the query's taxon with the percentage of ``ancestors``."""
-    value = LCA.get(field.name)
+    value = taxa.LCA.get(field.name)
     return field if value is None else replace(field, value=lambda context, query, _: value(ancestors, context, query))
 
 
@@ -154,12 +145,12 @@ _ALL: Final = (
     Field("staxids", "subject tax ids", lambda c, q, h: taxa.joined_taxids(c, h), kind=str, use=_IF_KNOWN),
     Field("ssciname", "subject sci name", lambda c, q, h: taxa.first_organism(c, h), kind=str, use=_IF_KNOWN),
     Field("sscinames", "subject sci names", lambda c, q, h: taxa.joined_organisms(c, h), kind=str, use=_IF_KNOWN),
-    _of_taxa("scomname", "subject com names", taxa.first_name(taxa.common_name)),
-    _of_taxa("scomnames", "subject com names", taxa.joined_names(taxa.common_name)),
-    _of_taxa("sblastname", "subject blast name", taxa.first_name(taxa.blast_name)),
-    _of_taxa("sblastnames", "subject blast names", taxa.joined_names(taxa.blast_name, alphabetical=True)),
-    _of_taxa("sskingdom", "subject super kingdom", taxa.first_name(taxa.domain)),
-    _of_taxa("sskingdoms", "subject super kingdoms", taxa.joined_names(taxa.domain, alphabetical=True)),
+    _of_taxa("scomname", "subject com names", taxa.first_name(lambda t, n: t.common_name(n))),
+    _of_taxa("scomnames", "subject com names", taxa.joined_names(lambda t, n: t.common_name(n))),
+    _of_taxa("sblastname", "subject blast name", taxa.first_name(lambda t, n: t.blast_name(n))),
+    _of_taxa("sblastnames", "subject blast names", taxa.joined_names(lambda t, n: t.blast_name(n), alphabetical=True)),
+    _of_taxa("sskingdom", "subject super kingdom", taxa.first_name(lambda t, n: t.domain(n))),
+    _of_taxa("sskingdoms", "subject super kingdoms", taxa.joined_names(lambda t, n: t.domain(n), alphabetical=True)),
     _of_taxa("skingdoms", "subject kingdoms", taxa.joined_names(taxa.name_at("kingdom"))),
     _of_taxa("sphylums", "subject phylums", taxa.joined_names(taxa.name_at("phylum"))),
     _of_taxa("slineage", "subject lineage", taxa.first_name(taxa.lineage)),

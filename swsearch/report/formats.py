@@ -117,7 +117,7 @@ _ANCHORED: Final[dict[str, Any]] = {
     "blast6, pairwise or another format",
 }
 _ROWS_OF_TABLE: Final = (
-    Format("table", "table.TableReport", "Table for reading", _TEXT, ending=".txt", takes=frozenset({"width"})),
+    Format("table", "readable.TableReport", "Table for reading", _TEXT, ending=".txt", takes=frozenset({"width"})),
     Format("blast6", "tabular.Blast6Report", "BLAST tabular (outfmt 6)", _TABBED, ending=".tsv", takes=_COLUMNS),
     Format(
         "blast7",
@@ -164,10 +164,10 @@ _ROWS_OF_TABLE: Final = (
         suffixes=(".jsonl",),
         taxonomy=TaxonomyUse.IF_KNOWN,
     ),
-    Format("pairwise", "pairwise.PairwiseReport", "Pairwise alignments", _TEXT, ending=".txt"),
+    Format("pairwise", "readable.PairwiseReport", "Pairwise alignments", _TEXT, ending=".txt"),
     Format(
         "sam",
-        "sam.SamReport",
+        "read_mapping.SamReport",
         "SAM",
         _TEXT,
         suffixes=(".sam",),
@@ -175,9 +175,9 @@ _ROWS_OF_TABLE: Final = (
         reason="cannot hold a translated search: its CIGARs count residues where SAM's count bases; choose blast6, "
         "json or another format",
     ),
-    Format("gff3", "gff3.Gff3Report", "Features of the subjects (GFF3)", _TEXT, suffixes=(".gff3", ".gff")),
-    Format("bed", "bed.BedReport", "Intervals of the subjects (BED)", _TEXT, suffixes=(".bed",)),
-    Format("paf", "paf.PafReport", "PAF", _TEXT, suffixes=(".paf",)),
+    Format("gff3", "genome.Gff3Report", "Features of the subjects (GFF3)", _TEXT, suffixes=(".gff3", ".gff")),
+    Format("bed", "genome.BedReport", "Intervals of the subjects (BED)", _TEXT, suffixes=(".bed",)),
+    Format("paf", "read_mapping.PafReport", "PAF", _TEXT, suffixes=(".paf",)),
     Format("a3m", "anchored.A3mReport", "A3M multiple alignment", suffixes=(".a3m",), **_ANCHORED),
     Format("sto", "anchored.StockholmReport", "Stockholm multiple alignment", suffixes=(".sto",), **_ANCHORED),
     Format("afasta", "anchored.AlignedFastaReport", "Aligned FASTA", suffixes=(".afasta",), **_ANCHORED),
@@ -313,8 +313,8 @@ def new_report(
     asked = {"part": part, "width": width, "fields": fields, "rows": rows or None, "lca_top": lca_top}
     given = {one: value for one, value in asked.items() if value is not None}
     for one in given:
-        if one not in form.takes and one in _REFUSALS:
-            raise InputError(f"format {name} {_REFUSALS[one]()}")
+        if one not in form.takes and (refusal := _refusals().get(one)) is not None:
+            raise InputError(f"format {name} {refusal}")
     module, _, of_class = form.report.partition(".")
     make = getattr(import_module(f"swsearch.report.{module}"), of_class)
     report: Report = make(**{one: value for one, value in given.items() if one in form.takes})
@@ -326,23 +326,13 @@ def new_report(
     return report
 
 
-def _refused_part() -> str:
+def _refusals() -> dict[str, str]:
+    """Why a format does not take an option, as the end of a sentence."""
     parts = f"{option('part', flag='--aligned')} and {option('flank')}"
-    return f"has no parts of subjects to choose; give {parts} with {option('format', 'fasta')}"
-
-
-def _refused_width() -> str:
-    return f"has lines of any length; give {option('width')} with {option('format', 'table')}"
-
-
-def _refused_fields() -> str:
-    return f"has no columns to choose; give {option('fields')} with {', '.join(COLUMNS)}"
-
-
-def _refused_rows() -> str:
-    formats = f"{option('format')} {', '.join(ALIGNMENTS)}"
-    return f"has no rows of an alignment to choose; give {option('rows', flag='--msa-…')} with {formats}"
-
-
-_REFUSALS: Final = {"part": _refused_part, "width": _refused_width, "fields": _refused_fields, "rows": _refused_rows}
-"""Why a format does not take an option, as the end of a sentence; functions, because option names are marked."""
+    alignments = f"{option('format')} {', '.join(ALIGNMENTS)}"
+    return {
+        "part": f"has no parts of subjects to choose; give {parts} with {option('format', 'fasta')}",
+        "width": f"has lines of any length; give {option('width')} with {option('format', 'table')}",
+        "fields": f"has no columns to choose; give {option('fields')} with {', '.join(COLUMNS)}",
+        "rows": f"has no rows of an alignment to choose; give {option('rows', flag='--msa-…')} with {alignments}",
+    }

@@ -30,8 +30,9 @@ from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.anchored import aligned_letters, expanded, insertion_widths, query_letters, row_names
 from swsearch.report.base import Report, ReportContext
+from swsearch.report.icicle import organism_tree
 from swsearch.report.links import link_table, links_of
-from swsearch.report.page.icicle import organism_tree
+from swsearch.report.readable import number_cells, number_titles
 from swsearch.report.summary import (
     COMPOSITION_NOTE,
     HSP_NOTE,
@@ -44,7 +45,6 @@ from swsearch.report.summary import (
     rounds_line,
     scoring_line,
 )
-from swsearch.report.table import number_cells, number_titles
 from swsearch.report.taxa import organisms
 from swsearch.sequences.record import identifier, split_header
 from swsearch.words import counted
@@ -59,7 +59,7 @@ ROWS_SHOWN: Final = 500
 
 @cache
 def _page_file(name: str) -> str:
-    return resources.files("swsearch.report.page").joinpath(name).read_text("utf-8")
+    return resources.files("swsearch.report").joinpath("page", name).read_text("utf-8")
 
 
 def text(value: str) -> str:

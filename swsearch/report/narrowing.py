@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
 from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
@@ -90,7 +90,8 @@ min_alignment_length : int or float, optional
             if name == "max_hsps" and not _has_first(run, int(value)):
                 kept = "the best alignment of a subject and, of long ones, all that are significant"
                 raise InputError(f"{option} {value:g}: the run keeps {kept}; for others, search again with {option}")
-            limit = _number(run.parameters.get(name))
+            stored = run.parameters.get(name)
+            limit = None if stored is None else float(stored)  # an infinite E-value is stored as text
             if limit is not None and (value > limit if name in _LARGEST else value < limit):
                 kept = {**_LARGEST, **_LOWEST}[name].format(limit)
                 raise InputError(f"{option} {value:g}: the run keeps {kept}; for others, search again with {option}")
@@ -154,8 +155,3 @@ def _has_first(run: RunInfo, max_hsps: int) -> bool:
         return False
     stored = Limits.of_run(run.parameters, run.database.alphabet)
     return bool(stored.is_long(1)) and stored.evalue == stored.significant_evalue
-
-
-def _number(value: Any) -> float | None:
-    """The value of a stored parameter; an infinite E-value is stored as text."""
-    return None if value is None else float(value)

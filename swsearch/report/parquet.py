@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from swsearch.errors import InputError
-from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.hits.result import QueryResult
 from swsearch.report.base import ReportContext
 from swsearch.report.fields import Field, Value
 from swsearch.report.jsons import describe_run
@@ -41,13 +41,7 @@ class ParquetReport(ColumnsReport):
 
     name = "parquet"
 
-    def __init__(
-        self,
-        fields: Sequence[str] | None = None,
-        lca_top: float = DEFAULT_PERCENT,
-        *,
-        rows_in_group: int = ROWS_IN_GROUP,
-    ) -> None:
+    def __init__(self, fields: Sequence[str] | None = None, lca_top: float = DEFAULT_PERCENT) -> None:
         if find_spec("pyarrow") is None:
             raise InputError("format parquet needs pyarrow; `pip install 'swsearch[parquet]'` adds it")
         super().__init__(fields, lca_top)
@@ -57,7 +51,6 @@ class ParquetReport(ColumnsReport):
             raise InputError(
                 f"{option('fields')} names {', '.join(twice)} twice; a column of a parquet file is there once"
             )
-        self._rows_in_group = rows_in_group
 
     def begin(self, context: ReportContext, stream: TextIO) -> None:
         """Write the beginning of the file."""
@@ -65,7 +58,8 @@ class ParquetReport(ColumnsReport):
 
         super().begin(context, stream)
         self._fields = self.fields(context.run)
-        self._schema = _schema(context.run, self._fields)
+        about = {**describe_run(context.run), "parameters": context.run.reported_parameters}
+        self._schema = arrow_schema(self._fields, {"swsearch": json.dumps(about, allow_nan=False)})
         self._columns: list[list[Value]] = [[] for _ in self._fields]
         self._writer = parquet.ParquetWriter(stream.buffer, self._schema, compression="zstd")
 
@@ -75,7 +69,7 @@ class ParquetReport(ColumnsReport):
             for column, field in zip(self._columns, self._fields, strict=True):
                 value = field.value(self.context, query, hit)
                 column.append(_NOT_UTF8.sub("\ufffd", value) if isinstance(value, str) else value)
-            if len(self._columns[0]) >= self._rows_in_group:
+            if len(self._columns[0]) >= ROWS_IN_GROUP:
                 self._write_group()
 
     def end(self) -> None:
@@ -96,9 +90,9 @@ class ParquetReport(ColumnsReport):
             column.clear()
 
 
-def _schema(run: RunInfo, fields: Sequence[Field]) -> pyarrow.Schema:
+def arrow_schema(fields: Sequence[Field], metadata: dict[str, str] | None = None) -> pyarrow.Schema:
+    """The names and types of fields as columns of Apache Arrow."""
     import pyarrow
 
     types: dict[type, Any] = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64()}
-    about = json.dumps({**describe_run(run), "parameters": run.reported_parameters}, allow_nan=False)
-    return pyarrow.schema([(field.name, types[field.kind]) for field in fields], {"swsearch": about})
+    return pyarrow.schema([(field.name, types[field.kind]) for field in fields], metadata)

@@ -22,16 +22,7 @@ from swsearch.errors import InputError
 from swsearch.hits.formatting import UNKNOWN, blast_evalue, one_line
 from swsearch.hits.result import QueryResult
 from swsearch.report.base import Report, ReportContext
-from swsearch.report.taxa import (
-    DEFAULT_PERCENT,
-    UNCLASSIFIED,
-    CommonAncestors,
-    ValueOfQuery,
-    query_lineage,
-    query_rank,
-    query_taxid,
-    query_taxon_name,
-)
+from swsearch.report.taxa import DEFAULT_PERCENT, LCA, UNCLASSIFIED, CommonAncestors, ValueOfQuery
 from swsearch.sequences.record import identifier
 from swsearch.words import option
 
@@ -111,10 +102,7 @@ _COLUMNS: Final[dict[str, ValueOfQuery]] = {
     "qaccver": lambda _, __, query: identifier(query.header),
     "qlen": lambda _, __, query: query.length,
     "evalue": _evalue,
-    "lca": query_taxid,
-    "lcarank": query_rank,
-    "lcaname": query_taxon_name,
-    "lcalineage": query_lineage,
+    **LCA,
 }
 DEFAULT_FIELDS: Final = ("qseqid", "lca", "evalue")
 

@@ -19,9 +19,9 @@ from swsearch.hits.formatting import UNKNOWN, blast_bits, blast_evalue, one_line
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
-from swsearch.report.fields import LCA, STANDARD, Field, select_fields
+from swsearch.report.fields import STANDARD, Field, select_fields
 from swsearch.report.formats import TaxonomyUse
-from swsearch.report.taxa import DEFAULT_PERCENT
+from swsearch.report.taxa import DEFAULT_PERCENT, LCA
 
 
 class ColumnsReport(Report):

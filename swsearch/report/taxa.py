@@ -93,21 +93,6 @@ def joined_names(name: NameOfTaxon, *, alphabetical: bool = False) -> NameOfHit:
     return joined
 
 
-def common_name(tree: Taxonomy, taxon: int) -> str | None:
-    """The common name of a taxon, or else its scientific name."""
-    return tree.common_name(taxon)
-
-
-def blast_name(tree: Taxonomy, taxon: int) -> str | None:
-    """BLAST's name of the group to which a taxon belongs."""
-    return tree.blast_name(taxon)
-
-
-def domain(tree: Taxonomy, taxon: int) -> str | None:
-    """The name of the domain or superkingdom of a taxon."""
-    return tree.domain(taxon)
-
-
 def name_at(rank: str) -> NameOfTaxon:
     """The name of the ancestor with a rank, as a function of a tree and a taxon."""
 
@@ -248,19 +233,20 @@ def query_taxid(ancestors: CommonAncestors, context: ReportContext, query: Query
     return UNCLASSIFIED if taxon is None else context.needed_taxonomy.tree.taxid(taxon)
 
 
-def query_rank(ancestors: CommonAncestors, context: ReportContext, query: QueryResult) -> str | None:
-    """The rank as NCBI names it, ``no rank`` if the taxon has none."""
-    taxon = ancestors.of(context, query).taxon
-    return None if taxon is None else context.needed_taxonomy.tree.rank(taxon)
+def _of_taxon(name: NameOfTaxon) -> ValueOfQuery:
+    """The name of this kind of the taxon; None if there is none."""
+
+    def value(ancestors: CommonAncestors, context: ReportContext, query: QueryResult) -> str | None:
+        taxon = ancestors.of(context, query).taxon
+        return None if taxon is None else name(context.needed_taxonomy.tree, taxon)
+
+    return value
 
 
-def query_taxon_name(ancestors: CommonAncestors, context: ReportContext, query: QueryResult) -> str | None:
-    """The scientific name."""
-    taxon = ancestors.of(context, query).taxon
-    return None if taxon is None else context.needed_taxonomy.tree.name(taxon)
-
-
-def query_lineage(ancestors: CommonAncestors, context: ReportContext, query: QueryResult) -> str | None:
-    """The names from below the root down to the taxon."""
-    taxon = ancestors.of(context, query).taxon
-    return None if taxon is None else lineage(context.needed_taxonomy.tree, taxon)
+LCA: Final[dict[str, ValueOfQuery]] = {
+    "lca": query_taxid,
+    "lcarank": _of_taxon(lambda tree, taxon: tree.rank(taxon)),
+    "lcaname": _of_taxon(lambda tree, taxon: tree.name(taxon)),
+    "lcalineage": _of_taxon(lineage),
+}
+"""The columns of the taxon: its id, its rank as NCBI names it, its scientific name, and its lineage."""

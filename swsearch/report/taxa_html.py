@@ -1,7 +1,7 @@
 """``taxa-html``: the number of queries by taxon as one self-contained page, with a graphic to explore and a table.
 
 Each query is assigned to a taxon (:class:`swsearch.report.taxa.CommonAncestors`). The graphic
-(:mod:`swsearch.report.page.icicle`) leaves out taxa that only repeat the number of one below them; the table has all.
+(:mod:`swsearch.report.icicle`) leaves out taxa that only repeat the number of one below them; the table has all.
 The page is written when the last query is known.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from swsearch.report.html import ROWS_SHOWN, all_rows_button, closing, no_script, opening, text
-from swsearch.report.page.icicle import caption, icicle, share, shown_name
+from swsearch.report.icicle import icicle, share, shown_name
 from swsearch.report.query_taxa import CountedTaxaReport
 from swsearch.report.summary import database_line, frames_line, scoring_line
 from swsearch.report.taxa import cut_lists
@@ -58,7 +58,7 @@ class TaxaHtmlReport(CountedTaxaReport):
             shown = without_repetitions(counts)
             stream.write("<figure>\n")
             stream.writelines(icicle(self.tree, shown, self.n_queries, _NOUN, "icicle", "all-taxa"))
-            stream.write(f"<figcaption>{caption(shown, _NOUN)}</figcaption>\n</figure>\n")
+            stream.write("\n</figure>\n")
             stream.writelines(_table(self.tree, counts, self.n_queries))
         else:
             stream.write(f"<p>No query has a taxon: {counted(self.n_unclassified, *_NOUN)} unclassified.</p>\n")

@@ -192,16 +192,16 @@ class Usage(BaseModel):
 
 def database_answer(offered: OfferedDatabase) -> Database:
     """A database as the API shows it."""
-    searched = offered.searched
+    catalogue = offered.catalogue
     return Database(
-        name=searched.name,
-        digest=searched.digest,
-        generation=searched.generation,
-        alphabet=offered.alphabet,
-        n_subjects=offered.n_subjects,
-        n_residues=offered.n_residues,
-        created=offered.created,
-        sources=list(offered.sources),
+        name=offered.name,
+        digest=catalogue.digest,
+        generation=catalogue.generation,
+        alphabet=catalogue.alphabet,
+        n_subjects=catalogue.n_subjects,
+        n_residues=catalogue.n_residues,
+        created=catalogue.created,
+        sources=list(catalogue.sources),
     )
 
 

@@ -35,7 +35,7 @@ from swsearch.service.protocols import add_protocols
 from swsearch.service.proxies import RootPath, TrustedProxies
 from swsearch.service.service import Service
 from swsearch.service.settings import Settings
-from swsearch.service.worker_processes import ServerWorkers
+from swsearch.service.worker_processes import ServerWorker
 from swsearch.threads import SWITCH_SECONDS
 
 THREADS: Final = 4
@@ -58,28 +58,35 @@ def create_app(settings: Settings) -> FastAPI:
     metrics = Metrics(service)
     hub = Hub(service)
     silence = settings.limits.worker_silence_seconds
-    workers = ServerWorkers(settings.worker_commands, hub.hint, metrics.worker_restarts.inc, silence)
+    workers = [
+        ServerWorker(command, hub.hint, metrics.worker_restarts.inc, silence) for command in settings.worker_commands
+    ]
     readers = Readers()
 
+    def wake() -> None:
+        for worker in workers:
+            worker.wake()
+
     def cancelled(key: str) -> None:
-        workers.wake()
+        wake()
         hub.hint_from_thread([key])
 
-    service.on_submit, service.on_cancel = workers.wake, cancelled
+    service.on_submit, service.on_cancel = wake, cancelled
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         to_thread.current_default_thread_limiter().total_tokens = THREADS
         sys.setswitchinterval(SWITCH_SECONDS)
         hub.start()
-        workers.start()
+        for worker in workers:
+            worker.start()
         expiry = asyncio.create_task(_delete_expired(service))
         try:
             yield
         finally:
             expiry.cancel()
             await hub.stop()
-            await workers.stop()
+            await asyncio.gather(*(worker.stop() for worker in workers))
             readers.close()
             service.close()
 
@@ -122,7 +129,7 @@ def create_app(settings: Settings) -> FastAPI:
     def readyz() -> JSONResponse:
         """The store can be read, and a worker has made progress lately: that of this server, if it has one."""
         try:
-            is_ready = service.is_ready() and (workers.is_ready or not settings.worker_commands)
+            is_ready = service.is_ready() and (not workers or any(worker.is_ready for worker in workers))
             service.store.check_place()
             service.store.searches.waiting()
         except SwSearchError:

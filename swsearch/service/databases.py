@@ -55,41 +55,30 @@ class OfferedDatabase:
 
     Attributes
     ----------
-    searched : SearchedDatabase
-        Name, digest and generation.
-    alphabet : str
-        ``protein`` or ``dna``.
-    n_subjects, n_residues : int
-    created : str
-        Time at which it was written, in UTC.
-    sources : tuple of str
-        Names of the files that its sequences are from, without folders.
-    former_digests : tuple of str
-        Digests of the same content before compactions.
+    name : str
+        The name under which it is offered.
+    catalogue : Catalogue
+        That of the generation.
     """
 
-    searched: SearchedDatabase
-    alphabet: str
-    n_subjects: int
-    n_residues: int
-    created: str = ""
-    sources: tuple[str, ...] = ()
-    former_digests: tuple[str, ...] = ()
+    name: str
+    catalogue: Catalogue
 
     @property
-    def name(self) -> str:
-        """The name under which it is offered."""
-        return self.searched.name
+    def searched(self) -> SearchedDatabase:
+        """Name, digest and generation."""
+        return SearchedDatabase(self.name, self.catalogue.digest, self.catalogue.generation)
 
     @property
     def origin(self) -> str:
         """What a reader wants to know of it first: its date, and the files that its sequences are from."""
-        shown = ", ".join(self.sources[:_SOURCES]) + (", …" if len(self.sources) > _SOURCES else "")
-        return f"{self.created[:10]}, from {shown}" if shown else self.created[:10]
+        sources, day = self.catalogue.sources, self.catalogue.created[:10]
+        shown = ", ".join(sources[:_SOURCES]) + (", …" if len(sources) > _SOURCES else "")
+        return f"{day}, from {shown}" if shown else day
 
     def has_content(self, digest: str) -> bool:
         """Whether its content is that of the database that had this digest."""
-        return digest in (self.searched.digest, *self.former_digests)
+        return digest in (self.catalogue.digest, *self.catalogue.former_digests)
 
 
 def named_databases(paths: Sequence[str]) -> dict[str, Path]:
@@ -203,18 +192,7 @@ class Databases:
             stamp = (found.st_mtime_ns, found.st_ino, found.st_size)
             known = self._known.get(name)
             if known is None or known[0] != stamp:
-                catalogue = load_catalogue(path)
-                searched = SearchedDatabase(name, catalogue.digest, catalogue.generation)
-                current = OfferedDatabase(
-                    searched,
-                    catalogue.alphabet,
-                    catalogue.n_subjects,
-                    catalogue.n_residues,
-                    catalogue.created,
-                    catalogue.sources,
-                    catalogue.former_digests,
-                )
-                self._known[name] = known = (stamp, current)
+                self._known[name] = known = (stamp, OfferedDatabase(name, load_catalogue(path)))
             return known[1]
 
     def offered(self) -> list[OfferedDatabase]:

@@ -106,10 +106,7 @@ class Buckets:
     def charge(self, name: str) -> None:
         """Take a token even if there is none, down to a bucket that must fill twice: failures at once count whole."""
         now = self._clock()
-        self._put(name, max(-self._capacity, self._level(name, now) - 1.0), now)
-
-    def _put(self, name: str, level: float, now: float) -> None:
-        self._levels[name] = level, now
+        self._levels[name] = max(-self._capacity, self._level(name, now) - 1.0), now
         self._levels.move_to_end(name)
         if len(self._levels) > MOST_BUCKETS:
             self._levels.popitem(last=False)

@@ -48,27 +48,19 @@ class _StoreCollector:
 
     def collect(self) -> Iterable[Metric]:
         """The gauges; only ``swsearch_store_up`` if the store cannot be read."""
-        up = GaugeMetricFamily("swsearch_store_up", "Whether the store can be read.")
         try:
             counts = self._service.store.searches.counts()
             waiting = self._service.store.searches.waiting()
             speeds = self._service.store.searches.speeds(SEEN_WITHIN)
         except SwSearchError:
-            up.add_metric([], 0)
-            yield up
+            yield GaugeMetricFamily("swsearch_store_up", "Whether the store can be read.", 0)
             return
-        up.add_metric([], 1)
-        yield up
+        yield GaugeMetricFamily("swsearch_store_up", "Whether the store can be read.", 1)
         searches = GaugeMetricFamily("swsearch_searches", "Searches of the store by their state.", labels=["state"])
         for state, count in sorted(counts.items()):
             searches.add_metric([state], count)
         yield searches
-        left = GaugeMetricFamily("swsearch_queued_cells", "Cells of all unfinished searches that are left.")
-        left.add_metric([], sum(search.cells_left for search in waiting))
-        yield left
-        alive = GaugeMetricFamily("swsearch_workers", "Workers that are alive.")
-        alive.add_metric([], len(speeds))
-        yield alive
-        speed = GaugeMetricFamily("swsearch_cells_per_second", "Speed of recent batches of all workers.")
-        speed.add_metric([], sum(speeds))
-        yield speed
+        n_left = sum(search.cells_left for search in waiting)
+        yield GaugeMetricFamily("swsearch_queued_cells", "Cells of all unfinished searches that are left.", n_left)
+        yield GaugeMetricFamily("swsearch_workers", "Workers that are alive.", len(speeds))
+        yield GaugeMetricFamily("swsearch_cells_per_second", "Speed of recent batches of all workers.", sum(speeds))

@@ -87,7 +87,7 @@ class SearcherCache(Closeable):
     def current(self) -> list[SearchedDatabase]:
         """The generations that there are now; open databases that are gone, or have another one, are closed."""
         offered = self.databases.all()
-        self._n_subjects = {one.name: one.n_subjects for one in offered}
+        self._n_subjects = {one.name: one.catalogue.n_subjects for one in offered}
         generations = {one.name: (one.searched.digest, one.searched.generation) for one in offered}
         for name, database in list(self._open.items()):
             if name not in self.databases.paths:

@@ -194,7 +194,7 @@ class Service(Closeable):
     def _most_hits(self, database: str, options: Parameters) -> int:
         """Largest number of alignments of a query; those of a database that is gone count as its options say."""
         try:
-            n_subjects = self.databases.current(database).n_subjects
+            n_subjects = self.databases.current(database).catalogue.n_subjects
         except (Refused, DatabaseError):
             n_subjects = EVERY_SUBJECT
         return most_hits(options, n_subjects)

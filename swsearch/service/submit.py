@@ -98,14 +98,15 @@ def new_search(submission: Submission, owner: str, database: OfferedDatabase, li
         A limit is exceeded.
     """
     options = search_options(submission.options, limits)
-    alphabet = ALPHABETS[database.alphabet]
+    alphabet = ALPHABETS[database.catalogue.alphabet]
     requirements = Requirements(database.name, alphabet, options.translate)
     requirements.check_database()
     aligned = options.aligned_alphabet(alphabet)
     scheme = options.scheme(aligned)
     preparer = Preparer(options, scheme)
     records = read_text(submission.queries, requirements, submission.alphabet, limits)
-    subject_residues = database.n_residues * (2 if options.subject_frames != (0,) else 1)  # six frames of a third each
+    # Six frames have a third of the residues each.
+    subject_residues = database.catalogue.n_residues * (2 if options.subject_frames != (0,) else 1)
     queries = []
     for record in records:
         requirements.check_query(record)

@@ -45,7 +45,7 @@ from swsearch.service.submit import fingerprint, most_hits
 from swsearch.service.worker_processes import ALIVE, CHANGED, READY
 from swsearch.store.queue import MAX_LOSSES, Queue
 from swsearch.store.scheduling import Query
-from swsearch.store.search_records import Batch, Completed, Lease, Parameters, SearchedDatabase, StoredSearch
+from swsearch.store.search_records import Batch, Completed, Lease, Parameters, SearchedDatabase
 from swsearch.threads import SWITCH_SECONDS
 
 BATCH_SECONDS: Final = 2.0
@@ -334,12 +334,8 @@ class SearchWorker:
         self._known = known
         for database in fresh:
             for search in self._queue.outdated(database):
-                self._begin_again(search, database)
-
-    def _begin_again(self, search: StoredSearch, database: SearchedDatabase) -> None:
-        compatible = fingerprint(database, search.options)
-        self._queue.begin_again(search.id, database, compatible)
-        log("search begun anew", worker=self.name, search=search.key, generation=database.generation)
+                self._queue.begin_again(search.id, database, fingerprint(database, search.options))
+                log("search begun anew", worker=self.name, search=search.key, generation=database.generation)
 
     # --- one batch ---
 

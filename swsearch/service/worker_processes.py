@@ -43,52 +43,27 @@ def worker_command(databases: Sequence[str], options: Sequence[str]) -> tuple[st
     return (sys.executable, "-P", "-m", "swsearch", "worker", *databases, "--hints", *options)
 
 
-class ServerWorkers:
-    """The worker processes of a server; they belong to one event loop.
+class ServerWorker:
+    """A worker process of a server, which is kept running; it belongs to one event loop.
 
     Parameters
     ----------
-    commands : sequence of sequence of str
-        One command per worker; none if the server starts no workers.
+    command : sequence of str
+        The command that starts it.
     on_change : callable
-        Called with the keys of searches that a worker has changed, or with None if any search may have changed.
+        Called with the keys of searches that it has changed, or with None if any search may have changed.
     on_death : callable
-        Called when a worker died; it is started again afterwards.
+        Called when it died; it is started again afterwards.
     silence : float
-        Time in seconds after which a worker that says nothing is killed; it counts from the start of its process, too.
+        Time in seconds after which it is killed if it says nothing; it counts from the start of its process, too.
+
+    Attributes
+    ----------
+    is_ready : bool
+        Whether it can take queries.
     """
 
-    def __init__(
-        self,
-        commands: Sequence[Sequence[str]],
-        on_change: Callable[[Iterable[str] | None], None],
-        on_death: Callable[[], None],
-        silence: float,
-    ) -> None:
-        self._workers = [_ServerWorker(command, on_change, on_death, silence) for command in commands]
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether one of them can take queries."""
-        return any(worker.is_ready for worker in self._workers)
-
-    def start(self) -> None:
-        """Start them in the background."""
-        for worker in self._workers:
-            worker.start()
-
-    def wake(self) -> None:
-        """Say that there may be work; the first that looks takes it. May be called from any thread."""
-        for worker in self._workers:
-            worker.wake()
-
-    async def stop(self, seconds: float = _DRAIN_SECONDS) -> None:
-        """Let them finish what they have in hand, and wait for their ends; after this time they are killed."""
-        await asyncio.gather(*(worker.stop(seconds) for worker in self._workers))
-
-
-class _ServerWorker:
-    """Keeps one worker process running; the parameters are those of :class:`ServerWorkers`."""
+    is_ready = False
 
     def __init__(
         self,
@@ -106,13 +81,14 @@ class _ServerWorker:
         self._task: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = False
-        self.is_ready = False
 
     def start(self) -> None:
+        """Start it in the background."""
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.create_task(self._run())
 
     def wake(self) -> None:
+        """Say that there may be work. May be called from any thread."""
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self._write)
@@ -124,7 +100,8 @@ class _ServerWorker:
                 if process.stdin.transport.get_write_buffer_size() < _MAX_UNREAD:
                     process.stdin.write(b"\n")
 
-    async def stop(self, seconds: float) -> None:
+    async def stop(self, seconds: float = _DRAIN_SECONDS) -> None:
+        """Let it finish what it has in hand, and wait for its end; after this time it is killed."""
         self._stopping = True
         process = self._process
         if process is not None and process.stdin is not None:

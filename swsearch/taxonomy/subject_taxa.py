@@ -10,7 +10,7 @@ each taxon, and to it and all below it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -78,27 +78,22 @@ class TaxidNotes:
         lines = []
         if self._merged:
             old = min(self._merged)
-            verb = "was" if len(self._merged) == 1 else "were"
-            lines.append(
-                f"{counted(len(self._merged), 'taxonomy id')} {verb} merged into others, which are used: "
-                f"{old} into {self._merged[old]}{_and_so_on(self._merged)}"
-            )
+            merged = f"merged into others, which are used: {old} into {self._merged[old]}{_and_so_on(self._merged)}"
+            lines.append(f"{_counted(self._merged, 'was', 'were')} {merged}")
         if self._deleted:
-            verb = "was" if len(self._deleted) == 1 else "were"
-            lines.append(
-                f"warning: {counted(len(self._deleted), 'taxonomy id')} {verb} deleted from the taxonomy: "
-                f"{min(self._deleted)}{_and_so_on(self._deleted)}"
-            )
+            deleted = f"deleted from the taxonomy: {min(self._deleted)}{_and_so_on(self._deleted)}"
+            lines.append(f"warning: {_counted(self._deleted, 'was', 'were')} {deleted}")
         if self._unknown:
-            verb = "is" if len(self._unknown) == 1 else "are"
-            lines.append(
-                f"warning: {counted(len(self._unknown), 'taxonomy id')} {verb} not in the taxonomy: "
-                f"{min(self._unknown)}{_and_so_on(self._unknown)}; a newer taxdump may have more"
-            )
+            unknown = f"not in the taxonomy: {min(self._unknown)}{_and_so_on(self._unknown)}"
+            lines.append(f"warning: {_counted(self._unknown, 'is', 'are')} {unknown}; a newer taxdump may have more")
         return lines
 
 
-def _and_so_on(several: set[int] | dict[int, int]) -> str:
+def _counted(ids: Collection[int], one: str, several: str) -> str:
+    return counted(len(ids), f"taxonomy id {one}", f"taxonomy ids {several}")
+
+
+def _and_so_on(several: Collection[int]) -> str:
     return " …" if len(several) > 1 else ""
 
 

@@ -31,7 +31,7 @@ array                dtype, shape               meaning
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
@@ -458,10 +458,6 @@ def _breadth_first(parents: NDArray[np.int64]) -> NDArray[np.int64]:
         levels.append(level)
         level = children[ranges(starts[level], sizes[level])]
     return np.concatenate(levels) if levels else np.empty(0, np.int64)
-
-
-ARRAYS: Final = tuple(one.name for one in fields(Taxonomy) if one.init)
-"""The names of the arrays and columns of a tree."""
 
 
 def joined_tree(trees: Sequence[Taxonomy]) -> Taxonomy:

@@ -79,7 +79,7 @@ def test_a_run_without_hits_is_a_table_without_rows(written):
     assert (read.num_rows, read.num_columns) == (0, len(DEFAULT_FIELDS))
 
 
-def test_row_groups_leave_as_they_fill():
+def test_row_groups_leave_as_they_fill(monkeypatch):
     """A format that delayed the hits would have written none before it takes the last query."""
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw)
@@ -90,7 +90,8 @@ def test_row_groups_leave_as_they_fill():
             yield replace(PROTEIN_QUERIES[0], number=number)
             sizes.append(len(raw.getvalue()))
 
-    ParquetReport(rows_in_group=4).write_all(context_of(PROTEIN_RUN), queries(), stream)
+    monkeypatch.setattr("swsearch.report.parquet.ROWS_IN_GROUP", 4)
+    ParquetReport().write_all(context_of(PROTEIN_RUN), queries(), stream)
     assert sizes[0] == len(b"PAR1")
     assert len(b"PAR1") < sizes[1] == sizes[2] < sizes[3]
     written = parquet.ParquetFile(io.BytesIO(raw.getvalue())).metadata

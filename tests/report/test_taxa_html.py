@@ -5,8 +5,8 @@ from html import unescape
 
 import pytest
 
+from swsearch.report import icicle
 from swsearch.report.html import ROWS_SHOWN
-from swsearch.report.page import icicle
 from swsearch.taxonomy.dump import read_dump
 from tests.report.conftest import PROTEIN_RUN, make_run
 from tests.report.test_html import Page

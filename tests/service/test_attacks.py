@@ -29,7 +29,7 @@ from swsearch.service.asgi import create_app
 from swsearch.service.bodies import SMALL_BYTES, Budget, Readers
 from swsearch.service.sent_text import check_wanted
 from swsearch.service.settings import ServerLimits, Settings
-from swsearch.service.worker_processes import ServerWorkers
+from swsearch.service.worker_processes import ServerWorker
 from swsearch.store.store import Store
 from tests.patience import LIMIT_SECONDS, wait_until
 from tests.service.servers import RunningServer, worker_pids
@@ -259,12 +259,12 @@ def test_a_worker_that_says_nothing_is_killed_and_started_again():
 
     def watched(name, program, silence):
         command = [sys.executable, "-c", program]
-        return ServerWorkers([command], lambda keys: heard.append((name, keys)), lambda: deaths.append(name), silence)
+        return ServerWorker(command, lambda keys: heard.append((name, keys)), lambda: deaths.append(name), silence)
 
     async def watch():
         hangs, works = watched("hangs", said, 0.3), watched("works", alive, 60)
-        for workers in (hangs, works):
-            workers.start()
+        for worker in (hangs, works):
+            worker.start()
         while heard.count(("hangs", None)) < 3 or ("works", None) not in heard:
             await asyncio.sleep(0.01)
         assert works.is_ready
@@ -282,22 +282,22 @@ def test_a_worker_that_hangs_before_it_is_ready_is_killed_and_started_again():
 
     async def watch():
         command = [sys.executable, "-c", "import time; time.sleep(1000)"]
-        workers = ServerWorkers([command], lambda keys: None, lambda: deaths.append(time.monotonic()), 0.3)
+        worker = ServerWorker(command, lambda keys: None, lambda: deaths.append(time.monotonic()), 0.3)
         began = time.monotonic()
-        workers.start()
+        worker.start()
         while len(deaths) < 2:
             await asyncio.sleep(0.01)
-        assert not workers.is_ready
+        assert not worker.is_ready
         assert deaths[1] - deaths[0] >= 0.3, "the second process has its own time"
         assert deaths[0] - began >= 0.3
-        await workers.stop(0)
+        await worker.stop(0)
 
     asyncio.run(asyncio.wait_for(watch(), LIMIT_SECONDS))
 
 
 def test_a_worker_without_progress_is_not_ready(databases, tmp_path, monkeypatch):
     """Also if it is the server's own, which said that it was ready."""
-    monkeypatch.setattr(ServerWorkers, "is_ready", True)
+    monkeypatch.setattr(ServerWorker, "is_ready", True)
     for commands in ((), (("worker",),)):
         store = str(tmp_path / f"hits{len(commands)}.sqlite")
         app = create_app(Settings({"few.db": databases / "few.db"}, store, worker_commands=commands))

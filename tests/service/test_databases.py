@@ -119,7 +119,7 @@ def test_what_is_no_database_is_not_offered(tmp_path, databases):
     (folder / "damaged.db" / "catalogue.json").write_text("{")
     offered = Databases({"given.db": databases / "proteins.db"}, folder)
     assert [one.name for one in offered.all()] == ["given.db", "good.db", "linked.db"]
-    assert offered.current("given.db").n_subjects == 1500
+    assert offered.current("given.db").catalogue.n_subjects == 1500
     for name in ("half.db", ".hidden.db", "notes.txt", "..", "../offered/good.db", "broken"):
         with pytest.raises(Refused, match="there is no database"):
             offered.current(name)

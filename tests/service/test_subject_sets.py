@@ -74,9 +74,9 @@ def test_sets_are_found_by_their_names_as_soon_as_they_are_there(tmp_path, datab
     searched = Databases({"few.db": databases / "few.db"}, sets=tmp_path / "sets")
     assert [one.name for one in searched.all()] == ["few.db"]
     first = sets.add(TWO)
-    assert searched.current(first).n_subjects == 2
+    assert searched.current(first).catalogue.n_subjects == 2
     second = sets.add(TWO.replace("P1", "P3"))
-    assert searched.current(second).n_residues == 40
+    assert searched.current(second).catalogue.n_residues == 40
     assert sorted(one.name for one in searched.all()) == sorted(["few.db", first, second])
     assert [one.name for one in searched.offered()] == ["few.db"]
     with pytest.raises(Refused, match=r"choose few\.db$"):

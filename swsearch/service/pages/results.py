@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from swsearch.errors import InputError
 from swsearch.hits.blocks import value_lines
-from swsearch.hits.formatting import blast_bits, blast_evalue, one_line, whole_percent
+from swsearch.hits.formatting import one_line, whole_percent
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.html import (
@@ -41,11 +41,10 @@ from swsearch.report.summary import (
     rounds_line,
     scoring_line,
 )
-from swsearch.sequences.record import split_header
 from swsearch.service.pages.figures import ListedOf
-from swsearch.service.pages.templating import first_word, whole
+from swsearch.service.pages.templating import description_of, first_word, shown_bits, shown_evalue, whole
 from swsearch.store.runs import StoredRun
-from swsearch.store.views import SORTS, HitFilter, HitView, QuerySummary, ResultPage
+from swsearch.store.views import SORTS, HitFilter, HitView, ResultPage
 from swsearch.words import counted
 
 ROWS: Final = 50
@@ -105,16 +104,6 @@ class Row:
     """The texts of the columns after the bar, each with whether a narrow screen shows it."""
     line: str
     """A line above the row; empty for none."""
-
-
-@dataclass(frozen=True)
-class Heading:
-    """The head of a column."""
-
-    column: Column
-    address: str
-    direction: str
-    """``ascending`` or ``descending`` if the table is sorted by the column; otherwise empty."""
 
 
 class RefusedView(InputError):
@@ -191,40 +180,6 @@ def fact_lines(info: RunInfo, origin: str) -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True)
-class QueryLine:
-    """A query in the list of a run's queries."""
-
-    summary: QuerySummary
-    address: str
-
-    @property
-    def name(self) -> str:
-        """First word of its header."""
-        return first_word(self.summary.header)
-
-    @property
-    def description(self) -> str:
-        """The rest of its header."""
-        return one_line(split_header(self.summary.header)[1])
-
-    @property
-    def best(self) -> str:
-        """First word of the header of its best hit; empty if there is none."""
-        header = self.summary.best_header
-        return "" if header is None else first_word(header)
-
-    @property
-    def evalue(self) -> str:
-        """The E-value of its best hit."""
-        return "" if self.summary.best_evalue is None else blast_evalue(self.summary.best_evalue)
-
-    @property
-    def bits(self) -> str:
-        """The bit score of its best hit."""
-        return "" if self.summary.best_bits is None else blast_bits(self.summary.best_bits).strip()
-
-
-@dataclass(frozen=True)
 class HitsView:
     """One page of the hits of a query.
 
@@ -251,16 +206,11 @@ class HitsView:
         return self.page.query
 
     @property
-    def name(self) -> str:
-        """First word of the query's header."""
-        return first_word(self.query.header)
-
-    @property
     def description(self) -> str:
-        """The rest of its header, and the query's length."""
+        """The header of the query without its first word, and the query's length."""
         unit = "base" if self.run.info.query_alphabet == "dna" else "residue"
         size = f"({counted(self.query.length, unit)})"
-        return f"{one_line(split_header(self.query.header)[1])} {size}".lstrip()
+        return f"{description_of(self.query.header)} {size}".lstrip()
 
     @property
     def extra_titles(self) -> list[str]:
@@ -282,8 +232,11 @@ class HitsView:
         return self.run.info.database.alphabet == "dna"
 
     @property
-    def headings(self) -> list[Heading]:
-        """The heads of the columns, each with the address that sorts by it."""
+    def headings(self) -> list[tuple[Column, str, str]]:
+        """The columns, each with the address that sorts by it, and the direction in which the table is sorted by it.
+
+        The direction is ``ascending``, ``descending``, or empty for a column by which the table is not sorted.
+        """
         made = []
         for column in (_PLACE if one is _COVERED and self.has_places else one for one in _COLUMNS):
             sorted_now = self.view.sort == column.sort
@@ -291,7 +244,7 @@ class HitsView:
             down = (not self.view.descending) if sorted_now else first_down
             now = ("descending" if self.view.descending else "ascending") if sorted_now else ""
             address = self.address(sort=column.sort, dir="desc" if down else "asc", page=None)
-            made.append(Heading(column, address, now))
+            made.append((column, address, now))
         return made
 
     @property
@@ -305,12 +258,11 @@ class HitsView:
 
     def _row(self, hit: Hit, line: str) -> Row:
         alignment = hit.alignment
-        name, description = split_header(hit.subject_header)
         length = self.query.length
         covered = f"{whole_percent(alignment.subject_end - alignment.subject_start, hit.subject_length)}%"
         cells = (
-            ("" if hit.bits is None else blast_bits(hit.bits).strip(), True),
-            ("" if hit.evalue is None else blast_evalue(hit.evalue), True),
+            (shown_bits(hit.bits), True),
+            (shown_evalue(hit.evalue), True),
             (f"{whole_percent(alignment.identities, alignment.columns)}%", False),
             (f"{whole_percent(alignment.query_end - alignment.query_start, length)}%", False),
             (f"{hit.sstart:,}-{hit.send:,}" if self.has_places else covered, False),
@@ -326,20 +278,16 @@ class HitsView:
             rank=hit.rank,
             hsp=hit.hsp,
             number=f"{hit.rank}.{hit.hsp}" if self.view.orders_alignments else str(hit.rank),
-            name=one_line(name) or "unnamed",
-            description=one_line(description),
+            name=first_word(hit.subject_header),
+            description=description_of(hit.subject_header),
             notes=[extra[title] for title in self.extra_titles],
-            address=self.hit_address(hit),
+            address=f"{self.base}/hits/{hit.rank}",
             bar=Markup(bar(hit, length)),
             colour=bits_class(hit.bits),
             places=f"{alignment.query_start + 1}-{alignment.query_end}",
             cells=cells,
             line=line,
         )
-
-    def hit_address(self, hit: Hit) -> str:
-        """The address of a subject's alignments."""
-        return f"{self.base}/hits/{hit.rank}"
 
     @property
     def filters(self) -> dict[str, str]:
@@ -421,54 +369,19 @@ def listed_of(run: RunInfo, n_passed: int) -> ListedOf:
     )
 
 
-@dataclass(frozen=True)
-class AlignmentView:
-    """One alignment of a subject; ``rows`` is HTML."""
+def subject_values(run: RunInfo, query: QueryResult, n_subjects: int) -> dict[str, Any]:
+    """What the page of a subject shows; ``query.hits`` are the alignments of one of ``n_subjects`` subjects.
 
-    values: list[str]
-    rows: Markup
-
-
-@dataclass(frozen=True)
-class SubjectView:
-    """A subject with its alignments.
-
-    Attributes
-    ----------
-    rank : int
-    name, description : str
-    length : int
-    alignments : list of AlignmentView
-    key : Markup
-        The meaning of the colours of letters.
-    links : Markup
-        Links to public databases; empty if its identifier has none.
-    neighbours : list of (str, int)
-        Words for the hits before and after it, and their ranks.
+    Its first ``hit``; the ``alignments``, each with lines of values and with rows as HTML; the ``key`` to the colours
+    of letters; ``links`` to public databases, empty if its identifier has none; and ``neighbours``, words for the hits
+    before and after it with their ranks.
     """
-
-    rank: int
-    name: str
-    description: str
-    length: int
-    alignments: list[AlignmentView]
-    key: Markup
-    links: Markup
-    neighbours: list[tuple[str, int]]
-
-    @classmethod
-    def of(cls, run: RunInfo, query: QueryResult, n_subjects: int) -> SubjectView:
-        """The subject of ``query.hits``, which are alignments of one of ``n_subjects`` subjects."""
-        first = query.hits[0]
-        name, description = split_header(first.subject_header)
-        around = [("Previous hit", first.rank - 1), ("Next hit", first.rank + 1)]
-        return cls(
-            first.rank,
-            one_line(name) or "unnamed",
-            one_line(description),
-            first.subject_length,
-            [AlignmentView(value_lines(run, hit), Markup(alignment_rows(run, query, hit))) for hit in query.hits],
-            Markup(alignment_key(run)),
-            Markup(link_list(first)),
-            [(words, rank) for words, rank in around if 1 <= rank <= n_subjects],
-        )
+    first = query.hits[0]
+    around = [("Previous hit", first.rank - 1), ("Next hit", first.rank + 1)]
+    return {
+        "hit": first,
+        "alignments": [(value_lines(run, hit), Markup(alignment_rows(run, query, hit))) for hit in query.hits],
+        "key": Markup(alignment_key(run)),
+        "links": Markup(link_list(first)),
+        "neighbours": [(words, rank) for words, rank in around if 1 <= rank <= n_subjects],
+    }

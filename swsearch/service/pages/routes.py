@@ -38,7 +38,7 @@ from swsearch.errors import HitsNotFound, InputError, RunNotFound, SearchNotFoun
 from swsearch.hits.result import QueryResult
 from swsearch.report.formats import ALIGNMENTS, FORMATS, new_report
 from swsearch.report.html import MAX_BARS, alignment_key, anchored_rows
-from swsearch.report.page.icicle import organism_tree
+from swsearch.report.icicle import organism_tree
 from swsearch.sequences.fasta_text import MAX_FLANK, without_layout
 from swsearch.sequences.record import identifier
 from swsearch.service.answers import EarlyAnswer, told
@@ -51,15 +51,14 @@ from swsearch.service.pages.form import EXAMPLES, FIRST, SearchForm, form_fields
 from swsearch.service.pages.results import (
     ROWS,
     HitsView,
-    QueryLine,
     RefusedView,
-    SubjectView,
     fact_lines,
     listed_of,
     orders_alignments,
     overview_figure,
     page_number,
     read_view,
+    subject_values,
 )
 from swsearch.service.pages.searches import PageSearches, curl_lines, field_of, python_lines, query_line, request_body
 from swsearch.service.pages.taxonomy import organisms, taxonomy_of_run, with_taxa
@@ -199,7 +198,7 @@ def search_form(request: Request) -> HTMLResponse:
         form.databases = (databases[0].name,)
     for example in EXAMPLES:
         if example.name == wanted:
-            fitting = [one.name for one in databases if one.alphabet == example.alphabet]
+            fitting = [one.name for one in databases if one.catalogue.alphabet == example.alphabet]
             form = SearchForm(example.fasta, tuple(fitting[:1]))
     return _search_page(searches.service, form)
 
@@ -277,7 +276,7 @@ def result(request: Request, reference: str) -> HTMLResponse:
     lines, failures = [], []
     if run is not None:
         summaries = store.views.summaries(run.id, (number - 1) * _LISTED, _LISTED)
-        lines = [QueryLine(one, _query_address(reference, one.number + 1)) for one in summaries]
+        lines = [(one, _query_address(reference, one.number + 1)) for one in summaries]
         failures = store.results.failures(run.id)[:_LISTED]
     return page(
         "result.html", search=search, run=run, reference=reference, lines=lines, failures=failures,
@@ -440,11 +439,7 @@ def subject(request: Request, reference: str, number: Number, rank: Number) -> H
     if not found.hits:
         raise SearchNotFound(reference)
     n_subjects = service.store.views.view(run.id, number - 1, HitView(limit=1)).n_subjects
-    view = SubjectView.of(run.info, found, n_subjects)
-    return page(
-        "subject.html", view=view, reference=reference, number=number, is_part=is_part(request),
-        base=_query_address(reference, number), query_name=found.header,
-    )  # fmt: skip
+    return _about_query(request, "subject.html", reference, found, **subject_values(run.info, found, n_subjects))
 
 
 @router.get(f"{_QUERY}/alignment")
@@ -472,7 +467,8 @@ def scores(request: Request, reference: str, number: Number) -> HTMLResponse:
     service, run = service_of(request), PageSearches(request).run(reference)
     found = service.store.views.subject(run.id, number - 1, 0)
     figure = score_figure(*service.store.views.subject_scores(run.id, number - 1), listed_of(run.info, found.n_passed))
-    return _figure_page(request, reference, found, figure, "This run has no bit scores.")
+    missing = "This run has no bit scores."
+    return _about_query(request, "figure.html", reference, found, figure=figure, missing=missing)
 
 
 @router.get(f"{_QUERY}/coverage")
@@ -482,7 +478,8 @@ def coverage(request: Request, reference: str, number: Number) -> HTMLResponse:
     starts, ends = service.store.views.query_places(run.id, number - 1)
     found = service.store.views.subject(run.id, number - 1, 0)
     figure = coverage_figure(starts, ends, found.length) if len(starts) else None
-    return _figure_page(request, reference, found, figure, "There are no alignments.")
+    missing = "There are no alignments."
+    return _about_query(request, "figure.html", reference, found, figure=figure, missing=missing)
 
 
 @router.get(f"{_QUERY}/domains")
@@ -498,9 +495,8 @@ async def domains(request: Request, reference: str, number: Number) -> HTMLRespo
     query = await run_in_threadpool(found)
     name, of_query = identifier(query.header), await request.app.state.domain_finder.of(query.letters)
     drawn = "".join(drawing(of_query, query.length, name, "domains")) if of_query else None
-    base = _query_address(reference, number)
     kept = {"Cache-Control": "private, max-age=86400"}  # a large library takes a minute
-    return page("domains.html", 200, kept, drawn=drawn, base=base, is_part=is_part(request), query_name=name)
+    return _about_query(request, "domains.html", reference, query, headers=kept, drawn=drawn, name=name)
 
 
 def _has_domains(service: Service, run: StoredRun) -> bool:
@@ -513,15 +509,17 @@ def organism_table(request: Request, reference: str, number: Number) -> HTMLResp
     """The organisms of the subjects: a tree if the database has a taxonomy, otherwise a list."""
     service, run = service_of(request), PageSearches(request).run(reference)
     subjects = service.store.views.subjects(run.id, number - 1)
-    query_name = service.store.views.subject(run.id, number - 1, 0).header
-    base = _query_address(reference, number)
-    values: dict[str, Any] = {"base": base, "is_part": is_part(request), "query_name": query_name}
+    query = service.store.views.subject(run.id, number - 1, 0)
     with taxonomy_of_run(service, run) as taxonomy:
         if taxonomy is not None:
-            return page("organisms.html", tree=organism_tree(taxonomy, subjects, "taxa"), **values)
+            tree = organism_tree(taxonomy, subjects, "taxa")
+            return _about_query(request, "organisms.html", reference, query, tree=tree)
     found, unknown = organisms(header for _, header in subjects)
-    values |= {"largest": found[0].n_subjects if found else 1, "n_organisms": len(found), "unknown": unknown}
-    return page("organisms.html", tree=None, organisms=found[:_LISTED], **values)
+    largest = found[0].n_subjects if found else 1
+    return _about_query(
+        request, "organisms.html", reference, query, tree=None, organisms=found[:_LISTED], largest=largest,
+        n_organisms=len(found), unknown=unknown,
+    )  # fmt: skip
 
 
 @router.get(f"{_QUERY}/sequences.fasta")
@@ -543,11 +541,10 @@ async def sequences(request: Request, reference: str, number: Number) -> Respons
     return await _download(*await run_in_threadpool(made), _FASTA)
 
 
-def _figure_page(request: Request, reference: str, query: QueryResult, figure: Any, missing: str) -> HTMLResponse:
-    return page(
-        "figure.html", figure=figure, missing=missing, base=_query_address(reference, query.number + 1),
-        is_part=is_part(request), query_name=query.header,
-    )  # fmt: skip
+def _about_query(request: Request, template: str, reference: str, query: QueryResult, **values: Any) -> HTMLResponse:
+    """A page about a query; htmx gets the part that is new."""
+    base = _query_address(reference, query.number + 1)
+    return page(template, is_part=is_part(request), base=base, query_name=query.header, **values)
 
 
 @router.get("/history")

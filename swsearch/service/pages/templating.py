@@ -19,7 +19,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from swsearch import __version__
-from swsearch.hits.formatting import one_line
+from swsearch.hits.formatting import blast_bits, blast_evalue, one_line
 from swsearch.sequences.record import split_header
 from swsearch.service.guard import SENDER
 from swsearch.service.proxies import address
@@ -43,7 +43,7 @@ _YEAR: Final = "public, max-age=31536000, immutable"
 @cache
 def static_content(name: str) -> bytes:
     """The content of a static file. The style sheet begins with the components of the HTML reports."""
-    of_reports = resources.files("swsearch.report.page")
+    of_reports = resources.files("swsearch.report").joinpath("page")
     if name == "icicle.js":
         return of_reports.joinpath(name).read_bytes()
     content = resources.files(__package__).joinpath("static", name).read_bytes()
@@ -77,6 +77,21 @@ def first_word(header: str) -> str:
     return one_line(split_header(header)[0]) or "unnamed"
 
 
+def description_of(header: str) -> str:
+    """The rest of a header."""
+    return one_line(split_header(header)[1])
+
+
+def shown_bits(bits: float | None) -> str:
+    """A bit score; empty if there is none."""
+    return "" if bits is None else blast_bits(bits).strip()
+
+
+def shown_evalue(evalue: float | None) -> str:
+    """An E-value; empty if there is none."""
+    return "" if evalue is None else blast_evalue(evalue)
+
+
 def whole(text: str) -> int | None:
     """A whole number of an address or a form, of at most 11 digits; None if the text is none."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else None
@@ -93,6 +108,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(duration=duration, time=shown_time, one_line=one_line, first_word=first_word, counted=counted)
+    made.filters.update(description=description_of, bits=shown_bits, evalue=shown_evalue)
     made.filters["iso"] = lambda time: time.astimezone(UTC).isoformat(timespec="seconds")
     made.filters["state_word"] = lambda state: _STATE_WORDS.get(state, state)
     made.filters["number"] = lambda value: f"{value:,}"

@@ -278,7 +278,7 @@ async def _submitted(
 def _advised(message: str, submission: Submission, database: OfferedDatabase, program: Program) -> str:
     """A message with the program for queries of another alphabet in place of the advice of `swsearch query`."""
     translate = submission.options.get("translate")
-    requirements = Requirements(database.name, ALPHABETS[database.alphabet], translate)
+    requirements = Requirements(database.name, ALPHABETS[database.catalogue.alphabet], translate)
     for name, alphabet in ALPHABETS.items():
         message = message.replace(requirements.advice(alphabet), program.advice(name))
     return message

@@ -218,12 +218,13 @@ class Program:
         InputError
             The database does not fit.
         """
-        if database.alphabet == self.database:
+        alphabet = database.catalogue.alphabet
+        if alphabet == self.database:
             return
-        others = [other.name for other in PROGRAMS.values() if other.database == database.alphabet]
+        others = [other.name for other in PROGRAMS.values() if other.database == alphabet]
         raise InputError(
             f"{self.name} searches databases of {_WORDS[self.database]}, and {database.name} is "
-            f"{_WORDS[database.alphabet]}; choose {', '.join(others[:-1])} or {others[-1]}, or another database"
+            f"{_WORDS[alphabet]}; choose {', '.join(others[:-1])} or {others[-1]}, or another database"
         )
 
 

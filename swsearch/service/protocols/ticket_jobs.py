@@ -173,10 +173,10 @@ class Tickets:
         if names:
             chosen = [self._service.databases.current(name) for name in dict.fromkeys(names)]
         else:
-            chosen = [one for one in self._service.databases.offered() if one.alphabet == "protein"]
+            chosen = [one for one in self._service.databases.offered() if one.catalogue.alphabet == "protein"]
         for one in chosen:
-            if one.alphabet != "protein":
-                raise InputError(f"database {one.name} is {one.alphabet}; an alignment needs proteins")
+            if one.catalogue.alphabet != "protein":
+                raise InputError(f"database {one.name} is {one.catalogue.alphabet}; an alignment needs proteins")
         if not chosen:
             raise InputError("an alignment needs a database of proteins, and this server has none")
         return chosen[: 2 if with_second else 1]
@@ -192,7 +192,7 @@ class Tickets:
         databases: Sequence[OfferedDatabase],
         options: dict[str, Any],
     ) -> Ticket:
-        searched = [(one.name, one.searched.digest) for one in databases]
+        searched = [(one.name, one.catalogue.digest) for one in databases]
         ticket = Ticket.of(kind + _COUNTS[len(databases)] + _digest(owner, kind, queries, searched, options))
         status = status_of(self.searches(owner, ticket))
         if status in (PENDING, RUNS, COMPLETE):

@@ -255,7 +255,7 @@ def databases(request: Request) -> dict[str, list[dict[str, Any]]]:
 def _database_answer(one: OfferedDatabase, place: int) -> dict[str, Any]:
     return {
         "name": one.name,
-        "version": str(one.searched.generation),
+        "version": str(one.catalogue.generation),
         "path": one.name,
         "default": place == 0,
         "order": place,

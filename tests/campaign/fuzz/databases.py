@@ -109,7 +109,7 @@ def run_command(arguments: list[str]) -> Ended:
 @cache
 def _prepare() -> None:
     """Do the slow start-up work once for all children: imports, and the commands that Typer builds."""
-    for module in ("search.searcher", "search.queries", "database.verify", "database.export", "report.table"):
+    for module in ("search.searcher", "search.queries", "database.verify", "database.export", "report.readable"):
         import_module(f"swsearch.{module}")
     named_matrix("BLOSUM62")
     for name in ("db", "query", "runs", "report"):

@@ -1,16 +1,18 @@
-"""``table``: the hits of each query as a table for readers, as wide as asked if identifiers and numbers fit.
+"""``table`` and ``pairwise``: the hits of each query as text for readers.
 
-Identifiers are whole. A long one takes the room of the description on its line, and longer ones make their line longer.
-If no identifier leaves room for descriptions, there are none.
+``table`` is as wide as asked if identifiers and numbers fit. Identifiers are whole. A long one takes the room of the
+description on its line, and longer ones make their line longer. If no identifier leaves room for descriptions, there
+are none. Coordinates are 1-based and inclusive. In a hit of the minus strand of a DNA query, the positions of the
+subject descend, as in BLAST; so do positions in a minus frame. Alignments are in the order of their E-values and
+numbered; with ``--max-hsps``, those of one subject follow each other under its number.
 
-Coordinates are 1-based and inclusive. In a hit of the minus strand of a DNA query, the positions of the subject
-descend, as in BLAST; so do positions in a minus frame. Alignments are in the order of their E-values and numbered; with
-``--max-hsps``, those of one subject follow each other under its number.
+``pairwise`` has every alignment in the blocks of :mod:`swsearch.hits.blocks`, as in BLAST's own report. The alignments
+of one subject follow each other under its header.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Final, TextIO
 
@@ -20,6 +22,18 @@ from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.summary import database_line, frames_line, hits_line, query_line, rounds_line, scoring_line
 from swsearch.sequences.record import identifier, split_header
+
+
+def _search_lines(run: RunInfo) -> Iterator[str]:
+    """The description of the search."""
+    yield f"Database: {database_line(run)}\n"
+    yield f"Scoring:  {scoring_line(run)}\n"
+    if run.translates:
+        yield f"Frames:   {frames_line(run)}\n"
+
+
+# --- table ---
+
 
 WIDTH: Final = 100
 _TITLES: Final = ("id", "description")
@@ -45,10 +59,7 @@ class TableReport(Report):
         stream.write(self._before)
         self._before = "\n"
         stream.write(f"Query:    {query_line(run, query, self._width - 10)}\n")
-        stream.write(f"Database: {database_line(run)}\n")
-        stream.write(f"Scoring:  {scoring_line(run)}\n")
-        if run.translates:
-            stream.write(f"Frames:   {frames_line(run)}\n")
+        stream.writelines(_search_lines(run))
         if (rounds := rounds_line(run, query)) is not None:
             stream.write(f"Rounds:   {rounds}\n")
         stream.write(f"Hits:     {hits_line(run, query)}\n")
@@ -143,3 +154,30 @@ def _texts(names: list[str], described: list[str], room: int) -> list[str]:
         left = width - max(name_width, len(name)) - 1
         texts.append(f"{name:<{name_width}} {cut(description, left)}" if left > 1 else name)
     return [f"{text:<{width}}" for text in texts]
+
+
+# --- pairwise ---
+
+
+class PairwiseReport(Report):
+    """The alignments as text for readers."""
+
+    name = "pairwise"
+
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        """Write the description of the search."""
+        super().begin(context, stream)
+        stream.writelines(_search_lines(context.run))
+
+    def write(self, query: QueryResult) -> None:
+        """Write the alignments of a query."""
+        from swsearch.hits.blocks import hit_text, subject_lines  # only here: the default format needs neither
+
+        run, stream = self.run, self.stream
+        stream.write(f"\n\nQuery= {query_line(run, query)}\n")
+        if (rounds := rounds_line(run, query)) is not None:
+            stream.write(f"Rounds: {rounds}\n")
+        stream.write(f"Hits: {hits_line(run, query)}\n")
+        for hit in query.hits:
+            stream.write(f"\n\n{subject_lines(hit)}\n" if hit.hsp == 1 else "\n\n")
+            stream.write(hit_text(run, query.letters, hit))

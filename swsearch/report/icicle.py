@@ -44,7 +44,7 @@ _MOST_OF_ALL: Final = 0.7
 def icicle(
     tree: Taxonomy, counts: Sequence[TaxonCount], n_all: int, noun: tuple[str, str], name: str, after: str
 ) -> Iterator[str]:
-    """The graphic, as successive parts of its text.
+    """The graphic and its caption, as successive parts of the text of a figure.
 
     Parameters
     ----------
@@ -83,13 +83,14 @@ def icicle(
             f"{escape(shown_name(tree, one.taxon))} {share(one.n_clade, n_all)} %</text></svg>\n"
         )
     yield '</svg></div>\n<p class="shown" role="status"></p>\n</div>\n'
+    yield f"<figcaption>{_caption(len(counts), noun[1])}</figcaption>"
 
 
-def caption(counts: Sequence[TaxonCount], noun: tuple[str, str]) -> str:
+def _caption(n_taxa: int, several: str) -> str:
     """What the graphic shows, and how it is used."""
-    some = f"The {MAX_TAXA:,} taxa with most {noun[1]}. " if len(counts) > MAX_TAXA else ""
+    some = f"The {MAX_TAXA:,} taxa with most {several}. " if n_taxa > MAX_TAXA else ""
     return (
-        f"{some}Heights are numbers of {noun[1]}; taxa whose {noun[1]} are all below one other taxon are left out. "
+        f"{some}Heights are numbers of {several}; taxa whose {several} are all below one other taxon are left out. "
         "With scripts, a click or Enter enlarges a taxon, arrow keys move, and Escape shows all."
     )
 
@@ -225,10 +226,7 @@ def organism_tree(taxonomy: TaxonomyOfSubjects, subjects: Sequence[tuple[int, st
             for above in tree.lineage(taxon):
                 best.setdefault(above, rank)
     counts = without_repetitions(clade_counts(tree, direct))
-    figure = ""
-    if counts:
-        figure = "".join(icicle(tree, counts, len(subjects), _NOUN, name, f"{name}-table"))
-        figure = f"{figure}<figcaption>{caption(counts, _NOUN)}</figcaption>"
+    figure = "".join(icicle(tree, counts, len(subjects), _NOUN, name, f"{name}-table")) if counts else ""
     rows = [
         TaxonRow(
             shown_name(tree, one.taxon), "" if tree.rank(one.taxon) == "no rank" else tree.rank(one.taxon), one.depth,

@@ -1,22 +1,25 @@
-"""``gff3``: each alignment as a feature of its subject, for genome browsers (GFF3, version 1.26 of its specification).
+"""``bed`` and ``gff3``: each alignment as a feature of its subject, for genome browsers and bedtools.
 
-The type is the term of the Sequence Ontology for what matched: ``protein_match`` for a protein query,
-``nucleotide_match`` for DNA, and ``translated_nucleotide_match`` for translated DNA. The score is the E-value, as the
-specification recommends for similarity; without statistics it is unknown.
+A chain of alignments (``--max-intron``) is one feature with a part for each exon (:mod:`swsearch.report.exons`).
 
+``bed`` is BED of twelve columns; its coordinates are 0-based and half-open. The name is that of the query, the score
+the bit score, rounded and at most 1,000, or 0 without statistics. The strand is that of the query on the subject: ``-``
+if one of both was reversed. The exons of a chain are the blocks of its line.
+
+``gff3`` is GFF3, version 1.26 of its specification. The type is the term of the Sequence Ontology for what matched:
+``protein_match`` for a protein query, ``nucleotide_match`` for DNA, and ``translated_nucleotide_match`` for translated
+DNA. The score is the E-value, as the specification recommends for similarity; without statistics it is unknown.
 ``Target`` has the aligned part of the query, and ``Gap`` the operations of the CIGAR in the direction of the query or,
 if that was translated, of its frame; in a translated search they count residues, as the specification states for
-proteins on DNA.
-
-A chain of alignments (``--max-intron``) is one feature with a ``match_part`` for each exon
-(:mod:`swsearch.report.exons`). Its score is the E-value of the chain, ``score`` and ``bits`` are sums of its
-alignments. Bases of a split codon are a shift of the frame (``F``) in ``Gap``.
+proteins on DNA. The exons of a chain are lines of the type ``match_part``. The score of a chain is its E-value,
+``score`` and ``bits`` are sums of its alignments. Bases of a split codon are a shift of the frame (``F``) in ``Gap``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
 from typing import Final, TextIO
 from urllib.parse import quote
 
@@ -28,22 +31,83 @@ from swsearch.report.base import Report, ReportContext
 from swsearch.report.exons import Exon, exons_of, reads_exons
 from swsearch.sequences.record import identifier
 
+
+class _GenomeReport(Report):
+    """The common part of both formats: features in the order of queries and ranks."""
+
+    def needs_subjects(self, run: RunInfo) -> bool:
+        return reads_exons(run)
+
+    def write(self, query: QueryResult) -> None:
+        """Write the features of a query."""
+        for chain in self.run.chains(query):
+            self.stream.writelines(self.feature(query, chain, exons_of(self.context, query, chain)))
+
+    @abstractmethod
+    def feature(self, query: QueryResult, chain: list[Hit], exons: list[Exon]) -> Iterable[str]:
+        """The lines of one alignment or chain."""
+
+
+# --- bed ---
+
+
+_LARGEST_SCORE: Final = 1000
+
+
+class BedReport(_GenomeReport):
+    """A line for each alignment."""
+
+    name = "bed"
+
+    def feature(self, query: QueryResult, chain: list[Hit], exons: list[Exon]) -> Iterable[str]:
+        """The line of one alignment or chain."""
+        hit = chain[0]
+        blocks_of = _blocks([exon.hit for exon in exons])
+        start, end = blocks_of[0][0], blocks_of[-1][1]
+        score = 0 if hit.bits is None else max(0, min(_LARGEST_SCORE, round(sum(one.bits or 0.0 for one in chain))))
+        sizes = "".join(f"{last - first}," for first, last in blocks_of)
+        starts = "".join(f"{first - start}," for first, _ in blocks_of)
+        blocks = (len(blocks_of), sizes, starts)
+        columns = (
+            identifier(hit.subject_header),
+            start,
+            end,
+            identifier(query.header),
+            score,
+            hit.direction,
+            start,
+            end,
+            0,
+        )
+        yield "\t".join(map(str, (*columns, *blocks))) + "\n"
+
+
+def _blocks(parts: list[Hit]) -> list[tuple[int, int]]:
+    """The aligned parts of the subject in ascending order; parts that overlap are cut, as the format requires."""
+    blocks: list[tuple[int, int]] = []
+    for start, end in sorted((hit.alignment.subject_start, hit.alignment.subject_end) for hit in parts):
+        first = max(start, blocks[-1][1]) if blocks else start
+        if first < end:
+            blocks.append((first, end))
+    return blocks
+
+
+# --- gff3 ---
+
+
 _SEQUENCE_NAME: Final = ".:^*$@!+_?-|"
 """Characters beside letters and digits that the specification permits in the name of a sequence."""
 _ATTRIBUTE: Final = re.compile("[\0-\x20\x7f%;=&,]")
 """Characters of an attribute's value that must be escaped; a blank separates the parts of ``Target``."""
 
 
-class Gff3Report(Report):
-    """The version of the format, then a line for each alignment, in the order of queries and ranks.
+class Gff3Report(_GenomeReport):
+    """The version of the format, then a line for each alignment.
 
     A line with the length of a subject precedes its first feature.
     """
 
     name = "gff3"
-
-    def needs_subjects(self, run: RunInfo) -> bool:  # noqa: D102
-        return reads_exons(run)
 
     def begin(self, context: ReportContext, stream: TextIO) -> None:
         """Write the version."""
@@ -51,14 +115,13 @@ class Gff3Report(Report):
         self._measured: set[int] = set()
         stream.write("##gff-version 3\n")
 
-    def write(self, query: QueryResult) -> None:
-        """Write the lines of a query."""
-        for chain in self.run.chains(query):
-            hit, exons = chain[0], exons_of(self.context, query, chain)
-            if hit.subject_index not in self._measured:
-                self._measured.add(hit.subject_index)
-                self.stream.write(f"##sequence-region {_sequence_name(hit)} 1 {hit.subject_length}\n")
-            self.stream.writelines(_lines(self.run, query, chain, exons))
+    def feature(self, query: QueryResult, chain: list[Hit], exons: list[Exon]) -> Iterable[str]:
+        """The lines of one alignment or chain."""
+        hit = chain[0]
+        if hit.subject_index not in self._measured:
+            self._measured.add(hit.subject_index)
+            yield f"##sequence-region {_sequence_name(hit)} 1 {hit.subject_length}\n"
+        yield from _gff3_lines(self.run, query, chain, exons)
 
 
 def _sequence_name(hit: Hit) -> str:
@@ -74,7 +137,7 @@ def _escaped(value: str) -> str:
     return _ATTRIBUTE.sub(lambda found: f"%{ord(found[0]):02X}", value)
 
 
-def _lines(run: RunInfo, query: QueryResult, chain: list[Hit], exons: list[Exon]) -> Iterator[str]:
+def _gff3_lines(run: RunInfo, query: QueryResult, chain: list[Hit], exons: list[Exon]) -> Iterator[str]:
     """The line of an alignment, or those of a chain and of its parts."""
     hit = chain[0]
     identifier_of = f"match{query.number + 1}.{hit.rank}.{hit.hsp}"
@@ -82,13 +145,13 @@ def _lines(run: RunInfo, query: QueryResult, chain: list[Hit], exons: list[Exon]
     if hit.query_frame:
         matched = "translated_nucleotide_match"
     parts = exons if len(exons) > 1 else []
-    yield _line(run, query, chain, matched, {"ID": identifier_of}, None if parts else exons[0])
+    yield _gff3_line(run, query, chain, matched, {"ID": identifier_of}, None if parts else exons[0])
     for number, exon in enumerate(parts, 1):
         attributes = {"ID": f"{identifier_of}.part{number}", "Parent": identifier_of}
-        yield _line(run, query, [exon.hit], "match_part", attributes, exon)
+        yield _gff3_line(run, query, [exon.hit], "match_part", attributes, exon)
 
 
-def _line(
+def _gff3_line(
     run: RunInfo, query: QueryResult, chain: list[Hit], kind: str, attributes: dict[str, str], exon: Exon | None
 ) -> str:
     """A line about an ``exon``, or a chain as a whole; its first ``attributes`` are given."""
