@@ -109,16 +109,16 @@ class CommandRun:
         found: Survey,
         steps: Sequence[Step],
         *,
-        stored_too: bool,
         skip_refused: bool = False,
         search_repeated: bool = False,
         resume_finished: bool = False,
+        stored_too: bool = True,
     ) -> RunOutcome:
         """Search, with the plan, the progress and the numbers of the search on stderr.
 
         Parameters
         ----------
-        queries, stored_too, skip_refused
+        queries, skip_refused, stored_too
             As for :class:`swsearch.run.Run`.
         found : Survey
             The survey of the queries.
@@ -130,7 +130,7 @@ class CommandRun:
             Whether ``--resume latest`` also takes up a finished run.
         """
         from swsearch.cli.output import ProgressReport, say
-        from swsearch.run import Run, perform
+        from swsearch.run import Run
 
         arguments, searcher = self.asked.arguments, self.searcher
         _say_plan(searcher, found, quiet=arguments.quiet)
@@ -152,7 +152,7 @@ class CommandRun:
         def note_open(outcome: RunOutcome) -> None:
             self.begun = outcome, found.asked
 
-        with Run(
+        outcome = Run(
             queries,
             searcher,
             command=command_line(),
@@ -170,9 +170,7 @@ class CommandRun:
             on_query_done=lambda so_far: progress.note(done_of(so_far)),
             on_run_open=note_open,
             on_store_failure=on_store_failure,
-        ) as run:
-            perform(steps, run.info, run)
-        outcome = run.outcome
+        ).execute(steps)
         if outcome.n_bounded:
             scores = f"{outcome.n_bounded:,} of {counted(outcome.n_scores, 'score')}"
             say(f"{scores} were proved too low to report, the others were computed", quiet=arguments.quiet)

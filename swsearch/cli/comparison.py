@@ -262,9 +262,7 @@ def compared(
         found = survey(queries, running.searcher, asked.shard, force_alphabet=True, skip_refused=False)
 
         def execute(steps: Sequence[Step]) -> RunOutcome:
-            return running.execute(
-                queries, found, steps, stored_too=bool(steps), search_repeated=True, resume_finished=resume_finished
-            )
+            return running.execute(queries, found, steps, search_repeated=True, resume_finished=resume_finished)
 
         yield running, execute
 

@@ -12,8 +12,8 @@ once. Queries may be profiles; a run is then resumed only with profiles of the s
 ``resume``   selects the run of the store to write to, and refuses a run that does not fit
 """
 
-from swsearch.report.steps import Step, perform
+from swsearch.report.steps import Step
 from swsearch.run.search import EventLog, Run, RunOutcome
 from swsearch.run.surveys import Survey, survey
 
-__all__ = ["EventLog", "Run", "RunOutcome", "Step", "Survey", "perform", "survey"]
+__all__ = ["EventLog", "Run", "RunOutcome", "Step", "Survey", "survey"]
