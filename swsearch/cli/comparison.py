@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from swsearch.cli.command_run import AskedSearch, CommandRun
     from swsearch.database.reader import PackedDatabase
     from swsearch.run import RunOutcome, Step
-    from swsearch.run.clusters import Cluster
+    from swsearch.run.comparisons import Cluster
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import QueriesByFile
 
@@ -117,7 +117,7 @@ def cluster(
         raise InputError(f"--format {output_format}: choose {' or '.join(_FORMATS)}")
     from swsearch.cli.databases import open_databases
     from swsearch.cli.output import format_by_name, result_stream, say
-    from swsearch.run.clusters import CLUSTER_MODES, PairGraph
+    from swsearch.run.comparisons import CLUSTER_MODES, PairGraph
     from swsearch.search.queries import SubjectQueries
     from swsearch.sequences.fasta_text import write_record
 
@@ -195,7 +195,7 @@ def rbh(
     arguments = options.Arguments.of(context)
     from swsearch.cli.databases import open_databases
     from swsearch.cli.output import say
-    from swsearch.run.reciprocal import BestHits, ReciprocalHits
+    from swsearch.run.comparisons import BestHits, ReciprocalHits
     from swsearch.search.queries import DatabaseQueries
 
     if arguments.resume not in (None, "latest"):
