@@ -1,6 +1,6 @@
 """Columns of subjects, and Forward scores, the sums over all local alignments of a query's model with them.
 
-The columns of a query are those of its model (:mod:`swsearch.query.profile_model`), or else they are in its
+The columns of a query are those of its model (:mod:`swsearch.query.profile`), or else they are in its
 position-specific scores (:func:`implied_model`). Those of subjects are predicted by a small neural network from the
 neighbours of each residue, which takes a microsecond for a residue (``benchmarks/train_columns.py`` trains it); a
 residue has the share 1 - a of its own column, and the predicted column a = :data:`SUBJECT_ADMIXTURE`.
@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 
 from swsearch import _native
 from swsearch.deterministic import exp, log, sum_in_order
-from swsearch.query.profile import PositionSpecificQuery
-from swsearch.query.profile_model import ProfileModel
+from swsearch.query.profile import PositionSpecificQuery, ProfileModel
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.scoring.ungapped import background, matrix_lambda
 from swsearch.sequences.alphabet import N_AMINO_ACIDS, PROTEIN
