@@ -40,12 +40,6 @@ N_POWERS: Final = 1024
 _LN2: Final = 0.6931471805599453
 
 
-_Words = NDArray[np.int16]
-_Sums = NDArray[np.int32]
-_Layers = tuple[_Words, _Words, _Words, _Sums, _Words, _Sums, NDArray[np.float32]]
-"""The arrays of the network as the native functions take them."""
-
-
 def forward_scores(totals: NDArray[np.float32], exponents: NDArray[np.int32]) -> Floats:
     """The logarithms of sums of totals, each times two to its exponent; from shape (n, n_blocks) to (n,)."""
     largest = exponents.max(axis=1, initial=0)
@@ -130,10 +124,6 @@ class ColumnModel:
         """Number of residues of a window."""
         return len(self.first) // (N_AMINO_ACIDS + 1)
 
-    def _layers(self) -> _Layers:
-        layers = (self.first, self.first_bias, self.second, self.second_bias, self.third, self.third_bias)
-        return (*layers, powers_of_two())
-
     def odds(
         self,
         residues: Codes,
@@ -154,8 +144,10 @@ class ColumnModel:
         """
         ends = np.cumsum(lengths, dtype=np.uint64)
         found = np.empty((int(ends[-1]) if len(ends) else 0, N_AMINO_ACIDS), dtype=np.int16)
-        mixture = inverse_background(), SUBJECT_ADMIXTURE
-        _native.context_odds(*self._layers(), *mixture, residues, starts, lengths, found, n_threads, instruction_set)
+        _native.context_odds(
+            self.first, self.first_bias, self.second, self.second_bias, self.third, self.third_bias, powers_of_two(),
+            inverse_background(), SUBJECT_ADMIXTURE, residues, starts, lengths, found, n_threads, instruction_set,
+        )  # fmt: skip
         return SubjectOdds(found, ends - lengths, lengths)
 
     @cached_property
