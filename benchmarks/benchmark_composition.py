@@ -44,10 +44,10 @@ from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.protocol import score_requests
 from swsearch.hits.traceback import LocalAligner
 from swsearch.options import option_of
+from swsearch.query.composition_adjustment import PairAdjustment
 from swsearch.query.composition_correction import STRENGTH, corrected_profile
 from swsearch.query.masking import mask_record, unknown_where_masked
 from swsearch.query.profile import QueryProfile, sequence_profile
-from swsearch.scoring.composition_adjustment import PairAdjustment
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.published_parameters import find_statistics
 from swsearch.scoring.scheme import default_scheme

@@ -38,8 +38,8 @@ from benchmark_sensitivity import LIMITS, Rows, database_of, judged
 from provenance import commit, processor
 
 import swsearch
+from swsearch.query.profile import ProfileModel
 from swsearch.query.profile_files import read_profiles
-from swsearch.query.profile_model import ProfileModel
 from swsearch.scoring.matrix import named_matrix
 
 RATES = (0.1, 1, 10)

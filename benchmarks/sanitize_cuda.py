@@ -39,8 +39,7 @@ from swsearch.engine.cuda.search.plan import Thresholds
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, SequencePairs
 from swsearch.engine.protocol import score_requests
 from swsearch.query.columns import column_model
-from swsearch.query.profile import QueryProfile, sequence_profile
-from swsearch.query.profile_model import ProfileModel
+from swsearch.query.profile import ProfileModel, QueryProfile, sequence_profile
 from swsearch.scoring.matrix import match_mismatch
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN

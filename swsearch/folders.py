@@ -59,7 +59,7 @@ def user_cache(name: str) -> Path:
     For a user without a home folder, as in some containers, the returned folder cannot be created, and nothing is
     cached.
     """
-    return (_user_folder("XDG_CACHE_HOME", ".cache") or Path(os.devnull)) / "swsearch" / name
+    return (user_folder("XDG_CACHE_HOME", ".cache") or Path(os.devnull)) / "swsearch" / name
 
 
 def write_complete(path: Path, content: bytes) -> None:
@@ -78,7 +78,7 @@ def user_data(name: str) -> Path | None:
 
     None for a user without a home folder.
     """
-    folder = _user_folder("XDG_DATA_HOME", ".local/share")
+    folder = user_folder("XDG_DATA_HOME", ".local/share")
     return None if folder is None else folder / "swsearch" / name
 
 
@@ -123,7 +123,7 @@ def make_user_folder() -> Path:
     return path
 
 
-def _user_folder(variable: str, usual: str) -> Path | None:
+def user_folder(variable: str, usual: str) -> Path | None:
     """The folder that ``variable`` names, or ``usual`` in the home folder; None if the user has no home folder.
 
     A relative path in the variable is ignored, as the XDG Base Directory Specification requires.

@@ -46,8 +46,8 @@ PAIR_EVALUE: Final = 0.001
 FAMILY_ITERATIONS: Final = 3
 FAMILY_EVALUE: Final = 0.1
 FAMILY_TOP: Final = 10_000
-DOMAIN_EVALUE: Final = 0.01
 """Of deep alignments: as on ColabFold's server."""
+DOMAIN_EVALUE: Final = 0.01
 DEFAULT_STORE: Final = "~/.local/share/swsearch/hits.sqlite"
 """Stands for the user's store (:func:`swsearch.folders.user_store`), also where $XDG_DATA_HOME moves it."""
 

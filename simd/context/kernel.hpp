@@ -46,7 +46,7 @@ struct Network {
 // n_second) elements.
 using ColumnsKernel = void (*)(const Network& network, const uint8_t* letters, size_t n, int16_t* work, float* columns);
 
-// The factors of a row's gaps (swsearch/query/profile_model.py).
+// The factors of a row's gaps (swsearch/query/profile.py).
 struct GapFactors {
     float deletion, further_deletion, insertion, further_insertion;
 };

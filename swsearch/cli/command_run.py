@@ -1,10 +1,12 @@
 """The run of a command line: its store, its report, its progress, and its messages on stderr.
 
-:func:`command_run` is used by all commands that search and store: ``query``, ``batch`` and those of all against all.
+All commands that search and store use it: ``query``, ``batch`` and those of all against all. :func:`asked_search` and
+:func:`checked_report` take their options, :func:`command_run` opens the engine, :meth:`CommandRun.execute` searches.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -16,24 +18,44 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.command_line import command_line, resuming_line
+from swsearch.cli.searchers import open_searcher
 from swsearch.command_log import append, log_path
 from swsearch.errors import InputError, OutputClosed, StoreError
 from swsearch.options import DEFAULT_STORE, offered, option_of
 from swsearch.words import counted
 
 if TYPE_CHECKING:
+    from swsearch.cluster.processes import WorkerProcesses
+    from swsearch.database.reader import PackedDatabase
     from swsearch.hits.shards import AskedQueries, Shard
     from swsearch.report.base import Report
-    from swsearch.run import Run, RunOutcome, Step, Survey
+    from swsearch.run import RunOutcome, Step, Survey
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import Queries
     from swsearch.store.run_file import RunFile
     from swsearch.store.store import Store
 
 
-def must_store(arguments: options.Arguments) -> bool:
-    """Whether the search ends with an error if its hits cannot be stored."""
-    return arguments.store != DEFAULT_STORE or arguments.resume is not None
+@dataclass(frozen=True)
+class AskedSearch:
+    """What a command is asked to search.
+
+    Attributes
+    ----------
+    arguments : Arguments
+        The options, with the shard in the names of the outputs, and the store that is used.
+    shard : Shard
+        The shard of the queries that is searched.
+    paths : sequence of str
+        The query files, for the advice how to go on.
+    must_store : bool
+        Whether it is an error if the hits cannot be stored; otherwise, the search continues without a store.
+    """
+
+    arguments: options.Arguments
+    shard: Shard
+    paths: Sequence[str]
+    must_store: bool
 
 
 @dataclass
@@ -42,29 +64,25 @@ class CommandRun:
 
     Attributes
     ----------
-    arguments : Arguments
-        The options of the command line.
-    shard : Shard
-        The shard of the queries that is searched.
-    paths : sequence of str
-        The query files, for the advice how to go on.
-    must_store : bool
-        Whether it is an error if the hits cannot be stored; otherwise, the search continues without a store.
+    asked : AskedSearch
+        What is searched.
+    searcher : PlannedSearch
+        The open engine.
     stack : ExitStack
-        Closes the store and the output files.
+        Closes the engine, the store and the output files.
     stores : list of Store or RunFile
         The store, once it is open.
+    begun : pair of RunOutcome and AskedQueries, or None
+        The outcome so far and the queries of the run, once it has begun.
     """
 
-    arguments: options.Arguments
-    shard: Shard
-    paths: Sequence[str]
-    must_store: bool
+    asked: AskedSearch
+    searcher: PlannedSearch
     stack: ExitStack
     stores: list[Store | RunFile] = field(default_factory=list)
-    _opened: tuple[RunOutcome, AskedQueries] | None = None
+    begun: tuple[RunOutcome, AskedQueries] | None = None
 
-    def report_steps(self, searcher: PlannedSearch, report: Report | None) -> list[Step]:
+    def report_steps(self, report: Report | None) -> list[Step]:
         """The steps that write the report of this search, if there is one, to the output.
 
         Raises
@@ -77,34 +95,35 @@ class CommandRun:
         from swsearch.cli.report import report_called, steps_of_report
         from swsearch.report_context import report_context
 
-        arguments, info = self.arguments, searcher.run_info("")
+        arguments, info = self.asked.arguments, self.searcher.run_info("")
         report.check_fits(info)
         called = report_called(report)
-        context = report_context(report, info, searcher.database, arguments.taxonomy, arguments.taxid_map, called)
+        context = report_context(report, info, self.searcher.database, arguments.taxonomy, arguments.taxid_map, called)
         return steps_of_report(
             report, context, arguments.out, self.stack, quiet=arguments.quiet, cuts_lists=arguments.cuts_lists
         )
 
-    @contextmanager
-    def searching(
+    def execute(
         self,
         queries: Queries,
-        searcher: PlannedSearch,
         found: Survey,
+        steps: Sequence[Step],
         *,
         skip_refused: bool = False,
         search_repeated: bool = False,
         resume_finished: bool = False,
         stored_too: bool = True,
-    ) -> Iterator[Run]:
-        """The run, in progress, with the plan, the progress and the numbers of the search on stderr.
+    ) -> RunOutcome:
+        """Search, with the plan, the progress and the numbers of the search on stderr.
 
         Parameters
         ----------
-        queries, searcher, skip_refused, stored_too
+        queries, skip_refused, stored_too
             As for :class:`swsearch.run.Run`.
         found : Survey
             The survey of the queries.
+        steps : sequence of Step
+            What is done with each result.
         search_repeated : bool
             Whether queries with the same letters have different hits.
         resume_finished : bool
@@ -113,7 +132,7 @@ class CommandRun:
         from swsearch.cli.output import ProgressReport, say
         from swsearch.run import Run
 
-        arguments = self.arguments
+        arguments, searcher = self.asked.arguments, self.searcher
         _say_plan(searcher, found, quiet=arguments.quiet)
         events = None if arguments.events is None else _event_stream(arguments.events, self.stack)
         # A bound may take the place of the scores of some cells.
@@ -122,7 +141,7 @@ class CommandRun:
         unit = "GCUPS" if every_cell else "effective GCUPS"
         progress = self.stack.enter_context(ProgressReport("searching", found.cells, unit, 1e9, arguments.quiet))
         total = found.asked.n_of_shard
-        on_store_failure = None if self.must_store else self._do_without_store
+        on_store_failure = None if self.asked.must_store else self._do_without_store
 
         def done_of(so_far: RunOutcome) -> str:
             n_done = so_far.n_before + so_far.n_done
@@ -131,16 +150,16 @@ class CommandRun:
             return f"{n_done:,} of {counted(total, 'query', 'queries')} done"
 
         def note_open(outcome: RunOutcome) -> None:
-            self._opened = outcome, found.asked
+            self.begun = outcome, found.asked
 
-        with Run(
+        outcome = Run(
             queries,
             searcher,
             command=command_line(),
             store=_store_opener(arguments, self.stack, self.stores, on_store_failure),
             resume=arguments.resume,
             resume_finished=resume_finished,
-            shard=self.shard,
+            shard=self.asked.shard,
             asked=found.asked,
             skip_refused=skip_refused,
             search_repeated=every_score or search_repeated,
@@ -151,45 +170,38 @@ class CommandRun:
             on_query_done=lambda so_far: progress.note(done_of(so_far)),
             on_run_open=note_open,
             on_store_failure=on_store_failure,
-        ) as run:
-            yield run
-        outcome = run.outcome
+        ).execute(steps)
         if outcome.n_bounded:
             scores = f"{outcome.n_bounded:,} of {counted(outcome.n_scores, 'score')}"
             say(f"{scores} were proved too low to report, the others were computed", quiet=arguments.quiet)
+        return outcome
 
     def _do_without_store(self, error: StoreError) -> None:
-        outcome = None if self._opened is None else self._opened[0]
+        outcome = None if self.begun is None else self.begun[0]
         is_open = outcome is not None and outcome.run_id is not None  # only its last states are not published
         _say_not_stored(error, outcome.n_done if outcome is not None and not is_open else 0)
         if outcome is not None and is_open:
             outcome.run_id = None
 
-    def say_what_is_kept(self, error: BaseException) -> None:
-        """Print what is stored of the search that ``error`` has ended, and how to go on."""
-        from swsearch.cli.output import say
-
-        if self._opened is not None and self._opened[0].run_id is not None:
-            outcome, asked = self._opened
-            _say_what_is_kept(outcome, self._opened[0].run_id, asked, error, self.paths)
-        elif isinstance(error, KeyboardInterrupt | SystemExit):
-            say("nothing was stored")
-
 
 @contextmanager
 def command_run(
-    arguments: options.Arguments, shard: Shard, paths: Sequence[str] = (), *, must_store: bool
+    asked: AskedSearch, subjects: PackedDatabase, query_residues: int, processes: WorkerProcesses | None
 ) -> Iterator[CommandRun]:
-    """A search of a command; after an error, what is stored of it is printed. The parameters are its attributes."""
-    opened: list[CommandRun] = []
+    """A search of a command; after an error, what is stored of it is printed.
+
+    The parameters are those of :func:`swsearch.cli.searchers.open_searcher`.
+    """
+    running = None
     try:
         with ExitStack() as stack:
-            opened.append(CommandRun(arguments, shard, paths, must_store, stack))
-            yield opened[0]
+            opened = open_searcher(asked.arguments, subjects, query_residues, processes)
+            running = CommandRun(asked, stack.enter_context(opened), stack)
+            yield running
     except (typer.Exit, StoreError):  # nothing was searched, or nobody knows what the store keeps
         raise
     except BaseException as error:
-        opened[0].say_what_is_kept(error)
+        _say_what_is_kept(None if running is None else running.begun, error, asked.paths)
         raise
 
 
@@ -209,8 +221,11 @@ def _say_plan(searcher: PlannedSearch, found: Survey, *, quiet: bool) -> None:
         say(f"no E-values: {run.statistics}", quiet=quiet)
 
 
-def named_by_share(arguments: options.Arguments, shard: Shard) -> options.Arguments:
-    """The options with the shard in place of ``{shard}`` in the names of all outputs."""
+def asked_search(arguments: options.Arguments, paths: Sequence[str] = ()) -> AskedSearch:
+    """What a command is asked to search, of its options and its query files."""
+    from swsearch.hits.shards import asked_shard
+
+    shard = asked_shard(arguments.shard, os.environ)
     named: dict[str, Any] = {}
     for row in offered(arguments.command):
         value = getattr(arguments, row.name)
@@ -218,10 +233,13 @@ def named_by_share(arguments: options.Arguments, shard: Shard) -> options.Argume
             named[row.name] = Path(shard.named(str(value)))
         elif row.file == "store":
             named[row.name] = shard.named(value)
-    return arguments.changed(**named)
+    arguments = arguments.changed(**named)
+    must_store = arguments.command == "batch" or arguments.store != DEFAULT_STORE or arguments.resume is not None
+    arguments = arguments.changed(store=_named_store(arguments, must_store=must_store))
+    return AskedSearch(arguments, shard, paths, must_store)
 
 
-def named_store(arguments: options.Arguments, *, must_store: bool) -> str:
+def _named_store(arguments: options.Arguments, *, must_store: bool) -> str:
     """The store of a search: the one that is named, or the user's store, with a folder for it.
 
     Where there can be no such folder, nothing is stored, unless ``must_store``. A store whose driver is missing is
@@ -253,14 +271,31 @@ def _say_not_stored(error: StoreError, n_stored: int = 0) -> None:
     say(f"warning: {kept}: {error.marked}")
 
 
-def asked_report(arguments: options.Arguments) -> Report | None:
+def checked_report(arguments: options.Arguments) -> Report | None:
     """The report, or None if no report is requested.
+
+    It is called before databases are packed or fetched, which may take long.
 
     Raises
     ------
     InputError
-        There is no such format, or an option that chooses a part of a report, or a taxonomy, is given for none.
+        An option is out of its range, options exclude each other, there is no such format, or an option that chooses a
+        part of a report, or a taxonomy, is given for none.
     """
+    from swsearch.output_files import refuse_compressed
+
+    if arguments.store == "none" and arguments.resume is not None:
+        raise InputError("--resume goes on with a stored run; name its store with --store")
+    arguments.refuse_options_of_clusters()
+    refuse_compressed(arguments.events, "--events", "each event is appended as it happens, which no archive can take")
+    report = _asked_report(arguments)
+    if arguments.translate is None:  # the alphabets may call for one, and only then are its options judged
+        arguments = arguments.changed(genetic_code=None, max_intron=None)
+    _ = arguments.asked
+    return report
+
+
+def _asked_report(arguments: options.Arguments) -> Report | None:
     from swsearch.cli.output import format_by_name, table_width
     from swsearch.cli.report import refuse_unused
     from swsearch.report.formats import new_report
@@ -332,11 +367,16 @@ def _store_opener(
 
 
 def _say_what_is_kept(
-    outcome: RunOutcome, run_id: int, asked: AskedQueries, error: BaseException, paths: Sequence[str]
+    begun: tuple[RunOutcome, AskedQueries] | None, error: BaseException, paths: Sequence[str]
 ) -> None:
-    """Print how many queries are stored and how to go on, if the search ended before all were searched."""
+    """Print how many queries are stored and how to go on, if ``error`` ended the search before all were searched."""
     from swsearch.cli.output import say
 
+    if begun is None or begun[0].run_id is None:
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            say("nothing was stored")
+        return
+    outcome, asked = begun
     n_kept = outcome.n_before + outcome.n_done
     total = asked.n_of_shard
     if total is not None and n_kept >= total:
@@ -345,6 +385,6 @@ def _say_what_is_kept(
     of_total = (
         counted(n_kept, "query", "queries") if total is None else f"{n_kept:,} of {counted(total, 'query', 'queries')}"
     )
-    say(f"{why}run {run_id} in {outcome.store} keeps {of_total} and is marked interrupted")
+    say(f"{why}run {outcome.run_id} in {outcome.store} keeps {of_total} and is marked interrupted")
     again = "" if all(Path(path).is_file() for path in paths) else ", with the same queries as input"
-    say(f"to go on{again}: {resuming_line(run_id)}")
+    say(f"to go on{again}: {resuming_line(begun[0].run_id)}")

@@ -1,35 +1,30 @@
 """``swsearch allpairs``, ``cluster`` and ``rbh``: the commands whose queries are the sequences of a database.
 
-:func:`prepared` checks the options of such a command, and :func:`compared` opens what one of its searches needs;
-:meth:`Comparison.execute` performs it.
+:func:`compared` opens what one of their searches needs.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TextIO
 
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.options import Arguments
-from swsearch.cli.searchers import gpus_started, open_searcher
+from swsearch.cli.command_run import asked_search, checked_report, command_run
+from swsearch.cli.searchers import gpus_started
 from swsearch.errors import InputError
 from swsearch.options import OUTPUT
 from swsearch.words import counted
 
 if TYPE_CHECKING:
-    from swsearch.cli.command_run import CommandRun
+    from swsearch.cli.command_run import AskedSearch, CommandRun
     from swsearch.database.reader import PackedDatabase
-    from swsearch.hits.shards import Shard
-    from swsearch.report.base import Report
-    from swsearch.run import RunOutcome, Step, Survey
-    from swsearch.run.clusters import Cluster
+    from swsearch.run import RunOutcome, Step
+    from swsearch.run.comparisons import Cluster
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import QueriesByFile
 
@@ -57,13 +52,14 @@ def allpairs(
     from swsearch.cli.output import say
     from swsearch.search.queries import SubjectQueries
 
-    asked = prepared(arguments)
+    asked = asked_search(arguments)
+    report = checked_report(asked.arguments)
     with (
         open_databases(database, threads=arguments.threads, quiet=arguments.quiet) as subjects,
         # A query is compared with half of the subjects.
-        compared(asked, subjects, subjects.n_residues // 2, SubjectQueries.of) as comparison,
+        compared(asked, subjects, subjects.n_residues // 2, SubjectQueries.of) as (run, execute),
     ):
-        outcome = comparison.execute(comparison.running.report_steps(comparison.searcher, asked.report))
+        outcome = execute(run.report_steps(report))
     if outcome.run_id is not None:
         before = f", {outcome.n_before:,} of them before" if outcome.resumed else ""
         n_done = counted(outcome.n_done + outcome.n_before, "sequence")
@@ -121,20 +117,21 @@ def cluster(
         raise InputError(f"--format {output_format}: choose {' or '.join(_FORMATS)}")
     from swsearch.cli.databases import open_databases
     from swsearch.cli.output import format_by_name, result_stream, say
-    from swsearch.run.clusters import CLUSTER_MODES, PairGraph
+    from swsearch.run.comparisons import CLUSTER_MODES, PairGraph
     from swsearch.search.queries import SubjectQueries
     from swsearch.sequences.fasta_text import write_record
 
     if mode not in CLUSTER_MODES:
         raise InputError(f"--mode {mode}: choose {', '.join(CLUSTER_MODES)}")
     output_format = format_by_name(output_format, "tsv", arguments.out, _FORMATS)
-    asked = prepared(arguments)
+    asked = asked_search(arguments)
+    checked_report(asked.arguments)
     with (
         open_databases(database, threads=arguments.threads, quiet=arguments.quiet) as subjects,
-        compared(asked, subjects, subjects.n_residues // 2, SubjectQueries.of) as comparison,
+        compared(asked, subjects, subjects.n_residues // 2, SubjectQueries.of, resume_finished=True) as (run, execute),
     ):
-        graph = PairGraph(*SubjectQueries.of(comparison.searcher).order)
-        outcome = comparison.execute([graph], resume_finished=True)
+        graph = PairGraph(*SubjectQueries.of(run.searcher).order)
+        outcome = execute([graph])
         clusters = graph.clusters(mode)
         with result_stream(arguments.out) as stream:
             (_write_lines if output_format == "tsv" else _write_json)(clusters, subjects, stream)
@@ -198,13 +195,15 @@ def rbh(
     arguments = options.Arguments.of(context)
     from swsearch.cli.databases import open_databases
     from swsearch.cli.output import say
-    from swsearch.run.reciprocal import BestHits, ReciprocalHits
+    from swsearch.run.comparisons import BestHits, ReciprocalHits
+    from swsearch.search.queries import DatabaseQueries
 
     if arguments.resume not in (None, "latest"):
         raise InputError(
             f"--resume {arguments.resume}: the best hits of A and those of B are two runs; say --resume latest"
         )
-    asked = prepared(arguments)
+    asked = asked_search(arguments)
+    report = checked_report(asked.arguments)
     with (
         open_databases(first, threads=arguments.threads, quiet=arguments.quiet) as a,
         open_databases(second, threads=arguments.threads, quiet=arguments.quiet) as b,
@@ -212,144 +211,60 @@ def rbh(
         if a.alphabet is not b.alphabet:
             raise InputError(f"{first} is {a.alphabet.name} and {second} is {b.alphabet.name}; give two of the same")
         best = BestHits()
-        backward = _searched(asked, b, a, lambda _: best)
-        reciprocal: list[ReciprocalHits] = []
-
-        def reporting(comparison: Comparison) -> Step:
-            steps = comparison.running.report_steps(comparison.searcher, asked.report)
-            reciprocal.append(ReciprocalHits(best, steps))
-            return reciprocal[0]
-
-        forward = _searched(asked, a, b, reporting)
+        with compared(asked, a, b.n_residues, lambda _: DatabaseQueries(b), resume_finished=True) as (_, execute):
+            backward = execute([best])
+        with compared(asked, b, a.n_residues, lambda _: DatabaseQueries(a), resume_finished=True) as (run, execute):
+            reciprocal = ReciprocalHits(best, run.report_steps(report))
+            forward = execute([reciprocal])
         sets = f"{counted(a.n_subjects, 'sequence')} and {b.n_subjects:,}"
-        say(f"{counted(reciprocal[0].n_pairs, 'pair')} of reciprocal best hits among {sets}", quiet=arguments.quiet)
+        say(f"{counted(reciprocal.n_pairs, 'pair')} of reciprocal best hits among {sets}", quiet=arguments.quiet)
     if forward.run_id is not None:
         kept = f"run {forward.run_id} has the best hits of {first}, run {backward.run_id} those of {second}"
         say(kept, quiet=arguments.quiet)
 
 
-def _searched(
-    asked: Prepared, queries: PackedDatabase, subjects: PackedDatabase, step_of: Callable[[Comparison], Step]
-) -> RunOutcome:
-    """Search the best hits of all sequences of one database in another."""
-    from swsearch.search.queries import DatabaseQueries
-
-    with compared(asked, subjects, queries.n_residues, lambda _: DatabaseQueries(queries)) as comparison:
-        return comparison.execute([step_of(comparison)], resume_finished=True)
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """The options of a command, checked and with the shard in the names of its outputs.
-
-    Attributes
-    ----------
-    arguments : Arguments
-        The options.
-    shard : Shard
-        The shard of the queries that is searched.
-    must_store : bool
-        Whether it is an error if the hits cannot be stored.
-    report : Report or None
-        The report, if there is one.
-    """
-
-    arguments: Arguments
-    shard: Shard
-    must_store: bool
-    report: Report | None
-
-
-def prepared(arguments: Arguments) -> Prepared:
-    """Check the options of a command before its databases are opened.
-
-    Raises
-    ------
-    InputError
-        Options exclude each other, or an option is out of its range.
-    """
-    from swsearch.cli.command_run import asked_report, must_store, named_by_share, named_store
-    from swsearch.hits.shards import asked_shard
-    from swsearch.output_files import refuse_compressed
-
-    shard = asked_shard(arguments.shard, os.environ)
-    arguments = named_by_share(arguments, shard)
-    if arguments.store == "none" and arguments.resume is not None:
-        raise InputError("--resume goes on with a stored run; name its store with --store")
-    arguments.refuse_options_of_clusters()
-    refuse_compressed(arguments.events, "--events", "each event is appended as it happens, which no archive can take")
-    needs_store = must_store(arguments)
-    arguments = arguments.changed(store=named_store(arguments, must_store=needs_store))
-    report = asked_report(arguments)
-    _ = arguments.asked  # packing or fetching a database may take long, so wrong options are refused before
-    return Prepared(arguments, shard, needs_store, report)
-
-
-@dataclass
-class Comparison:
-    """A search in progress whose queries are sequences of a database.
-
-    Attributes
-    ----------
-    searcher : PlannedSearch
-    queries : QueriesByFile
-    running : CommandRun
-    """
-
-    searcher: PlannedSearch
-    queries: QueriesByFile
-    running: CommandRun
-    _found: Survey
-
-    def execute(self, steps: Sequence[Step], *, resume_finished: bool = False) -> RunOutcome:
-        """Search all queries, and give each result to the steps."""
-        from swsearch.run import perform
-
-        with self.running.searching(
-            self.queries, self.searcher, self._found, search_repeated=True, resume_finished=resume_finished,
-            stored_too=bool(steps),
-        ) as run:  # fmt: skip
-            perform(steps, run.info, run)
-        return run.outcome
-
-
 @contextmanager
 def compared(
-    asked: Prepared,
+    asked: AskedSearch,
     subjects: PackedDatabase,
     query_residues: int,
     queries_of: Callable[[PlannedSearch], QueriesByFile],
-) -> Iterator[Comparison]:
-    """Open the engine for a search, and survey its queries.
+    *,
+    resume_finished: bool = False,
+) -> Iterator[tuple[CommandRun, Callable[[Sequence[Step]], RunOutcome]]]:
+    """A search whose queries are sequences of a database, and the function that performs it with steps.
 
     Parameters
     ----------
-    asked : Prepared
+    asked : AskedSearch
     subjects : PackedDatabase
         The database that is searched.
     query_residues : int
         About the number of residues of all queries.
     queries_of : callable
         The queries of an open search.
+    resume_finished : bool
+        Whether ``--resume latest`` also takes up a finished run.
 
     Raises
     ------
     InputError
         There are no E-values, and nothing else that chooses the hits.
     """
-    arguments = asked.arguments
-    with ExitStack() as stack:
-        processes = stack.enter_context(gpus_started(arguments, subjects.n_residues, query_residues, lambda _: True))
-
-        from swsearch.cli.command_run import command_run
+    with (
+        gpus_started(asked.arguments, subjects.n_residues, query_residues, lambda _: True) as processes,
+        command_run(asked, subjects, query_residues, processes) as running,
+    ):
         from swsearch.run import survey
 
-        running = stack.enter_context(command_run(arguments, asked.shard, must_store=asked.must_store))
-        searcher = running.stack.enter_context(open_searcher(arguments, subjects, query_residues, processes))
-        _refuse_everything(searcher)
-        queries = queries_of(searcher)
-        found = survey(queries, searcher, asked.shard, force_alphabet=True, skip_refused=False)
-        yield Comparison(searcher, queries, running, found)
+        _refuse_everything(running.searcher)
+        queries = queries_of(running.searcher)
+        found = survey(queries, running.searcher, asked.shard, force_alphabet=True, skip_refused=False)
+
+        def execute(steps: Sequence[Step]) -> RunOutcome:
+            return running.execute(queries, found, steps, search_repeated=True, resume_finished=resume_finished)
+
+        yield running, execute
 
 
 def _refuse_everything(searcher: PlannedSearch) -> None:

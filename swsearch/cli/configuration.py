@@ -30,6 +30,7 @@ import typer
 from swsearch.cli import options
 from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import registry
+from swsearch.folders import user_folder
 from swsearch.options import COMPARISONS, MACHINE, OPTIONS, SEARCH_OPTIONS
 from swsearch.words import quoted
 
@@ -111,7 +112,9 @@ class ConfigurationFile:
         named = os.environ.get(FILE_VARIABLE)
         if named == "":
             return cls(None)
-        path = _user_file() if named is None else Path(named)
+        folder = user_folder("XDG_CONFIG_HOME", ".config")
+        usual = None if folder is None else folder / "swsearch" / "config.toml"
+        path = usual if named is None else Path(named)
         if path is None or (named is None and not path.is_file()):
             return cls(path)
         import tomllib
@@ -185,16 +188,6 @@ def in_plain_words(message: str) -> str:
     "'1e3' is not a whole number"
     """
     return _TYPER_TYPE.sub(lambda match: "is not a whole number" if match[1] == "int" else "is not a number", message)
-
-
-def _user_file() -> Path | None:
-    home = os.environ.get("XDG_CONFIG_HOME", "")
-    if os.path.isabs(home):
-        return Path(home, "swsearch", "config.toml")
-    try:
-        return Path.home() / ".config" / "swsearch" / "config.toml"
-    except RuntimeError:  # the user has no home folder
-        return None
 
 
 def defaults_of(command: str, options: Sequence[str], commands: Any) -> Iterator[tuple[str, Given]]:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from swsearch.database.format import Catalogue
-    from swsearch.database.reader import PackedDatabase
 
 app = CommandGroup(help="Fetch public databases; inspect, verify, export and change databases.", no_args_is_help=True)
 
@@ -130,11 +129,12 @@ def info(
     with ExitStack() as stack:
         members = [stack.enter_context(open_databases(path)) for path in databases]
         several = describe_databases(databases, members) if len(members) > 1 else None
+        each = [describe_database(databases[0], members[0])] if several is None else several["databases"]
         if format_name == "json":
-            write_document(describe_database(databases[0], members[0]) if several is None else several)
+            write_document(several or each[0])
             return
-        for name, subjects in zip(databases, members, strict=True):
-            _print_rows(_rows(name, subjects))
+        for described, subjects in zip(each, members, strict=True):
+            _print_rows(_rows(described, subjects.catalogue))
             if several is not None:
                 print()
     if several is not None:
@@ -146,33 +146,34 @@ def _print_rows(rows: Iterable[tuple[str, str]]) -> None:
         print(f"{name:<12}{value}")
 
 
-def _rows(name: str, subjects: PackedDatabase) -> Iterator[tuple[str, str]]:
+def _rows(described: dict[str, Any], catalogue: Catalogue) -> Iterator[tuple[str, str]]:
     """What a database holds, as names and values."""
     from swsearch.cli.index import taxonomy_line
 
-    catalogue = subjects.catalogue
-    lengths = subjects.distinct_lengths()
-    mean = catalogue.n_residues / catalogue.n_subjects
-    removed_residues = sum(segment.n_removed_residues for segment in catalogue.segments)
-    gone = f"{counted(catalogue.n_removed, 'sequence')}, {counted(removed_residues, 'residue')}"
-    removed = f"{gone}, in the files until a compaction"
-    n_repeats, repeated_residues = subjects.repeats()
-    equal = f"{counted(n_repeats, 'sequence')}, {counted(repeated_residues, 'residue')}"
-    yield "database", name
-    yield "alphabet", catalogue.alphabet
-    yield "sequences", f"{catalogue.n_subjects:,}"
-    yield "residues", f"{catalogue.n_residues:,}"
-    yield "lengths", f"{lengths[0]:,} to {lengths[-1]:,}, mean {mean:,.1f}"
-    yield "size", counted(catalogue.n_bytes, "byte")
+    def amount(of: str) -> str:
+        n_subjects, n_residues = described[f"n_{of}_subjects"], described[f"n_{of}_residues"]
+        return f"{counted(n_subjects, 'sequence')}, {counted(n_residues, 'residue')}" if n_subjects else ""
+
+    yield "database", described["database"]
+    yield from _totals(described)
     yield "sources", ", ".join(catalogue.sources)
     yield "digest", catalogue.digest
     yield "generation", str(catalogue.generation)
     yield "segments", f"{len(catalogue.segments):,}"
     yield "slices", _slices(catalogue)
     yield "taxonomy", "none" if catalogue.taxonomy is None else taxonomy_line(catalogue.taxonomy)
-    yield "repeats", f"{equal}, equal to others or part of them" if n_repeats else "none"
-    yield "removed", removed if catalogue.n_removed else "none"
+    yield "repeats", f"{equal}, equal to others or part of them" if (equal := amount("repeated")) else "none"
+    yield "removed", f"{gone}, in the files until a compaction" if (gone := amount("removed")) else "none"
     yield "made by", f"{catalogue.program}, {catalogue.created}"
+
+
+def _totals(described: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    lengths = f"{described['shortest']:,} to {described['longest']:,}"
+    yield "alphabet", described["alphabet"]
+    yield "sequences", f"{described['n_subjects']:,}"
+    yield "residues", f"{described['n_residues']:,}"
+    yield "lengths", f"{lengths}, mean {described['mean_length']:,.1f}"
+    yield "size", counted(described["n_bytes"], "byte")
 
 
 def _rows_together(several: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -182,12 +183,7 @@ def _rows_together(several: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "together", f"cannot be searched: {several['reason']}"
         return
     yield "together", counted(len(several["databases"]), "database")
-    yield "alphabet", together["alphabet"]
-    yield "sequences", f"{together['n_subjects']:,}"
-    yield "residues", f"{together['n_residues']:,}"
-    lengths = f"{together['shortest']:,} to {together['longest']:,}"
-    yield "lengths", f"{lengths}, mean {together['mean_length']:,.1f}"
-    yield "size", counted(together["n_bytes"], "byte")
+    yield from _totals(together)
     yield "digest", together["digest"]
 
 

@@ -67,17 +67,10 @@ def _time(time: datetime | None) -> str | None:
 def describe_database(name: str, database: PackedDatabase) -> dict[str, Any]:
     """What a database holds; ``name`` is the name by which it was asked for."""
     catalogue = database.catalogue
-    lengths = database.distinct_lengths()
     n_repeats, repeated_residues = database.repeats()
     return {
         "database": name,
-        "alphabet": catalogue.alphabet,
-        "n_subjects": catalogue.n_subjects,
-        "n_residues": catalogue.n_residues,
-        "shortest": int(lengths[0]),
-        "longest": int(lengths[-1]),
-        "mean_length": catalogue.n_residues / catalogue.n_subjects,
-        "n_bytes": catalogue.n_bytes,
+        **_totals(database, catalogue.n_bytes),
         "sources": list(catalogue.sources),
         "digest": catalogue.digest,
         "generation": catalogue.generation,
@@ -89,6 +82,19 @@ def describe_database(name: str, database: PackedDatabase) -> dict[str, Any]:
         "n_removed_residues": sum(segment.n_removed_residues for segment in catalogue.segments),
         "program": catalogue.program,
         "created": catalogue.created,
+    }
+
+
+def _totals(database: PackedDatabase, n_bytes: int) -> dict[str, Any]:
+    lengths = database.distinct_lengths()
+    return {
+        "alphabet": database.alphabet.name,
+        "n_subjects": database.n_subjects,
+        "n_residues": database.n_residues,
+        "shortest": int(lengths[0]),
+        "longest": int(lengths[-1]),
+        "mean_length": database.n_residues / database.n_subjects,
+        "n_bytes": n_bytes,
     }
 
 
@@ -104,17 +110,7 @@ def describe_databases(names: Sequence[str], databases: Sequence[PackedDatabase]
     except InputError as error:
         reason = error.on_command_line()
     else:
-        lengths = joined.distinct_lengths()
-        together = {
-            "alphabet": joined.alphabet.name,
-            "n_subjects": joined.n_subjects,
-            "n_residues": joined.n_residues,
-            "shortest": int(lengths[0]),
-            "longest": int(lengths[-1]),
-            "mean_length": joined.n_residues / joined.n_subjects,
-            "n_bytes": sum(one["n_bytes"] for one in each),
-            "digest": joined.digest,
-        }
+        together = {**_totals(joined, sum(one["n_bytes"] for one in each)), "digest": joined.digest}
     return {"databases": each, "together": together, "reason": reason}
 
 

@@ -129,7 +129,7 @@ def sources_of(
         ``blastdbcmd`` is not installed, or fails.
     """
     from swsearch.cli.output import say
-    from swsearch.database.blastdb import BlastContent, blast_name, exported
+    from swsearch.database.blastdb import blast_name, exported
 
     sources: list[Path | HeldFile] = []
     named = [(path, None if path.exists() else blast_name(path)) for path in paths]
@@ -138,9 +138,9 @@ def sources_of(
             sources.append(path)
             continue
 
-        def begin(content: BlastContent, name: str = name) -> None:
-            n_sequences = counted(content.n_sequences, f"{content.alphabet.name} sequence")
-            say(f"{name}: a BLAST database of {n_sequences}, read with blastdbcmd", quiet=quiet)
+        def begin(alphabet: Alphabet, n_sequences: int, name: str = name) -> None:
+            sequences = counted(n_sequences, f"{alphabet.name} sequence")
+            say(f"{name}: a BLAST database of {sequences}, read with blastdbcmd", quiet=quiet)
 
         source, alphabet = exported(name, alphabet, begin=begin)
         sources.append(source)

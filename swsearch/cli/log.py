@@ -9,7 +9,6 @@ errors that nobody expected also have their traceback.
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from typer.core import TyperOption
 
 from swsearch import __version__
 from swsearch.cli.command_line import command_line
-from swsearch.cli.options import OUTPUT_FILE
+from swsearch.cli.options import OUTPUT_FILE, of_share
 from swsearch.command_log import append, close_log, log_path, open_log
 from swsearch.errors import InputError
 from swsearch.options import OUTPUT
@@ -29,7 +28,6 @@ from swsearch.words import counted, quoted
 NAME: Final = "log"
 KEY: Final = "swsearch.log"
 """Key in ``ctx.meta`` for the file that a group names."""
-_SHARD: Final = "{shard}"
 _SIGTERM_CODE: Final = 143
 
 
@@ -72,10 +70,7 @@ def begin_log(name: str | None, others: Sequence[str], shard: str | None = None)
         return
     from swsearch.cli.output import say
 
-    if _SHARD in name:
-        from swsearch.hits.shards import asked_shard
-
-        name = asked_shard(shard or "1/1", os.environ).named(name)
+    name = of_share(name, shard or "1/1")
     _refuse(name, others)
     open_log(Path(name), say)
     threading.excepthook = _log_thread

@@ -27,13 +27,18 @@ def matrices(
 
     Example: swsearch matrices NUC.4.4
     """
-    from swsearch.scoring.matrix import matrix_text, named_matrix
-    from swsearch.scoring.published_parameters import describe_matrices
+    from swsearch.scoring.matrix import matrix_names, matrix_text, named_matrix, unit_of
+    from swsearch.scoring.published_parameters import source_of_evalues
+    from swsearch.scoring.scheme import ScoringScheme, default_gap
 
     if name is not None:
         print(matrix_text(named_matrix(name)), end="")
         return
     print(f"{'matrix':<12}{'letters':<9}{'scores':<17}{'gaps':<8}E-values")
-    for one in describe_matrices():
-        matrix = one.scheme.matrix
-        print(f"{matrix.name:<12}{matrix.alphabet.name:<9}{one.score_range:<17}{one.scheme.gap!s:<8}{one.statistics}")
+    for matrix in map(named_matrix, matrix_names()):
+        scheme = ScoringScheme(matrix, default_gap(matrix))
+        n_letters, unit = len(matrix.alphabet.letters), unit_of(matrix.name)
+        lowest = int(matrix.scores[:n_letters, :n_letters].min())
+        scores = f"{lowest} … {matrix.max_score}" + (f" x {unit}" if unit > 1 else "")
+        evalues = source_of_evalues(scheme)
+        print(f"{matrix.name:<12}{matrix.alphabet.name:<9}{scores:<17}{scheme.gap!s:<8}{evalues}")

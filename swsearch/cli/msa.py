@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from swsearch.report.base import Report
     from swsearch.report.row_filter import RowFilter
     from swsearch.run.deep_alignments import DeepAlignment
-    from swsearch.search.options import SearchOptions
     from swsearch.search.searcher import Searcher
     from swsearch.sequences.record import SequenceRecord
 
@@ -174,14 +173,6 @@ def _finished(
     return kept, line
 
 
-def _asked(arguments: options.Arguments) -> SearchOptions:
-    """The options of the search of the first database, checked."""
-    from swsearch.cli.report import refuse_unused
-
-    refuse_unused(None, arguments.taxid, arguments.taxonomy, arguments.taxid_map)
-    return arguments.asked
-
-
 def _split(files: list[str]) -> tuple[list[str], list[str]]:
     """The query files, and the databases: the arguments from the first one that is a database on, or else the last."""
     known = [place for place, path in enumerate(files) if is_database(path)]
@@ -208,6 +199,7 @@ def _opened(
 ) -> tuple[list[Searcher], list[SequenceRecord]]:
     """The searchers of the databases, or of all ``together``, and the queries, checked."""
     from swsearch.cli.databases import open_databases
+    from swsearch.cli.report import refuse_unused
     from swsearch.run.deep_alignments import open_searchers
     from swsearch.run.surveys import survey
     from swsearch.search.queries import QueryFiles
@@ -220,8 +212,8 @@ def _opened(
     subjects = [
         stack.enter_context(open_databases(paths, threads=arguments.threads, quiet=arguments.quiet)) for paths in groups
     ]
-    machine = arguments.machine
-    searchers = open_searchers(subjects, _asked(arguments), stack, machine)
+    refuse_unused(None, arguments.taxid, arguments.taxonomy, arguments.taxid_map)
+    searchers = open_searchers(subjects, arguments.asked, stack, arguments.machine)
     for searcher in searchers:
         survey(files, searcher, skip_refused=False)
     records = files.records(searchers[0])

@@ -203,10 +203,10 @@ def tell_files(parameters: Iterable[Any], values: Mapping[str, Any]) -> None:
             if not one.type.is_written:
                 one.type.tell(registry(), option, name)
             elif name != "-":
-                one.type.tell(registry(), option, _of_share(name, values.get("shard")))
+                one.type.tell(registry(), option, of_share(name, values.get("shard")))
 
 
-def _of_share(name: str, shard: str | None) -> str:
+def of_share(name: str, shard: str | None) -> str:
     """The name of an output with the shard of ``--shard`` in place of ``{shard}``, if the command has this option."""
     if shard is None or "{shard}" not in name:
         return name
@@ -509,11 +509,6 @@ class Arguments:
 
         is_asked = self.aligned or self.flank is not None
         return SubjectPart(aligned=True, flank=self.flank or 0) if is_asked else None
-
-    @property
-    def computes_here(self) -> bool:
-        """Whether no other process may search: for the scores of all subjects, and the plan of the engine."""
-        return self.explain or self.plot is not None
 
     def refuse_options_of_clusters(self) -> None:
         """Refuse options for the workers of a cluster if there is none.

@@ -15,6 +15,7 @@ import os
 import shlex
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -25,8 +26,8 @@ import typer
 from swsearch.cli import options
 from swsearch.cli.command import is_on_command_line
 from swsearch.cli.command_line import follows
-from swsearch.cli.command_run import asked_report, command_run, must_store, named_by_share, named_store
-from swsearch.cli.searchers import gpus_started, open_searcher
+from swsearch.cli.command_run import asked_search, checked_report, command_run
+from swsearch.cli.searchers import gpus_started
 from swsearch.command_log import append
 from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import CATALOGUE, is_url
@@ -181,20 +182,17 @@ def execute(
         has_queries=bool(arguments.in_pssm),
         are_defaults=not is_on_command_line(context, "db"),
     )
-    from swsearch.hits.shards import asked_shard
     from swsearch.sequences.source import refuse_repeated_pipes
 
-    shard = asked_shard(arguments.shard, os.environ)
-    arguments = named_by_share(arguments, shard)
-    needs_store = must_store(arguments) or arguments.command == "batch"
-    arguments = arguments.changed(store=named_store(arguments, must_store=needs_store))
     paths += map(str, arguments.in_pssm or [])
+    asked = asked_search(arguments, paths)
+    arguments = asked.arguments
     refuse_repeated_pipes([*paths, *databases])
     query_residues = _about_residues(paths)
     are_many = partial(_are_many, paths, arguments.query_format)
     with (
         gpus_started(arguments, about_subjects(databases), query_residues, are_many) as processes,
-        nullcontext(_checked(arguments)) as report,
+        nullcontext(_checked_report(arguments)) as report,
         _opened(databases, arguments) as subjects,
     ):
         from swsearch.search.queries import QueryFiles
@@ -204,40 +202,31 @@ def execute(
 
         from swsearch.cli.output import say
         from swsearch.cli.report import CutMessage, SavedProfiles, query_fastas, refuse_run_without_checkpoints
-        from swsearch.run import perform, survey
+        from swsearch.run import survey
         from swsearch.search.searcher import Searcher
 
-        with command_run(arguments, shard, paths, must_store=needs_store) as running:
-            searcher = running.stack.enter_context(open_searcher(arguments, subjects, query_residues, processes))
+        with command_run(replace(asked, arguments=arguments), subjects, query_residues, processes) as running:
+            searcher = running.searcher
             options.check_alphabet(arguments.alphabet, searcher.requirements)
             if arguments.in_pssm:
                 _refuse_sequences(queries)
             force_alphabet = arguments.alphabet is not None
-            found = survey(queries, searcher, shard, force_alphabet=force_alphabet, skip_refused=skip_refused)
+            found = survey(queries, searcher, asked.shard, force_alphabet=force_alphabet, skip_refused=skip_refused)
             if arguments.explain:
                 for line in (searcher.engine_choice, *searcher.explain(found.sample)):
                     print(line)
                 raise typer.Exit
             check = _score_check(searcher) if arguments.plot is not None and isinstance(searcher, Searcher) else None
             sample = _sample_check(searcher) if arguments.plot is None and arguments.cluster is None else None
-            steps = running.report_steps(searcher, report)
+            steps = running.report_steps(report)
             if arguments.save_pssm is not None:
                 refuse_run_without_checkpoints(searcher.run_info(""))
                 steps.insert(0, SavedProfiles(arguments.save_pssm, running.stack))
             fastas = query_fastas(arguments.unaligned, arguments.aligned_queries, queries, running.stack)
             if fastas is not None:
                 steps.insert(0, fastas)
-            stored_too = bool(steps)
-            steps.append(CutMessage(partial(say, quiet=arguments.quiet), is_search=True))
-            with running.searching(
-                queries,
-                searcher,
-                found,
-                skip_refused=skip_refused,
-                stored_too=stored_too,
-            ) as searched:
-                perform(steps, searched.info, searched)
-            outcome = searched.outcome
+            cut = CutMessage(partial(say, quiet=arguments.quiet), is_search=True)
+            outcome = running.execute(queries, found, [*steps, cut], stored_too=bool(steps), skip_refused=skip_refused)
             if fastas is not None:
                 fastas.write_queries(queries, searcher)
             if sample is not None:
@@ -254,19 +243,6 @@ def execute(
                     check, outcome, title, arguments.plot, arguments, running.stores[0] if running.stores else None
                 )
         return outcome
-
-
-def _checked(arguments: options.Arguments) -> Report | None:
-    """The report; wrong options are refused here, because the fetching or packing of a database may take long.
-
-    Their modules take time to import, so this is done while GPUs start.
-    """
-    _refuse_contradictions(arguments)
-    report = asked_report(arguments)
-    if arguments.translate is None:  # the alphabets may call for one, and only then are its options judged
-        arguments = arguments.changed(genetic_code=None, max_intron=None)
-    _ = arguments.asked
-    return report
 
 
 def translating(arguments: options.Arguments, queries: QueryFiles, database: str, holds: Alphabet) -> options.Arguments:
@@ -357,13 +333,13 @@ def _refuse_sequences(queries: QueryFiles) -> None:
             raise InputError(f"--in-pssm {name} is not a checkpoint, PSSM, model or Stockholm file; {advice}")
 
 
-def _refuse_contradictions(arguments: options.Arguments) -> None:
-    """Refuse options that exclude each other, and plots and logs of events that cannot be written."""
-    from swsearch.cli.report import refuse_shared_stdout
-    from swsearch.output_files import refuse_compressed
+def _checked_report(arguments: options.Arguments) -> Report | None:
+    """The report; options that exclude each other, and plots that cannot be written, are refused.
 
-    if arguments.store == "none" and arguments.resume is not None:
-        raise InputError("--resume goes on with a stored run; name its store with --store")
+    The modules that this imports take time, so it is done while GPUs start.
+    """
+    from swsearch.cli.report import refuse_shared_stdout
+
     if arguments.plot is not None and arguments.resume is not None:
         raise InputError("--plot needs the scores of all queries, --resume does not search all again; leave one out")
     if arguments.plot is not None and arguments.iterations > 1:
@@ -374,7 +350,6 @@ def _refuse_contradictions(arguments: options.Arguments) -> None:
         raise InputError(
             "--plot needs the scores of all subjects, which the workers of --cluster do not send; leave one out"
         )
-    arguments.refuse_options_of_clusters()
     printed = arguments.format != "none" or arguments.out is not None
     refuse_shared_stdout(arguments.save_pssm, arguments.out, printed=printed)
     outputs = {
@@ -389,11 +364,11 @@ def _refuse_contradictions(arguments: options.Arguments) -> None:
         if option in on_stdout and len(on_stdout) > 1:
             others = [{"--out": "the report"}.get(other, other) for other in on_stdout if other != option]
             raise InputError(f"{option} -: {others[0]} is written to stdout, too; name a file for one of them")
-    refuse_compressed(arguments.events, "--events", "each event is appended as it happens, which no archive can take")
     if arguments.plot is not None:
         from swsearch.output_files import check_plot
 
         check_plot(arguments.plot)
+    return checked_report(arguments)
 
 
 def _score_check(searcher: Searcher) -> ScoreCheck:

@@ -74,7 +74,7 @@ def _separate_gpus(
     arguments: Arguments, n_residues: int, query_residues: int, are_many: Callable[[int], bool]
 ) -> list[int]:
     """The GPUs that get a process each; empty if this process uses the GPUs, if any."""
-    if arguments.cluster is not None or arguments.computes_here:
+    if arguments.cluster is not None or arguments.explain or arguments.plot is not None:
         return []
     devices = device_list(arguments.devices) or []
     if len(devices) < 2 or arguments.engine not in ("auto", "cuda"):

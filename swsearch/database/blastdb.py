@@ -16,7 +16,6 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import groupby
 from typing import IO, BinaryIO, Final
 
@@ -33,14 +32,6 @@ _OPTIONS: Final = {PROTEIN.name: "prot", DNA.name: "nucl"}
 _LINE_LETTERS: Final = "100000"
 # BLAST puts these before identifiers of no registered kind, and never shows them.
 _LOCAL: Final = re.compile(rb"^>(?:lcl\||gnl\|BL_ORD_ID\|\d+ ?)")
-
-
-@dataclass(frozen=True)
-class BlastContent:
-    """What ``blastdbcmd -info`` tells of a BLAST database."""
-
-    alphabet: Alphabet
-    n_sequences: int
 
 
 def blast_name(path: str | os.PathLike[str]) -> str | None:
@@ -62,7 +53,7 @@ def blast_name(path: str | os.PathLike[str]) -> str | None:
 
 
 def exported(
-    name: str, alphabet: Alphabet | None = None, *, begin: Callable[[BlastContent], None] = lambda _: None
+    name: str, alphabet: Alphabet | None = None, *, begin: Callable[[Alphabet, int], None] = lambda *_: None
 ) -> tuple[HeldFile, Alphabet]:
     """All sequences of a BLAST database as FASTA.
 
@@ -73,7 +64,7 @@ def exported(
     alphabet : Alphabet, optional
         Needed if there are a protein and a nucleotide database of this name.
     begin : callable
-        Called before the export.
+        Called before the export, with the alphabet and the number of sequences.
 
     Returns
     -------
@@ -88,8 +79,8 @@ def exported(
     """
     kind = "guess" if alphabet is None else _OPTIONS[alphabet.name]
     database = ["-db", name, "-dbtype", kind]
-    content = _content(name, database)
-    begin(content)
+    holds, n_sequences = _content(name, database)
+    begin(holds, n_sequences)
     every = [*database, "-entry", "all"]
     with tempfile.TemporaryFile(prefix="swsearch-blastdb-") as spool:
         fasta = [*every, "-outfmt", "%f", "-long_seqids", "-line_length", _LINE_LETTERS]
@@ -99,21 +90,22 @@ def exported(
                 n_copied = _copy(sequences, taxids, spool)
                 spool.flush()
             deque(taxids, maxlen=0)  # the program fails if nobody reads its last lines
-        if n_copied != content.n_sequences:
+        if n_copied != n_sequences:
             raise DatabaseError(
-                f"{name}: {_PROGRAM} gave {n_copied:,} of {content.n_sequences:,} sequences; "
+                f"{name}: {_PROGRAM} gave {n_copied:,} of {n_sequences:,} sequences; "
                 "check the database with `blastdbcheck`"
             )
-        return HeldFile(name, os.dup(spool.fileno())), content.alphabet
+        return HeldFile(name, os.dup(spool.fileno())), holds
 
 
-def _content(name: str, database: Sequence[str]) -> BlastContent:
+def _content(name: str, database: Sequence[str]) -> tuple[Alphabet, int]:
+    """The alphabet and the number of sequences, as ``blastdbcmd -info`` tells them."""
     with _started(name, [*database, "-info"]) as output:
         text = output.read().decode("utf-8", "replace")
     found = re.search(r"([\d,]+) sequences?; [\d,]+ total (residues|bases)", text)
     if found is None:
         raise DatabaseError(f"{name}: {_PROGRAM} -info tells no number of sequences; update ncbi-blast+")
-    return BlastContent(_KINDS[found[2]], int(found[1].replace(",", "")))
+    return _KINDS[found[2]], int(found[1].replace(",", ""))
 
 
 def _copy(lines: Iterable[bytes], taxids: Iterator[bytes], spool: BinaryIO | IO[bytes]) -> int:

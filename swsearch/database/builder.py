@@ -206,10 +206,10 @@ def _with_taxonomy(built: BuildReport, source: TaxonomySource) -> BuildReport:
 
     segments = map_segments(built.path, built.catalogue)
     taxids = source.taxids(all_headers(parts_of(segments)))
-    stored = store_taxonomy(built.path, built.catalogue.generation, source.tree, taxids)
-    catalogue = replace(built.catalogue, taxonomy=stored.entry)
+    entry, notes = store_taxonomy(built.path, built.catalogue.generation, source.tree, taxids)
+    catalogue = replace(built.catalogue, taxonomy=entry)
     write_catalogue_file(built.path, catalogue)
-    return replace(built, catalogue=catalogue, notes=stored.notes)
+    return replace(built, catalogue=catalogue, notes=notes)
 
 
 def check_slices(n_slices: int) -> None:

@@ -250,7 +250,7 @@ def compact_database(
                 )
             taxonomy = None
             if (known := opened.taxonomy) is not None:
-                taxonomy = store_taxonomy(folder, generation, known.tree, remaining_taxids(opened, known)).entry
+                taxonomy, _ = store_taxonomy(folder, generation, known.tree, remaining_taxids(opened, known))
         whole = written.entry if written.slices else None
         digest = content_digest(before.alphabet, (written.entry,))
         former = tuple(dict.fromkeys((*before.former_digests, before.digest)))
@@ -302,11 +302,11 @@ def set_taxonomy(
     load_catalogue(folder)  # before the taxdump is read, which takes longer
     source = TaxonomySource(taxonomy, taxid_map)
     with _change(folder) as before, open_database(folder) as opened:
-        stored = store_taxonomy(folder, before.generation + 1, source.tree, source.taxids(all_headers(opened.parts)))
-        changed = replace(before, taxonomy=stored.entry)
-        catalogue = _publish(folder, changed, before.segments, before.former_digests)
+        taxids = source.taxids(all_headers(opened.parts))
+        entry, notes = store_taxonomy(folder, before.generation + 1, source.tree, taxids)
+        catalogue = _publish(folder, replace(before, taxonomy=entry), before.segments, before.former_digests)
         _sweep(folder, catalogue)
-    return ChangeReport(folder, before, catalogue, stored.notes)
+    return ChangeReport(folder, before, catalogue, notes)
 
 
 @contextmanager

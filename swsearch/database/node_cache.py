@@ -200,14 +200,9 @@ def _default_folder() -> Path:
     if given:
         return Path(given).absolute() / "databases"
     usual = user_cache("databases")
-    if is_shared(_existing(usual) / "databases"):
+    if is_shared(usual / "entry"):
         return Path(f"/var/tmp/swsearch-{os.getuid()}/databases")
     return usual
-
-
-def _existing(folder: Path) -> Path:
-    """The folder, or the nearest one above it that exists."""
-    return next((place for place in (folder, *folder.parents) if place.is_dir()), Path("/"))
 
 
 def _limit() -> int | None:

@@ -282,7 +282,7 @@ def _write_slices(whole: Segment, folders: Sequence[Path], alphabet: Alphabet, t
 def _check_limits(chunk: SequenceChunk, n_before: int, name: str) -> None:
     if int(chunk.lengths.max()) > MAX_SUBJECT_LENGTH:
         longest = int(chunk.lengths.argmax())
-        identifier = _first_word(chunk.headers[longest]).decode("utf-8", "replace")
+        identifier, _ = split_header(chunk.headers[longest].decode("utf-8", "replace"))
         problem = f"{int(chunk.lengths[longest])} residues, at most {MAX_SUBJECT_LENGTH} are possible; cut the sequence"
         raise FastaFormatError(problem, name, identifier=identifier)
     if n_before + len(chunk) > MAX_SUBJECTS:
@@ -357,10 +357,6 @@ def _equal_in(stored: Segment, first: int, stop: int) -> NDArray[np.uint32]:
     parts = [_native.equal_subjects(*arrays, part, n_parts) for part in range(n_parts)]
     pairs = np.concatenate(parts)
     return pairs[np.argsort(pairs[:, 0])] + np.uint32(first)
-
-
-def _first_word(header: bytes) -> bytes:
-    return header.split(None, 1)[0] if header.strip() else b""
 
 
 class HashingFile:

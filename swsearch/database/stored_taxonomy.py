@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -59,16 +59,10 @@ class TaxonomySource:
         return stated_taxids(headers) if self.taxid_map is None else mapped_taxids(headers, self.taxid_map)
 
 
-@dataclass(frozen=True)
-class StoredTaxonomy:
-    """The result of storing a taxonomy; ``notes`` are messages about ids that are not current."""
-
-    entry: TaxonomyEntry
-    notes: tuple[str, ...]
-
-
-def store_taxonomy(folder: Path, generation: int, tree: Taxonomy, taxids: TaxidSets) -> StoredTaxonomy:
-    """Write the taxonomy of all rows into the folder of a database.
+def store_taxonomy(
+    folder: Path, generation: int, tree: Taxonomy, taxids: TaxidSets
+) -> tuple[TaxonomyEntry, tuple[str, ...]]:
+    """Write the taxonomy of all rows into the folder of a database; also returns messages about ids not current.
 
     Parameters
     ----------
@@ -99,7 +93,7 @@ def store_taxonomy(folder: Path, generation: int, tree: Taxonomy, taxids: TaxidS
             files[name] = file.finish()
     sync_folder(target)
     entry = TaxonomyEntry(target.name, len(kept), len(taxids.set_of), taxids.n_assigned, files)
-    return StoredTaxonomy(entry, tuple(notes.messages()))
+    return entry, tuple(notes.messages())
 
 
 class MemberTaxonomy:

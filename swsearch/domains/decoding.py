@@ -28,7 +28,7 @@ from swsearch.database.partition import Partition
 from swsearch.deterministic import exp, log, sum_in_order
 from swsearch.query.columns import SubjectOdds
 from swsearch.query.hmm import FamilyModel
-from swsearch.query.profile_model import DM, MI, MM
+from swsearch.query.profile import DM, MI, MM
 from swsearch.sequences.alphabet import CODE_MASK, N_AMINO_ACIDS, N_CODES, PROTEIN
 from swsearch.typing import Codes, Floats
 

@@ -14,8 +14,7 @@ from typing import Protocol, Self, runtime_checkable
 
 from swsearch.database.partition import Partition
 from swsearch.hits.score_block import Ends, ScoreBlock
-from swsearch.query.profile import QueryProfile
-from swsearch.query.profile_model import ProfileModel
+from swsearch.query.profile import ProfileModel, QueryProfile
 from swsearch.typing import Floats, Lengths, Progress, Scores
 
 

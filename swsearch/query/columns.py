@@ -1,6 +1,6 @@
 """Columns of subjects, and Forward scores, the sums over all local alignments of a query's model with them.
 
-The columns of a query are those of its model (:mod:`swsearch.query.profile_model`), or else they are in its
+The columns of a query are those of its model (:mod:`swsearch.query.profile`), or else they are in its
 position-specific scores (:func:`implied_model`). Those of subjects are predicted by a small neural network from the
 neighbours of each residue, which takes a microsecond for a residue (``benchmarks/train_columns.py`` trains it); a
 residue has the share 1 - a of its own column, and the predicted column a = :data:`SUBJECT_ADMIXTURE`.
@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 
 from swsearch import _native
 from swsearch.deterministic import exp, log, sum_in_order
-from swsearch.query.profile import PositionSpecificQuery
-from swsearch.query.profile_model import ProfileModel
+from swsearch.query.profile import PositionSpecificQuery, ProfileModel
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.scoring.ungapped import background, matrix_lambda
 from swsearch.sequences.alphabet import N_AMINO_ACIDS, PROTEIN
@@ -39,12 +38,6 @@ BLOCK_ROWS: Final = 16
 N_POWERS: Final = 1024
 """Number of powers of two from 1 to 2 in the table that the last layer uses."""
 _LN2: Final = 0.6931471805599453
-
-
-_Words = NDArray[np.int16]
-_Sums = NDArray[np.int32]
-_Layers = tuple[_Words, _Words, _Words, _Sums, _Words, _Sums, NDArray[np.float32]]
-"""The arrays of the network as the native functions take them."""
 
 
 def forward_scores(totals: NDArray[np.float32], exponents: NDArray[np.int32]) -> Floats:
@@ -131,10 +124,6 @@ class ColumnModel:
         """Number of residues of a window."""
         return len(self.first) // (N_AMINO_ACIDS + 1)
 
-    def _layers(self) -> _Layers:
-        layers = (self.first, self.first_bias, self.second, self.second_bias, self.third, self.third_bias)
-        return (*layers, powers_of_two())
-
     def odds(
         self,
         residues: Codes,
@@ -155,8 +144,10 @@ class ColumnModel:
         """
         ends = np.cumsum(lengths, dtype=np.uint64)
         found = np.empty((int(ends[-1]) if len(ends) else 0, N_AMINO_ACIDS), dtype=np.int16)
-        mixture = inverse_background(), SUBJECT_ADMIXTURE
-        _native.context_odds(*self._layers(), *mixture, residues, starts, lengths, found, n_threads, instruction_set)
+        _native.context_odds(
+            self.first, self.first_bias, self.second, self.second_bias, self.third, self.third_bias, powers_of_two(),
+            inverse_background(), SUBJECT_ADMIXTURE, residues, starts, lengths, found, n_threads, instruction_set,
+        )  # fmt: skip
         return SubjectOdds(found, ends - lengths, lengths)
 
     @cached_property

@@ -17,7 +17,7 @@ the effect, which ``docs/design/statistics.md`` describes.
 
 The corrected scores form an ordinary query profile, which all engines and the traceback use. :class:`Correction` is
 the value ``bias`` of the option ``composition``; with ``adjust``, E-values are adjusted for the composition of the
-aligned parts instead (:mod:`swsearch.scoring.composition_adjustment`).
+aligned parts instead (:mod:`swsearch.query.composition_adjustment`).
 """
 
 from __future__ import annotations

@@ -25,8 +25,7 @@ import numpy as np
 from swsearch import _native
 from swsearch.deterministic import exp, log, sum_in_order
 from swsearch.errors import InputError
-from swsearch.query.profile import PositionSpecificQuery, with_other_letters
-from swsearch.query.profile_model import DD, DM, IM, MD, MM, N_TRANSITIONS, ProfileModel
+from swsearch.query.profile import LEAVING, MD, N_TRANSITIONS, PositionSpecificQuery, ProfileModel, with_other_letters
 from swsearch.query.scale import scaled_scores
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.scoring.ungapped import background
@@ -50,8 +49,6 @@ _COMPOSITION: Final = re.compile(rb"\n[^\n]*\n *COMPO ")
 _SUM_TOLERANCE: Final = 0.01
 """Largest difference of a sum of probabilities from 1; five decimals cause less than 0.001."""
 THRESHOLDS: Final = ("GA", "TC", "NC")
-_LEAVING: Final = (("a match", slice(MM, IM)), ("an insertion", slice(IM, DM)), ("a deletion", slice(DM, DD + 1)))
-"""States, and the transitions that leave them."""
 
 
 class ModelPlace(NamedTuple):
@@ -239,7 +236,7 @@ class _Model:
         emissions = _probabilities(logarithms)
         sums = self._checked_sums(emissions, first, "the emissions of node")
         before_first, transitions = np.split(_probabilities(leaving), [1])
-        for state, of_state in _LEAVING:
+        for state, of_state in LEAVING:
             self._checked_sums(transitions[:, of_state], first + 2, f"the transitions from {state} of node")
         codes = logarithms.argmin(axis=1).astype(np.uint8)
         if self._tags.get("CONS") == "yes":

@@ -20,7 +20,7 @@ from swsearch.errors import AlphabetMismatch, InputError, ScoringError
 from swsearch.query.profile import PositionSpecificQuery, with_other_letters
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import AMINO_ACIDS, N_AMINO_ACIDS, PROTEIN
-from swsearch.sequences.source import shown_name, source_name, text_lines, whole_number
+from swsearch.sequences.source import shown_name, source_name, text_lines, text_stream, whole_number
 from swsearch.words import counted
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ def detect_query_format(path: str | os.PathLike[str]) -> str:
     InputError
         The file is binary ASN.1, or a binary file of HMMER.
     """
-    begin = _start_of(path)
+    begin = b""
+    with suppress(InputError), text_stream(path, "") as stream:  # the reader of the complete file reports the error
+        begin = stream.peek()[:_SAMPLE_BYTES]
     if begin.startswith(_BINARY_SEQUENCE):
         advice = "psiblast -out_pssm writes text, and NCBI's datatool and asntool convert binary files to it"
         raise InputError(f"{shown_name(path)} looks like binary ASN.1, which is not read; {advice}")
@@ -63,19 +65,6 @@ def detect_query_format(path: str | os.PathLike[str]) -> str:
     if first.startswith("HMMER"):
         return "hmm"
     return "pssm" if "position-specific scoring matrix" in first.lower() else "fasta"
-
-
-def _start_of(path: str | os.PathLike[str]) -> bytes:
-    """The first lines of a file, decompressed; empty if it cannot be read."""
-    start: list[bytes] = []
-    size = 0
-    with suppress(InputError):  # the reader of the complete file reports the error
-        for line in text_lines(path, ""):
-            start.append(line.encode("utf-8", "surrogateescape"))
-            size += len(start[-1])
-            if size >= _SAMPLE_BYTES:
-                break
-    return b"".join(start)
 
 
 def read_profiles(

@@ -192,7 +192,7 @@ class Run(Closeable):
 
     def execute(self, steps: Sequence[Step] = ()) -> RunOutcome:
         """Search and store all queries, and give each result to the steps."""
-        self.stored_too = bool(steps)
+        self.stored_too = self.stored_too and bool(steps)
         with self:
             perform(steps, self.info, self)
         return self.outcome

@@ -17,7 +17,7 @@ import difflib
 import importlib.util
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -251,8 +251,7 @@ def matrix_file(path: str | os.PathLike[str], alphabet: Alphabet) -> Substitutio
         ``alphabet``.
     """
     name = f"matrix file {os.fspath(path)}"
-    table = _MatrixTable(name, alphabet)
-    return _parsed(table, os.path.basename(os.fspath(path)), _matrix_lines(path, name))
+    return _parsed(name, os.path.basename(os.fspath(path)), alphabet, _matrix_lines(path, name))
 
 
 def _matrix_lines(path: str | os.PathLike[str], name: str) -> list[str]:
@@ -275,74 +274,63 @@ def _matrix_lines(path: str | os.PathLike[str], name: str) -> list[str]:
     return [line.decode("ascii", "replace") for line in lines]
 
 
-class _MatrixTable:
-    """The columns and rows of a matrix file, collected line by line."""
-
-    def __init__(self, name: str, alphabet: Alphabet) -> None:
-        self.name = name
-        self.alphabet = alphabet
-        self.columns = ""
-        self.rows: dict[str, list[int]] = {}
-
-    def add(self, number: int, line: str) -> None:
-        """Add a line that is not a comment: first the column letters, then the rows."""
-        where = f"{self.name}, line {number}"
-        fields = line.split()
-        if not self.columns:
-            for position, field in enumerate(fields, 1):
-                self._check_letter(f"{where}, column letter {position}", field)
-            self.columns = "".join(fields).upper()
-            twice = next((letter for letter in self.columns if self.columns.count(letter) > 1), None)
-            if twice is not None:
-                raise ScoringError(f"{where}: there are two columns {twice}; leave one of them out")
-            return
-        self._check_letter(f"{where}, row label", fields[0])
-        letter = fields[0].upper()
-        if letter in self.rows:
-            raise ScoringError(f"{where}: there are two rows {letter}; leave one of them out")
-        if letter not in self.columns:
-            raise ScoringError(f"{where}: row {letter} has no column; a matrix has the same letters in both")
-        if len(fields) - 1 != len(self.columns):
-            problem = f"{len(fields) - 1} scores in row {letter}, but {len(self.columns)} column letters"
-            raise ScoringError(f"{where}: {problem}; give a score for each")
-        for column, field in zip(self.columns, fields[1:], strict=True):
-            if not _WHOLE.fullmatch(field):
-                raise ScoringError(
-                    f"{where}: score {quoted(field)} of {letter} with {column} is not a whole number; round it"
-                )
-            # int() raises an error for numbers of thousands of digits, so longer fields are refused first.
-            if len(field) > _LONGEST_SCORE or not MIN_SCORE <= int(float(field)) <= MAX_SCORE:
-                problem = (
-                    f"score {field[:_LONGEST_SCORE]} of {letter} with {column} is outside {MIN_SCORE} … {MAX_SCORE}"
-                )
-                raise ScoringError(f"{where}: {problem}; scale the matrix down")
-        self.rows[letter] = [int(float(field)) for field in fields[1:]]
-
-    def _check_letter(self, where: str, field: str) -> None:
-        if len(field) != 1:
-            form = "a line of letters comes first, then a line for each, its letter and its scores"
-            raise ScoringError(f"{where}: {field[:20]!r} is not a letter; {form}, separated by blanks")
-        if field.upper() not in self.alphabet.letters + "*":
-            raise ScoringError(f"{where}: {field!r} is not a letter of {self.alphabet.name}; give a matrix for it")
-
-    def square(self) -> tuple[str, np.ndarray]:
-        """The letters, and the scores with the rows in the order of the columns."""
-        if not self.columns:
-            raise ScoringError(f"{self.name} has no line of column letters; it is empty, or holds comments alone")
-        missing = [letter for letter in self.columns if letter not in self.rows]
-        if missing:
-            raise ScoringError(f"{self.name} ends without a row for {', '.join(missing)}; it may be cut short")
-        return self.columns, np.array([self.rows[letter] for letter in self.columns], dtype=float)
-
-
-def _parsed(table: _MatrixTable, name: str, lines: Iterable[str]) -> SubstitutionMatrix:
-    """The matrix of a table's lines, comments and empty lines included."""
+def _parsed(source: str, name: str, alphabet: Alphabet, lines: Iterable[str]) -> SubstitutionMatrix:
+    """The matrix of some lines, comments and empty lines included; messages name the ``source``."""
+    columns = ""
+    rows: dict[str, list[int]] = {}
     for number, line in enumerate(lines, 1):
-        content = line.strip()
-        if content and not content.startswith("#"):
-            table.add(number, content)
-    letters, values = table.square()
-    return _from_letters(name, table.alphabet, letters, values)
+        fields = line.split()
+        where = f"{source}, line {number}"
+        if not fields or fields[0].startswith("#"):
+            continue
+        if columns:
+            rows |= _row(where, fields, columns, rows, alphabet)
+            continue
+        for position, field in enumerate(fields, 1):
+            _check_letter(f"{where}, column letter {position}", field, alphabet)
+        columns = "".join(fields).upper()
+        twice = next((letter for letter in columns if columns.count(letter) > 1), None)
+        if twice is not None:
+            raise ScoringError(f"{where}: there are two columns {twice}; leave one of them out")
+    if not columns:
+        raise ScoringError(f"{source} has no line of column letters; it is empty, or holds comments alone")
+    missing = [letter for letter in columns if letter not in rows]
+    if missing:
+        raise ScoringError(f"{source} ends without a row for {', '.join(missing)}; it may be cut short")
+    return _from_letters(name, alphabet, columns, np.array([rows[letter] for letter in columns], dtype=float))
+
+
+def _row(
+    where: str, fields: Sequence[str], columns: str, rows: Mapping[str, object], alphabet: Alphabet
+) -> dict[str, list[int]]:
+    """The scores of a line behind ``rows``, by its letter."""
+    _check_letter(f"{where}, row label", fields[0], alphabet)
+    letter = fields[0].upper()
+    if letter in rows:
+        raise ScoringError(f"{where}: there are two rows {letter}; leave one of them out")
+    if letter not in columns:
+        raise ScoringError(f"{where}: row {letter} has no column; a matrix has the same letters in both")
+    if len(fields) - 1 != len(columns):
+        problem = f"{len(fields) - 1} scores in row {letter}, but {len(columns)} column letters"
+        raise ScoringError(f"{where}: {problem}; give a score for each")
+    for column, field in zip(columns, fields[1:], strict=True):
+        if not _WHOLE.fullmatch(field):
+            raise ScoringError(
+                f"{where}: score {quoted(field)} of {letter} with {column} is not a whole number; round it"
+            )
+        # int() raises an error for numbers of thousands of digits, so longer fields are refused first.
+        if len(field) > _LONGEST_SCORE or not MIN_SCORE <= int(float(field)) <= MAX_SCORE:
+            problem = f"score {field[:_LONGEST_SCORE]} of {letter} with {column} is outside {MIN_SCORE} … {MAX_SCORE}"
+            raise ScoringError(f"{where}: {problem}; scale the matrix down")
+    return {letter: [int(float(field)) for field in fields[1:]]}
+
+
+def _check_letter(where: str, field: str, alphabet: Alphabet) -> None:
+    if len(field) != 1:
+        form = "a line of letters comes first, then a line for each, its letter and its scores"
+        raise ScoringError(f"{where}: {field[:20]!r} is not a letter; {form}, separated by blanks")
+    if field.upper() not in alphabet.letters + "*":
+        raise ScoringError(f"{where}: {field!r} is not a letter of {alphabet.name}; give a matrix for it")
 
 
 @cache
@@ -382,4 +370,4 @@ def parse_matrix_text(text: str, name: str, alphabet: Alphabet) -> SubstitutionM
     ScoringError
         The text is not a square table of integers; the message names the line.
     """
-    return _parsed(_MatrixTable(f"the stored scores of matrix {name}", alphabet), name, text.splitlines())
+    return _parsed(f"the stored scores of matrix {name}", name, alphabet, text.splitlines())

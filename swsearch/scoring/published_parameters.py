@@ -36,8 +36,8 @@ from typing import Final
 import numpy as np
 
 from swsearch.scoring.karlin_altschul import Statistics
-from swsearch.scoring.matrix import SubstitutionMatrix, matrix_names, named_matrix, unit_of
-from swsearch.scoring.scheme import ScoringScheme, default_gap
+from swsearch.scoring.matrix import SubstitutionMatrix
+from swsearch.scoring.scheme import ScoringScheme
 from swsearch.scoring.ungapped import Ungapped, matrix_lambda
 from swsearch.sequences.alphabet import N_AMINO_ACIDS, N_BASES, PROTEIN
 
@@ -294,40 +294,15 @@ def _to_the_5_halves(ratio: float) -> float:
     return float(_DECIMAL.multiply(_DECIMAL.multiply(exact, exact), _DECIMAL.sqrt(exact)))
 
 
-@dataclass(frozen=True)
-class MatrixDescription:
-    """One named matrix, in the scheme with its default gap costs.
+def source_of_evalues(scheme: ScoringScheme) -> str:
+    """In a few words: NCBI's tables for some gap costs, a simulation for all others, or the reason why there are none.
 
-    ``unit`` is the factor by which its published scores are multiplied before they are rounded: 1 or 10. ``statistics``
-    is the source of E-values: NCBI's tables for some gap costs, a simulation for all others, or the reason why there
-    are none.
-    """
-
-    scheme: ScoringScheme
-    unit: int
-    statistics: str
-
-    @property
-    def score_range(self) -> str:
-        """The lowest and the highest score of two letters, and the unit unless it is 1."""
-        matrix = self.scheme.matrix
-        n_letters = len(matrix.alphabet.letters)
-        lowest = int(matrix.scores[:n_letters, :n_letters].min())
-        return f"{lowest} … {matrix.max_score}" + (f" x {self.unit}" if self.unit > 1 else "")
-
-
-def describe_matrices() -> list[MatrixDescription]:
-    """All named matrices, in the order of their names.
-
-    >>> [one.statistics for one in describe_matrices() if one.scheme.matrix.name in ("HOXD70", "TRANS")]
+    >>> from swsearch.scoring.matrix import named_matrix
+    >>> from swsearch.scoring.scheme import default_gap
+    >>> matrices = named_matrix("HOXD70"), named_matrix("TRANS")
+    >>> [source_of_evalues(ScoringScheme(matrix, default_gap(matrix))) for matrix in matrices]
     ['simulated', 'none: random letters score 0 or more on average']
     """
-    matrices = [named_matrix(name) for name in matrix_names()]
-    schemes = [ScoringScheme(matrix, default_gap(matrix)) for matrix in matrices]
-    return [MatrixDescription(scheme, unit_of(scheme.matrix.name), _described_statistics(scheme)) for scheme in schemes]
-
-
-def _described_statistics(scheme: ScoringScheme) -> str:
     if matrix_lambda(scheme.matrix) is None:
         return "none: random letters score 0 or more on average"
     published = published_gaps(scheme)

@@ -8,11 +8,10 @@ scores, because they also depend on the length of the subject. Where the list en
 
 If a filter judges alignments, or E-values are adjusted for the composition of what is aligned, as many candidates are
 aligned as it takes to know the best ones; otherwise the best ones alone. :func:`adjustment_of` chooses the method of
-the adjustment: if the option ``composition`` is ``adjust``, sequences by the composition of both aligned parts
-(:mod:`swsearch.scoring.composition_adjustment`); in an iterated search, profiles by that of the subject
-(:mod:`swsearch.query.profile_adjustment`). E-values only increase by it, so no subject is missed. In a sensitive
-search, candidates have E-values of their Forward scores (:mod:`swsearch.search.rescoring`), which are adjusted in the
-same way by their best alignments.
+the adjustment (:mod:`swsearch.query.composition_adjustment`): if the option ``composition`` is ``adjust``, sequences by
+the composition of both aligned parts; in an iterated search, profiles by that of the subject. E-values only increase by
+it, so no subject is missed. In a sensitive search, candidates have E-values of their Forward scores
+(:mod:`swsearch.search.rescoring`), which are adjusted in the same way by their best alignments.
 
 The alignments of a subject are ordered by ascending E-value, then descending score, then by comparison, then in the
 order of the traceback. An adjustment may raise the E-value of the alignment with the best score above that of another;
@@ -35,8 +34,8 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.hits.hit import Hit
 from swsearch.hits.limits import Rank, RankedCandidates
 from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.composition_adjustment import EvalueAdjustment, PairAdjustment, ProfileAdjustment
 from swsearch.query.profile import PositionSpecificQuery
-from swsearch.scoring.composition_adjustment import EvalueAdjustment, PairAdjustment
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.published_parameters import NoStatistics
 from swsearch.scoring.scheme import ScoringScheme
@@ -77,8 +76,6 @@ def adjustment_of(
     if isinstance(query, PositionSpecificQuery):
         if options.iterations == 1 and not options.sensitive:
             return None
-        from swsearch.query.profile_adjustment import ProfileAdjustment
-
         return ProfileAdjustment.of(query, scheme.matrix, statistics)
     return PairAdjustment.of(scheme.matrix, statistics) if options.composition == "adjust" else None
 

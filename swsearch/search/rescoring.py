@@ -33,8 +33,7 @@ from swsearch.deterministic import exp, log
 from swsearch.engine.protocol import BackgroundEngine
 from swsearch.hits.limits import Limits, RankedCandidates
 from swsearch.query.columns import SubjectOdds, column_model, implied_model
-from swsearch.query.profile import PositionSpecificQuery
-from swsearch.query.profile_model import ProfileModel
+from swsearch.query.profile import PositionSpecificQuery, ProfileModel
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.significance import Significance

@@ -46,7 +46,7 @@ def archive_format(start: bytes) -> str | None:
     return next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
 
 
-def decompressed(file: BinaryIO | io.RawIOBase, name: str | None) -> Readable:
+def decompressed(file: BinaryIO, name: str | None) -> Readable:
     """The decompressed content of ``file`` from its current position; ``name`` is from :func:`archive_format`.
 
     The caller closes ``file``.
@@ -57,7 +57,7 @@ def decompressed(file: BinaryIO | io.RawIOBase, name: str | None) -> Readable:
         return _StrictArchive(file, _STRICT[name])
     from xopen import xopen  # only here: its import takes longer than most files of queries
 
-    return cast(Readable, xopen(cast(BinaryIO, file), "rb", threads=0, format=name))
+    return cast(Readable, xopen(file, "rb", threads=0, format=name))
 
 
 class _StrictArchive:

@@ -115,7 +115,9 @@ def seekable(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
     given = os.fspath(path)
     registry().read(given)
     if given == STDIN:
-        return Spooled(given, standard_input())
+        if sys.stdin is None:
+            raise InputError("stdin is closed, so - cannot be read; name a file")
+        return Spooled(given, sys.stdin.buffer)
     try:
         with open(given, "rb", buffering=0) as file:
             return path if file.seekable() else Spooled(given, file)
@@ -145,19 +147,6 @@ def held(path: str | os.PathLike[str]) -> HeldFile:
 def opened(source: str | os.PathLike[str]) -> BinaryIO:
     """A stream of a source from its beginning, which the caller closes."""
     return source.opened() if isinstance(source, HeldFile) else open(source, "rb")
-
-
-def standard_input() -> BinaryIO:
-    """Standard input as bytes.
-
-    Raises
-    ------
-    InputError
-        Standard input is closed.
-    """
-    if sys.stdin is None:
-        raise InputError("stdin is closed, so - cannot be read; name a file")
-    return sys.stdin.buffer
 
 
 def is_sequence_file(path: str | os.PathLike[str]) -> bool:
@@ -289,13 +278,12 @@ def whole_number(text: str) -> int:
 
 
 class _Text(io.RawIOBase):
-    """A decompressed file whose damage raises an :class:`InputError`. The file need not be seekable."""
+    """A decompressed file whose damage raises an :class:`InputError`."""
 
-    def __init__(self, file: BinaryIO, name: str) -> None:
+    def __init__(self, file: io.BufferedReader, name: str) -> None:
         self._name = name
         try:
-            start = file.read(MAGIC_BYTES)
-            self._file = decompressed(_Begun(start, file), archive_format(start))
+            self._file = decompressed(file, archive_format(file.peek(MAGIC_BYTES)))
         except Exception as error:
             raise self._named(error) from error
 
@@ -315,21 +303,3 @@ class _Text(io.RawIOBase):
         if isinstance(error, OSError) and error.strerror:
             return InputError(f"{self._name}: {error.strerror}; choose another file")
         return InputError(f"{self._name}: the archive is damaged or cut short ({error}); fetch it again")
-
-
-class _Begun(io.RawIOBase):
-    """A file from its beginning, of which the first bytes (``start``) have already been read."""
-
-    def __init__(self, start: bytes, rest: BinaryIO) -> None:
-        self._start = start
-        self._rest = rest
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer)
-        block = self._start[: len(view)] or self._rest.read(len(view))
-        self._start = self._start[len(view) :]
-        view[: len(block)] = block
-        return len(block)

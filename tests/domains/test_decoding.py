@@ -13,8 +13,7 @@ from swsearch import _native
 from swsearch.database.partition import Partition
 from swsearch.domains.decoding import COMPOSITION, Decoder, entry_probabilities, log_of
 from swsearch.query.hmm import FamilyModel, ModelPlace, read_families
-from swsearch.query.profile import PositionSpecificQuery
-from swsearch.query.profile_model import ProfileModel
+from swsearch.query.profile import PositionSpecificQuery, ProfileModel
 from swsearch.scoring.matrix import named_matrix
 from swsearch.sequences.alphabet import PROTEIN
 from tests.query.test_columns import random_codes, random_gaps

@@ -12,7 +12,7 @@ from swsearch.query import columns
 from swsearch.query.columns import SUBJECT_ADMIXTURE, ColumnModel, column_model, implied_model
 from swsearch.query.contexts import Contexts, contexts
 from swsearch.query.estimation import estimated_query
-from swsearch.query.profile_model import ProfileModel
+from swsearch.query.profile import ProfileModel
 from swsearch.query.scale import query_lambda
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.ungapped import background, matrix_lambda

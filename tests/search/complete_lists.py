@@ -43,11 +43,10 @@ from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.limits import AlignmentFilter
 from swsearch.hits.traceback import on_bases
 from swsearch.query.columns import column_model, implied_model
+from swsearch.query.composition_adjustment import EvalueAdjustment, PairAdjustment, ProfileAdjustment
 from swsearch.query.estimation import estimate_scores
 from swsearch.query.multiple_alignment import anchored_rows
 from swsearch.query.profile import PositionSpecificQuery, SubjectQuery, with_other_letters
-from swsearch.query.profile_adjustment import ProfileAdjustment
-from swsearch.scoring.composition_adjustment import EvalueAdjustment, PairAdjustment
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.frames import Frame, Preparer

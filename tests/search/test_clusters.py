@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swsearch.errors import InputError
-from swsearch.run.clusters import CLUSTER_MODES, PairGraph
+from swsearch.run.comparisons import CLUSTER_MODES, PairGraph
 from tests.store.conftest import make_hit, make_query
 
 

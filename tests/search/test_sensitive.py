@@ -20,12 +20,11 @@ from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.errors import InputError, ScoringError
 from swsearch.hits.result import QueryResult
 from swsearch.query.columns import column_model, implied_model
+from swsearch.query.composition_adjustment import ProfileAdjustment
 from swsearch.query.estimation import estimated_query
 from swsearch.query.multiple_alignment import anchored_rows
-from swsearch.query.profile import PositionSpecificQuery
-from swsearch.query.profile_adjustment import ProfileAdjustment
+from swsearch.query.profile import PositionSpecificQuery, ProfileModel
 from swsearch.query.profile_files import read_profiles
-from swsearch.query.profile_model import ProfileModel
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.published_parameters import find_statistics
 from swsearch.scoring.scheme import default_scheme

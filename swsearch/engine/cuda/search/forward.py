@@ -32,7 +32,7 @@ from swsearch.query.columns import (
     inverse_background,
     powers_of_two,
 )
-from swsearch.query.profile_model import ProfileModel
+from swsearch.query.profile import ProfileModel
 from swsearch.sequences.alphabet import N_AMINO_ACIDS, PAD_CODE
 from swsearch.typing import Codes, Floats
 

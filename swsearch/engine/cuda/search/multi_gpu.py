@@ -36,8 +36,7 @@ from swsearch.engine.cuda.search.subjects import ONE_SLOT_RESIDUES, device_bytes
 from swsearch.engine.protocol import Scored, ScoreRequest
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import Ends, ScoreBlock
-from swsearch.query.profile import QueryProfile
-from swsearch.query.profile_model import ProfileModel
+from swsearch.query.profile import ProfileModel, QueryProfile
 from swsearch.typing import Closeable, Floats, Progress, Scores
 
 Result = TypeVar("Result")

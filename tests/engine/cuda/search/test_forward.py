@@ -17,7 +17,7 @@ from swsearch.engine.cuda.search.forward import ForwardScorer, ForwardWork
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.errors import EngineError
 from swsearch.query.columns import ColumnModel, column_model
-from swsearch.query.profile_model import ProfileModel
+from swsearch.query.profile import ProfileModel
 from swsearch.sequences.alphabet import SOFT_MASK_BIT
 from swsearch.typing import Codes, Floats
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, opener

@@ -1,7 +1,7 @@
-"""Clusters of the sequences of a database, from the pairs of a search of all against all.
+"""Steps of the comparisons of all sequences with all: clusters of one set, and reciprocal best hits of two sets.
 
-The pairs that pass the thresholds of the search are the edges of an undirected graph. :class:`PairGraph` collects them
-while the search yields its results, and divides the graph in one of three ways:
+*Clusters.* The pairs that pass the thresholds of the search are the edges of an undirected graph. :class:`PairGraph`
+collects them while the search yields its results, and divides the graph in one of three ways:
 
 ``components``
     Connected components (single linkage): two sequences are in the same cluster if pairs lead from one to the other.
@@ -15,19 +15,25 @@ while the search yields its results, and divides the graph in one of three ways:
 In ``cover`` and ``length``, every member is a partner of its representative; in ``components``, the representative is
 the longest member. Among equals, the longer sequence comes first, then the earlier one in the database. Clusters do not
 depend on the order in which pairs are found.
+
+*Reciprocal best hits* are pairs of which each sequence is the best hit of the other. They are the usual estimate of
+orthologues of two species (Moreno-Hagelsieb and Latimer 2008, Bioinformatics 24:319). The search in one direction gives
+:class:`BestHits`, by which :class:`ReciprocalHits` chooses among the hits of the other direction.
 """
 
 from __future__ import annotations
 
 import heapq
 from array import array
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.errors import InputError
-from swsearch.hits.result import QueryResult
+from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.steps import Step
 from swsearch.typing import Lengths, SubjectIndex
 
@@ -169,3 +175,65 @@ def _by_length(starts: NDArray[np.int64], partners: NDArray[np.int64], n: int) -
             representatives[own[representatives[own] < 0]] = vertex
             representatives[vertex] = vertex
     return representatives
+
+
+class BestHits(Step):
+    """Notes the best hits of one set in the other.
+
+    Attributes
+    ----------
+    best : dict of int to int
+        For the ``number`` of each query that has hits, the ``subject_index`` of its best one.
+    """
+
+    def __init__(self) -> None:
+        self.best: dict[int, int] = {}
+
+    def write(self, result: QueryResult) -> None:
+        """Note the first hit of a query, which is its best."""
+        if result.hits:
+            self.best[result.number] = result.hits[0].subject_index
+
+
+class ReciprocalHits(Step):
+    """Passes results of the other set on, each with its best hit if that is reciprocal, and otherwise with none.
+
+    Parameters
+    ----------
+    best : BestHits
+        The best hits of the one set.
+    steps : sequence of Step
+        They are given the results.
+
+    Attributes
+    ----------
+    n_pairs : int
+        Number of reciprocal pairs so far.
+    """
+
+    def __init__(self, best: BestHits, steps: Sequence[Step]) -> None:
+        self._best = best.best
+        self._steps = steps
+        self.n_pairs = 0
+
+    def begin(self, run: RunInfo) -> None:
+        """Begin the steps."""
+        for step in self._steps:
+            step.begin(run)
+
+    def write(self, result: QueryResult) -> None:
+        """Pass a result on."""
+        chosen = tuple(hit for hit in result.hits if self._best.get(hit.subject_index) == result.number)
+        self.n_pairs += len(chosen) > 0
+        for step in self._steps:
+            step.write(replace(result, hits=chosen))
+
+    def end(self) -> None:
+        """End the steps."""
+        for step in self._steps:
+            step.end()
+
+    def close(self) -> None:
+        """Close the steps."""
+        for step in self._steps:
+            step.close()
