@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Final, TextIO
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.command_run import asked_search, checked_report, command_run
+from swsearch.cli.command_run import AskedSearch, CommandRun, asked_search, checked_report, command_run
 from swsearch.cli.searchers import gpus_started
 from swsearch.errors import InputError
 from swsearch.options import OUTPUT
 from swsearch.words import counted
 
 if TYPE_CHECKING:
-    from swsearch.cli.command_run import AskedSearch, CommandRun
     from swsearch.database.reader import PackedDatabase
     from swsearch.run import RunOutcome, Step
     from swsearch.run.comparisons import Cluster

@@ -14,7 +14,7 @@ import typer
 from swsearch.cli import options
 from swsearch.cli.command import CommandGroup
 from swsearch.cli.index import Blastdb, Fasta, LeftOut, SkipBad, Skipped, refuse_unused_list, sources_of
-from swsearch.errors import UsageError
+from swsearch.errors import AlphabetMismatch, DatabaseError, InputError, UsageError
 from swsearch.words import counted, quoted
 
 if TYPE_CHECKING:
@@ -198,7 +198,6 @@ def verify(databases: AnyDatabases, threads: options.Threads = None) -> None:
     Example: swsearch db verify swissprot.db trembl.db
     """
     from swsearch.cli.output import say
-    from swsearch.errors import DatabaseError, InputError
 
     n_failed = 0
     for database in databases:
@@ -225,7 +224,6 @@ def _verify(database: str, threads: int | None) -> None:
     """
     from swsearch.cli.databases import open_databases
     from swsearch.database.verify import verify_path
-    from swsearch.errors import DatabaseError
 
     with open_databases(database, threads=threads) as subjects:
         problems = verify_path(subjects.path, threads=threads)
@@ -297,7 +295,6 @@ def fetch(
     """
     from swsearch.cli.databases import open_databases
     from swsearch.cli.output import result_stream
-    from swsearch.errors import InputError
     from swsearch.filters.entries import Entry, SubjectRange, fetch, find_subjects, is_minus, read_entries
     from swsearch.sequences.fasta_text import write_pieces
 
@@ -350,7 +347,6 @@ def add(
     from swsearch.cli.output import ProgressReport, say
     from swsearch.database.changes import add_to_database
     from swsearch.database.opening import load_catalogue
-    from swsearch.errors import AlphabetMismatch
     from swsearch.sequences.alphabet import ALPHABETS
 
     if not fasta and not blastdb:

@@ -15,7 +15,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.options import INPUT_PATH
-from swsearch.errors import InputError, OutputClosed
+from swsearch.errors import InputError, OutputClosed, UsageError
 from swsearch.words import as_options, counted, one_line
 
 if TYPE_CHECKING:
@@ -161,7 +161,6 @@ def index(fasta: Fasta = None, *, context: typer.Context) -> None:
     from swsearch.cli.output import ProgressReport, say
     from swsearch.database.builder import build_database
     from swsearch.database.opening import refuse_url
-    from swsearch.errors import UsageError
 
     given = options.Arguments.of(context)
     quiet = given.quiet
@@ -213,7 +212,6 @@ def _usual_name(sources: list[Path]) -> Path:
     UsageError
         There are several sources, or it is stdin.
     """
-    from swsearch.errors import UsageError
     from swsearch.file_registry import registry
     from swsearch.output_files import COMPRESSED
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Self, TextIO, cast
 from swsearch.command_log import append
 from swsearch.errors import InputError, OutputClosed, writing_to
 from swsearch.file_registry import registry
-from swsearch.output_files import descriptor_of, refuse_compressed, text_file
+from swsearch.output_files import COMPRESSED, descriptor_of, refuse_compressed, text_file
 from swsearch.words import as_options, duration, one_line, quoted
 
 if TYPE_CHECKING:
@@ -127,7 +127,6 @@ def format_by_name(
         The name is that of a file that no format writes, such as a spreadsheet.
     """
     from swsearch.cli.command import words_give
-    from swsearch.output_files import COMPRESSED
     from swsearch.report.formats import FOREIGN_SUFFIXES, FORMATS, SUFFIXES
 
     if out is None or format_name != default or words_give("format", "format_name", "output_format"):

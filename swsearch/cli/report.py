@@ -6,7 +6,7 @@ it. Searches use them, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import partial
 from itertools import groupby
@@ -24,8 +24,6 @@ from swsearch.report.steps import ReportStep, Step
 from swsearch.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from swsearch.database.reader import PackedDatabase
     from swsearch.report.base import Report, ReportContext
     from swsearch.search.planned_search import PlannedSearch

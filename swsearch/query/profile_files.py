@@ -50,7 +50,7 @@ def detect_query_format(path: str | os.PathLike[str]) -> str:
     """
     begin = b""
     with suppress(InputError), text_stream(path, "") as stream:  # the reader of the complete file reports the error
-        begin = stream.peek()[:_SAMPLE_BYTES]
+        begin = stream.read(_SAMPLE_BYTES)
     if begin.startswith(_BINARY_SEQUENCE):
         advice = "psiblast -out_pssm writes text, and NCBI's datatool and asntool convert binary files to it"
         raise InputError(f"{shown_name(path)} looks like binary ASN.1, which is not read; {advice}")

@@ -139,6 +139,9 @@ def test_auto_knows_profiles_by_their_first_line(tmp_path):
     with gzip.open(tmp_path / "a.sto.gz", "wt") as file:
         file.write(STOCKHOLM)
     assert detect_query_format(tmp_path / "a.sto.gz") == "stockholm"
+    in_parts = gzip.compress(STOCKHOLM[:3].encode()) + gzip.compress(STOCKHOLM[3:].encode())
+    (tmp_path / "a.sto.gz").write_bytes(in_parts)
+    assert detect_query_format(tmp_path / "a.sto.gz") == "stockholm"
     (query, alone) = read_profiles(tmp_path / "a.sto.gz", "stockholm", BLOSUM62)
     assert (query.header, alone.header) == (
         "globin-like profile of 3 aligned sequences",
