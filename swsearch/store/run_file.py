@@ -248,7 +248,7 @@ def _is_ordinary(name: str) -> bool:
     """Whether a store is a file of this machine that can be written, or that can be created."""
     path = Path(name)
     try:
-        is_file = path.is_file() or not path.exists()
+        is_file = not path.exists() or path.is_file()  # another process may create it at this moment
         return "://" not in name and is_file and is_writable(path) and not is_shared(path.resolve())
     except (OSError, ValueError):  # no path at all
         return False
