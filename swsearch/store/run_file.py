@@ -117,7 +117,10 @@ class HitWriter:
             with self._target.writing_rows() as rows:
                 insert_queries(rows, [(run_id, result)])
         except RowRefused as error:
-            raise self._reason(run_id, result.number) or error from error
+            reason = self._reason(run_id, result.number)
+            if reason is None:
+                raise
+            raise reason from error
 
     def add_failure(self, run_id: int, failed: Failure) -> None:
         """Store that a query of the run cannot be searched, with the reason, which replaces an earlier one.
