@@ -21,7 +21,6 @@ from typing import Final, Self
 from zipfile import BadZipFile
 
 import numpy as np
-from numpy.typing import NDArray
 
 from swsearch import __version__
 from swsearch.errors import InputError
@@ -190,12 +189,13 @@ def _keep(path: str | os.PathLike[str], key: bytes, read: Sequence[tuple[Positio
     with suppress(OSError):
         if os.stat(path).st_size != places[-1].end:
             return
+        headers = "\n".join(query.header for query in queries).encode("utf-8", "surrogateescape")
         written = io.BytesIO()
         np.savez(
             written,
             key=np.frombuffer(key, dtype=np.uint8),
             places=np.array(places, dtype=np.int64),
-            headers=_bytes("\n".join(query.header for query in queries)),
+            headers=np.frombuffer(headers, dtype=np.uint8),
             ends=np.cumsum([len(query) for query in queries]),
             codes=np.concatenate([query.codes for query in queries]),
             scores=np.concatenate([query.scores for query in queries]),
@@ -213,7 +213,3 @@ def _key(path: str | os.PathLike[str], matrix: SubstitutionMatrix) -> bytes:
 def _cache(path: str | os.PathLike[str]) -> Path:
     """The file of the cache, one for each file of models."""
     return user_cache("models") / f"{hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()}.npz"
-
-
-def _bytes(text: str) -> NDArray[np.uint8]:
-    return np.frombuffer(text.encode("utf-8", "surrogateescape"), dtype=np.uint8)
