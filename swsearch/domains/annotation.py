@@ -26,7 +26,7 @@ from swsearch.database.opening import Databases, opened
 from swsearch.database.partition import Partition
 from swsearch.deterministic import exp, log
 from swsearch.domains.decoding import DecodedProtein, Decoder, Domain
-from swsearch.domains.library import Library
+from swsearch.domains.model_library import ModelLibrary
 from swsearch.engine.registry import Machine
 from swsearch.errors import InputError
 from swsearch.options import DOMAIN_EVALUE, EVERY_SUBJECT, option_of
@@ -153,13 +153,13 @@ class Annotation:
 
     Attributes
     ----------
-    library : Library
+    families : ModelLibrary
         Its number of models is Z.
     searcher : Searcher
     limits : DomainLimits
     """
 
-    library: Library
+    families: ModelLibrary
     searcher: Searcher
     limits: DomainLimits
 
@@ -167,14 +167,14 @@ class Annotation:
     def facts(self) -> dict[str, str]:
         """What a report says about it."""
         run = self.searcher.run_info("")
-        library = self.library
-        families = f"{counted(library.n_models, 'model')} of {', '.join(map(shown_name, library.paths))}"
+        n_models, paths = self.families.n_models, self.families.paths
+        families = f"{counted(n_models, 'model')} of {', '.join(map(shown_name, paths))}"
         return {"Proteins": run.database.name, "Families": families, "Program": run.program}
 
     @property
     def cells(self) -> int:
         """Number of cells of the alignment matrices of all models with all proteins."""
-        return self.library.n_positions * self.searcher.database.n_residues
+        return self.families.n_positions * self.searcher.database.n_residues
 
     def proteins(self, progress: Progress | None = None) -> Iterator[AnnotatedProtein]:
         """All proteins of the database, in its order, each with its families. The call searches all models.
@@ -195,7 +195,7 @@ class Annotation:
             families = found.pop(subject, [])
             if not self.limits.overlaps:
                 families = without_overlaps(families)
-            yield AnnotatedProtein(database.header(subject), length, _in_order(families, self.library.n_models))
+            yield AnnotatedProtein(database.header(subject), length, _in_order(families, self.families.n_models))
 
     def _found(self, progress: Progress | None) -> dict[int, list[FoundFamily]]:
         """The families of each protein that has any, in the order of the library."""
@@ -235,7 +235,7 @@ class Annotation:
 
     def _queries(self, waiting: deque[tuple[int, Callable[[], FamilyModel]]]) -> Iterator[PositionSpecificQuery]:
         """The queries of all models; the numbers of the models, and what reads them, are appended to ``waiting``."""
-        for number, (query, read) in enumerate(self.library.models()):
+        for number, (query, read) in enumerate(self.families.models()):
             self.searcher.check(query)
             waiting.append((number, read))
             yield query
@@ -247,16 +247,16 @@ class Annotation:
             return min(thresholds)
         assert model.forward_statistics is not None
         location, slope = model.forward_statistics
-        if self.limits.evalue >= self.library.n_models:  # the E-value of every score
+        if self.limits.evalue >= self.families.n_models:  # the E-value of every score
             return -np.inf
-        return location + float(log(np.array([self.library.n_models / self.limits.evalue]))[0]) / slope
+        return location + float(log(np.array([self.families.n_models / self.limits.evalue]))[0]) / slope
 
     def _reported(self, family: Family, model: FamilyModel, decoded: DecodedProtein) -> FoundFamily | None:
         """What is reported of a family in a protein."""
         assert model.forward_statistics is not None
         location, slope = model.forward_statistics
         bits = np.array([decoded.bits, *(domain.bits for domain in decoded.domains)])
-        evalue, *evalues = (self.library.n_models * exp(-slope * np.maximum(bits - location, 0.0))).tolist()
+        evalue, *evalues = (self.families.n_models * exp(-slope * np.maximum(bits - location, 0.0))).tolist()
         thresholds = model.thresholds.get(self.limits.thresholds)
 
         def passes(score: float, its_evalue: float, threshold: float) -> bool:
@@ -298,7 +298,7 @@ def open_annotation(
         The requested engine cannot be used on this machine.
     """
     refuse_repeated_pipes(models)
-    library = Library(models, SearchOptions().scheme(PROTEIN).matrix)
+    library = ModelLibrary(models, SearchOptions().scheme(PROTEIN).matrix)
     with opened(proteins) as database:
         if database.alphabet is not PROTEIN:
             raise InputError(f"{database.name} is {database.alphabet.name}; domains are found in proteins")

@@ -14,8 +14,8 @@ import pytest
 
 import swsearch as package
 from swsearch.cli.app import main
-from swsearch.domains import library
-from swsearch.domains.library import KeptScores, Library
+from swsearch.domains import model_library
+from swsearch.domains.model_library import KeptScores, ModelLibrary
 from swsearch.errors import InputError
 from swsearch.folders import user_cache
 from swsearch.query.hmm import read_families
@@ -30,7 +30,7 @@ BLOSUM62 = named_matrix("BLOSUM62")
 @pytest.fixture
 def models(tmp_path, monkeypatch):
     """A file of two models, which is large enough to be kept; the second one has a blank line before it."""
-    monkeypatch.setattr(library, "LEAST_BYTES", 1000)
+    monkeypatch.setattr(model_library, "LEAST_BYTES", 1000)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     path = tmp_path / "families.hmm"
     path.write_bytes(TEXT.replace(b"//\nHMMER3", b"//\n\nHMMER3"))
@@ -44,7 +44,7 @@ def kept():
 
 def read(path):
     """The queries of all models, and the complete models, as a library has them."""
-    found = Library([path], BLOSUM62)
+    found = ModelLibrary([path], BLOSUM62)
     several = [(query, complete()) for query, complete in found.models()]
     assert (found.n_models, found.n_positions) == (len(several), sum(len(query) for query, _ in several))
     return several
@@ -79,9 +79,9 @@ def test_only_the_families_that_a_protein_may_have_are_read_again(models, tmp_pa
     def families():
         return [one.family for found in package.find_domains(protein, models, engine="cpu") for one in found.families]
 
-    expected, places, read_family = families(), [], library.read_family
-    monkeypatch.setattr(library, "read_families", None)
-    monkeypatch.setattr(library, "read_family", lambda *given: places.append(given[1]) or read_family(*given))
+    expected, places, read_family = families(), [], model_library.read_family
+    monkeypatch.setattr(model_library, "read_families", None)
+    monkeypatch.setattr(model_library, "read_family", lambda *given: places.append(given[1]) or read_family(*given))
     assert families() == expected
     assert (len(expected), len(places)) == (n_found, 60 * n_found)
 
@@ -116,7 +116,7 @@ def test_scores_of_another_state_are_not_used(models, change):
         content = cache.read_bytes()
         cache.write_bytes({"damage": b"PK" + content[2:][::-1], "cut": content[:5000], "empty": b""}[change])
     assert KeptScores.of(path, matrix) is None
-    n_models = len(list(Library([path], matrix).models()))
+    n_models = len(list(ModelLibrary([path], matrix).models()))
     assert n_models == (1 if change == "content" else 2)
     assert KeptScores.of(path, matrix) is not None
     assert len(kept()) == (2 if change == "name" else 1)
@@ -139,7 +139,7 @@ def test_what_is_not_the_text_of_a_file_is_not_kept(models, tmp_path):
 
 
 def test_a_small_file_is_not_kept(models, monkeypatch):
-    monkeypatch.setattr(library, "LEAST_BYTES", len(models.read_bytes()) + 1)
+    monkeypatch.setattr(model_library, "LEAST_BYTES", len(models.read_bytes()) + 1)
     read(models)
     assert kept() == []
 
@@ -151,7 +151,7 @@ def test_a_cache_that_cannot_be_written_changes_nothing(models, monkeypatch, tmp
 
 def test_a_file_that_changes_between_the_readings_is_told(models):
     read(models)
-    (first, complete), *_ = Library([models], BLOSUM62).models()
+    (first, complete), *_ = ModelLibrary([models], BLOSUM62).models()
     name = first.identifier.encode()
     models.write_bytes(models.read_bytes().replace(b"NAME  " + name, b"NAME  " + b"x" * len(name)))
     with pytest.raises(InputError, match=r"families\.hmm was changed while it was read"):

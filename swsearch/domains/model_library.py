@@ -43,7 +43,7 @@ LibraryModel = tuple[PositionSpecificQuery, Callable[[], FamilyModel]]
 """The query of a model, and the function that returns the complete model."""
 
 
-class Library:
+class ModelLibrary:
     """The models of some files.
 
     Parameters
