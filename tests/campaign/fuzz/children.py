@@ -7,6 +7,7 @@ that the child uses should be imported before the fork.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import resource
 import signal
@@ -47,7 +48,7 @@ class Ended:
         if self.code < 0:
             name = signal.Signals(-self.code).name
             hung = " (it hung)" if -self.code in (signal.SIGXCPU, signal.SIGALRM) else ""
-            return f"died by {name}{hung}: {self.err[-1500:]}"
+            return f"died by {name}{hung}: {self.err[:1500]}"
         if self.code == UNCAUGHT or "Traceback (most recent call last)" in self.err:
             return self.err[-1500:]
         return "out of memory" if "out of memory" in self.err else None
@@ -62,10 +63,8 @@ def in_child(function: Callable[[], int]) -> Ended:
         if child == 0:
             _be_child(function, out.fileno(), err.fileno())
         _, status = os.waitpid(child, 0)
-        texts = []
-        for file in (out, err):
-            file.seek(0)
-            texts.append(file.read().decode("utf-8", "replace"))
+        sizes = [(file.fileno(), os.fstat(file.fileno()).st_size) for file in (out, err)]
+        texts = [os.pread(number, size, 0).decode("utf-8", "replace") for number, size in sizes]
     return Ended(os.waitstatus_to_exitcode(status), *texts)
 
 
@@ -75,6 +74,7 @@ def _be_child(function: Callable[[], int], out: int, err: int) -> None:
     try:
         os.dup2(out, 1)
         os.dup2(err, 2)
+        faulthandler.enable(2, all_threads=False)  # the frames of a crash are part of its output
         sys.stdin = open(os.devnull)  # noqa: SIM115 - for as long as the child lives
         sys.stdout = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
