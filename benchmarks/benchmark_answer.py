@@ -12,20 +12,17 @@ Steps of two threads overlap. Between ``engine begins`` and ``ranking``, the eng
 from __future__ import annotations
 
 import argparse
-import functools
-import importlib.abc
-import importlib.util
 import itertools
 import json
 import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
-from types import ModuleType
-from typing import Any, TextIO
+from typing import Any
+
+from observed_steps import StepFinder
 
 STEPS = {
     "swsearch.service.service": {
@@ -46,46 +43,14 @@ NOTES = "SWSEARCH_ANSWER_NOTES"
 """Environment variable of the server's processes: the folder for what they note."""
 
 
-class Observer(importlib.abc.MetaPathFinder):
-    """Finds the modules of steps, whose own loaders load them, and notes the steps in a file."""
-
-    def __init__(self, notes: TextIO) -> None:
-        self._notes = notes
-        self._finding: set[str] = set()
-
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
-        if name not in STEPS or name in self._finding:
-            return None
-        self._finding.add(name)
-        spec: Any = importlib.util.find_spec(name)
-        execute = spec.loader.exec_module
-
-        def exec_module(module: ModuleType) -> None:
-            execute(module)
-            for step, words in STEPS[name].items():
-                owner, method = step.split(".")
-                of_class = getattr(module, owner)
-                setattr(of_class, method, self._timed(words, getattr(of_class, method)))
-
-        spec.loader.exec_module = exec_module
-        return spec
-
-    def _timed(self, words: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def wrapper(*given: Any, **named: Any) -> Any:
-            began = time.monotonic()
-            try:
-                return function(*given, **named)
-            finally:
-                self._notes.write(f"{began} {time.monotonic()} {words}\n")
-
-        return wrapper
-
-
 def observe() -> None:
     """Note the steps of this process, which is one of the server's."""
     notes = open(Path(os.environ[NOTES], str(os.getpid())), "w", encoding="ascii", buffering=1)  # noqa: SIM115
-    sys.meta_path.insert(0, Observer(notes))
+
+    def note(step: str, began: float, ended: float) -> None:
+        notes.write(f"{began} {ended} {step}\n")
+
+    sys.meta_path.insert(0, StepFinder(note, STEPS))
 
 
 def answers(url: str, name: str, queries: str, lengths: tuple[int, int], n: int) -> list[tuple[float, float]]:
@@ -107,13 +72,14 @@ def table(times: list[tuple[float, float]], notes: list[tuple[float, float, str]
     """The median begin and duration of each step, in milliseconds, in the order of the begins."""
     found: dict[str, list[tuple[float, float]]] = {}
     for sent, answered in times:
-        last = {words: (began - sent, ended - began) for began, ended, words in notes if sent <= began < answered}
-        for words, times_of_step in last.items():
-            found.setdefault(words, []).append(times_of_step)
+        last = {step: (began - sent, ended - began) for began, ended, step in notes if sent <= began < answered}
+        for step, times_of_step in last.items():
+            found.setdefault(step, []).append(times_of_step)
+    words = {step: what for of_module in STEPS.values() for step, what in of_module.items()}
     rows = [
-        {"step": words, "answers": len(of_step)}
+        {"step": words[step], "answers": len(of_step)}
         | {key: round(1000 * median(times[i] for times in of_step), 2) for i, key in enumerate(("begin", "took"))}
-        for words, of_step in found.items()
+        for step, of_step in found.items()
     ]
     return sorted(rows, key=lambda row: row["begin"])
 
@@ -143,7 +109,7 @@ def main() -> None:
         with served(path, ["--engine", options.engine], folder) as (url, _):
             times = answers(url, path.name, options.queries, (shortest, longest), options.answers)
         lines = [line.split(" ", 2) for file in (folder / "notes").iterdir() for line in file.read_text().splitlines()]
-    rows = table(times, sorted((float(began), float(ended), words) for began, ended, words in lines))
+    rows = table(times, sorted((float(began), float(ended), step) for began, ended, step in lines))
     for row in rows:
         print(f"{row['begin']:8.2f} {row['took']:8.2f}  {row['step']}")
     whole = round(1000 * median(answered - sent for sent, answered in times), 2)

@@ -12,11 +12,6 @@ table is that of the fastest run; ``seconds`` are those of all.
 from __future__ import annotations
 
 import argparse
-import functools
-import importlib.abc
-import importlib.machinery
-import importlib.util
-import inspect
 import json
 import os
 import subprocess
@@ -24,10 +19,10 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
+
+from observed_steps import StepFinder
 
 STEPS = {
     "swsearch.database.opening": ["open_database"],
@@ -47,61 +42,17 @@ CHILD = "SWSEARCH_STEPS"
 """Environment variable of the interpreter that is observed: when it was started, and the file for what it notes."""
 
 
-class Notes(importlib.abc.MetaPathFinder):
-    """Notes steps and imports; it finds the modules of both, and lets their own loaders load them."""
+class Notes:
+    """What is noted of steps and imports; those of one name are one row."""
 
     def __init__(self, began: float) -> None:
         self._began = began
         self.rows: dict[str, dict[str, Any]] = {}
-        self._finding: set[str] = set()
 
-    def note(self, name: str, began: float) -> None:
-        ended = time.time()
+    def note(self, name: str, began: float, ended: float) -> None:
         new = {"step": name, "thread": threading.current_thread().name, "begin": began, "times": 0, "total": 0.0}
         row = self.rows.setdefault(name, new)
         row |= {"end": ended, "times": row["times"] + 1, "total": row["total"] + ended - began}
-
-    def timed(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def wrapper(*given: Any, **named: Any) -> Any:
-            began = time.time()
-            try:
-                return function(*given, **named)
-            finally:
-                self.note(name, began)
-
-        return wrapper
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if name in self._finding or (name not in STEPS and name not in IMPORTED):
-            return None
-        self._finding.add(name)
-        began = time.time()
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            self._finding.discard(name)
-        if spec is None or spec.loader is None:
-            return spec
-        execute = spec.loader.exec_module
-
-        def exec_module(module: ModuleType) -> None:
-            execute(module)
-            if name in IMPORTED:
-                self.note(f"import {name}", began)
-            for step in STEPS.get(name, ()):
-                *owners, last = step.split(".")
-                owner: Any = functools.reduce(getattr, owners, module)
-                found = inspect.getattr_static(owner, last)
-                if isinstance(found, classmethod | staticmethod):
-                    setattr(owner, last, type(found)(self.timed(step, found.__func__)))
-                else:
-                    setattr(owner, last, self.timed(step, found))
-
-        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
 
     def table(self) -> list[dict[str, Any]]:
         """The steps in the order of their begins, in milliseconds since the start of the interpreter."""
@@ -114,9 +65,10 @@ class Notes(importlib.abc.MetaPathFinder):
 
 def observed(began: float, out: Path) -> None:
     """Run the program in this interpreter, and write what was noted when it ends."""
+    del sys.path[0]  # the program looks for its modules without this folder
     notes = Notes(began)
-    notes.note("interpreter and this script", began)
-    sys.meta_path.insert(0, notes)
+    notes.note("interpreter and this script", began, time.monotonic())
+    sys.meta_path.insert(0, StepFinder(notes.note, STEPS, IMPORTED))
     leave = os._exit
 
     def end(code: int) -> None:
@@ -147,13 +99,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for number in range(options.repeat + 1):
             notes, store = Path(folder, f"{number}.json"), Path(folder, f"{number}.sqlite")
-            command = [sys.executable, "-P", __file__, "query", options.queries, options.database, "--quiet"]
+            command = [sys.executable, __file__, "query", options.queries, options.database, "--quiet"]
             command += ["--engine", options.engine, "--store", str(store), "--out", str(Path(folder, "hits.tsv"))]
-            began = time.time()
+            began = time.monotonic()
             environment = os.environ | {CHILD: f"{began} {notes}"}
             subprocess.run([*command, "--format", "tsv"], check=True, env=environment)
             if number:  # the first one compiles modules and kernels
-                runs.append((time.time() - began, json.loads(notes.read_text(encoding="utf-8"))))
+                runs.append((time.monotonic() - began, json.loads(notes.read_text(encoding="utf-8"))))
     seconds, table = min(runs, key=lambda run: run[0])
     for row in table:
         print(f"{row['begin']:8.1f} {row['end']:8.1f} {row['total']:8.1f}  {row['step']} ({row['thread']})")

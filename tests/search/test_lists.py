@@ -52,7 +52,7 @@ def biased(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Sequenc
     records = []
     for number in range(40):
         parts = ["Q" * int(rng.integers(10, 30)), "QQPQQQAQ" * int(rng.integers(1, 4)), mutated(rng, domain, 0.35)]
-        parts += [PROTEIN.decode(random_protein(rng, int(rng.integers(1, 30)))), "SSESSGSS" * 2, "XXXX", domain[:15]]
+        parts += [PROTEIN.decode(random_protein(rng, int(rng.integers(1, 30)))), "SSESSGSS" * 2, "X" * 4, domain[:15]]
         chosen = rng.choice(len(parts), size=int(rng.integers(1, 5)))
         records.append((f"s{number}", "".join(parts[part] for part in chosen)))
     records += [(f"equal{number}", "Q" * 20 + "GGAGG" + domain[:25]) for number in range(4)]
