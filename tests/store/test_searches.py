@@ -5,15 +5,12 @@ the records that were stored.
 """
 
 import dataclasses
-import sqlite3
 import subprocess
 import sys
 import threading
-from contextlib import closing
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import event
 
 from swsearch.errors import Refused, SearchNotFound
 from swsearch.hits.shards import query_digest
@@ -81,7 +78,7 @@ def search_all(work, batch, worker="w1", keep=None):
     ]
 
 
-def owners_of(searches, batch):
+def owners_of(batch):
     """The owners of a batch's queries, in order, by the headers that `new_search` writes."""
     return [query.header.split()[-1] for query in batch.queries]
 
@@ -272,13 +269,13 @@ def test_owners_are_served_in_turn_however_much_one_submits(searches, work):
     """Source: the virtual counter; ten cells for ann's queries, one for bob's and cem's."""
     submit(searches, new_search("ann", n_queries=50, cells=10 * MEGACELL))
     ten = {DATABASE.name: 10 * MEGACELL}
-    assert owners_of(searches, claim(work, budget=ten)) == ["ann"]
-    assert owners_of(searches, claim(work, budget=ten)) == ["ann"]
+    assert owners_of(claim(work, budget=ten)) == ["ann"]
+    assert owners_of(claim(work, budget=ten)) == ["ann"]
     # Whoever comes later continues where the others are: neither behind them nor with a credit for idle time.
     submit(searches, new_search("bob", n_queries=25))
     submit(searches, new_search("cem", n_queries=25))
     served = {"ann": 0, "bob": 0, "cem": 0}
-    batches = [owners_of(searches, claim(work, budget=ten)) for _ in range(6)]
+    batches = [owners_of(claim(work, budget=ten)) for _ in range(6)]
     for batch in batches:
         assert len(batch) >= 1
         for owner in batch:
@@ -302,7 +299,7 @@ def test_a_batch_has_one_fingerprint_and_fills_up_with_other_owners(searches, wo
     submit(searches, new_search("ann", n_queries=2))
     submit(searches, new_search("bob", n_queries=2, fingerprint="e" * 64))
     submit(searches, new_search("cem", n_queries=2))
-    batches = [sorted(owners_of(searches, claim(work))) for _ in range(2)]
+    batches = [sorted(owners_of(claim(work))) for _ in range(2)]
     assert sorted(batches) == [["ann", "ann", "cem", "cem"], ["bob", "bob"]]
 
 
@@ -489,9 +486,8 @@ def test_stored_and_predicted_alignments_of_an_owner_are_limited(store, searches
     def submit_of(n_queries, owner="eve", **changes):
         return submit(searches, new_search(owner, n_queries, **changes), limit)[0]
 
-    with pytest.raises(
-        Refused, match="have or may get 0 alignments, and this one 110, together more than the 100"
-    ) as refusal:
+    problem = "have or may get 0 alignments, and this one 110, together more than the 100"
+    with pytest.raises(Refused, match=problem) as refusal:
         submit_of(11)
     assert refusal.value.code == "too_many_hits"
     first = submit_of(6)
@@ -531,10 +527,8 @@ def test_a_search_that_waits_although_it_is_its_turn_has_a_reason(searches, work
     (first, second) = (claim(work), claim(work))
     batch = first if first.queries[0].search_id == waiting.id else second
     work.put_off("w1", {waiting.id}, "the disk does not answer")
-    assert (searches.get(waiting.key).state, searches.get(waiting.key).reason) == (
-        "queued",
-        "the disk does not answer",
-    )
+    held = searches.get(waiting.key)
+    assert (held.state, held.reason) == ("queued", "the disk does not answer")
     assert searches.get(running.key).reason is None
     again = claim(work, "w2")
     assert [query.number for query in again.queries] == [query.number for query in batch.queries] == [0, 1]
@@ -566,50 +560,3 @@ def test_a_store_is_used_again_after_its_server_was_restarted(postgres_url):
             )
         assert len(store.searches.waiting()) == 1
         assert submit(store.searches, new_search(n_queries=2))[1]
-
-
-# --- what it costs ---
-
-
-def test_the_cost_of_a_search_does_not_grow_with_those_that_are_done(tmp_path, monkeypatch):
-    """The steps of SQLite's virtual machine from the submission to the first page of hits, by one owner.
-
-    The alignments of the owner are counted with the first search of a process, and then remembered.
-    """
-    monkeypatch.setattr("swsearch.store.searches._REMEMBERED", 1e9)
-    path = tmp_path / "hits.sqlite"
-    steps = 0
-
-    def count() -> None:
-        nonlocal steps
-        steps += 1
-
-    def search(store: Store, content: str) -> None:
-        stored, _ = submit(store.searches, new_search(content=content), OwnerLimits(10**18, 10**18, 10**18))
-        assert store.queue.has_work()
-        search_all(store.queue, claim(store.queue))
-        assert store.searches.with_keys([stored.key], finished=True)[stored.key].n_done == 1
-        assert store.views.first_hits(store.searches.get(stored.key).run_id, 25) is not None
-        assert len(store.searches.waiting()) == 0
-        assert len(store.searches.of_owner("ann", 2)) == 2
-
-    def cost(of: str) -> int:
-        """The steps of the second search of a process."""
-        nonlocal steps
-        with Store(path, create=True) as store:
-            search(store, f"first {of}")
-            event.listen(store._engine, "checkout", lambda driver, *_: driver.set_progress_handler(count, 1))
-            steps = 0
-            search(store, f"second {of}")
-        return steps
-
-    with Store(path, create=True) as store:
-        submit(store.searches, new_search())
-        search_all(store.queue, claim(store.queue))
-    few = cost("of few")
-    copied = ", ".join(column.name for column in SEARCHES.columns if column.name not in ("id", "key", "content"))
-    with closing(sqlite3.connect(path)) as connection, connection:
-        made = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
-        source = f"SELECT 'k' || i, 'c' || i, {copied} FROM n, searches WHERE id = 1"
-        connection.execute(f"INSERT INTO searches (key, content, {copied}) {made} {source}")
-    assert 0 < cost("of many") < 1.2 * few
