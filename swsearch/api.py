@@ -58,7 +58,7 @@ from swsearch.domains.annotation import AnnotatedProtein, DomainLimits, open_ann
 from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.engine.registry import Machine
 from swsearch.errors import InputError, WrongType
-from swsearch.file_registry import registered, registry
+from swsearch.file_registry import is_store_url, registered, registry
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.options import EVERY_SUBJECT, FAMILY_EVALUE, FAMILY_ITERATIONS, FAMILY_TOP, PAIR_EVALUE, SEARCH_OPTIONS
 from swsearch.output_files import refuse_compressed, text_file
@@ -354,7 +354,7 @@ def _store(store: Store | str | os.PathLike[str] | None, opened: ExitStack) -> C
             return lambda: store
         raise WrongType(f"{option('store', store)}: a path, or an open Store, is needed")
     place = path("store", store)
-    if "://" in place:
+    if is_store_url(place):
         from swsearch.store.connections import check_url
 
         check_url(place)

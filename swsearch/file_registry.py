@@ -387,13 +387,18 @@ def packed_around(path: Path) -> Path | None:
     return None
 
 
+def is_store_url(store: str) -> bool:
+    """Whether a store is specified by a URL; all other stores are files."""
+    return "://" in store
+
+
 def store_file(store: str) -> Path | None:
     """The file of a store that is specified by a path or by a URL of SQLite; None for any other store."""
     if store == "none":
         return None
-    scheme, mark, rest = store.partition("://")
-    if not mark:
+    if not is_store_url(store):
         return Path(store)
+    scheme, _, rest = store.partition("://")
     if not scheme.startswith("sqlite"):
         return None
     name = rest.partition("?")[0].removeprefix("/")

@@ -21,6 +21,7 @@ from swsearch.cli.command_line import command_line, resuming_line
 from swsearch.cli.searchers import open_searcher
 from swsearch.command_log import append, log_path
 from swsearch.errors import InputError, OutputClosed, StoreError
+from swsearch.file_registry import is_store_url
 from swsearch.options import DEFAULT_STORE, offered, option_of
 from swsearch.words import counted
 
@@ -246,7 +247,7 @@ def _named_store(arguments: options.Arguments, *, must_store: bool) -> str:
     refused here, before databases and engines are opened.
     """
     if arguments.store != DEFAULT_STORE:
-        if "://" in arguments.store:  # a file needs no SQLAlchemy
+        if is_store_url(arguments.store):  # a file needs no SQLAlchemy
             from swsearch.store.connections import check_url
 
             check_url(arguments.store)

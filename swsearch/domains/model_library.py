@@ -70,7 +70,7 @@ class ModelLibrary:
         self._matrix = matrix
         self._kept = [KeptScores.of(path, matrix) for path in self.paths]
         sizes = [
-            _size(path) if kept is None else (len(kept), len(kept.codes))
+            _size(path) if kept is None else (len(kept.places), len(kept.codes))
             for path, kept in zip(self.paths, self._kept, strict=True)
         ]
         self.n_models = sum(n_models for n_models, _ in sizes)
@@ -160,9 +160,6 @@ class KeptScores:
                 headers = found["headers"].tobytes().decode("utf-8", "surrogateescape").split("\n")
                 return cls(path, matrix, places, headers, found["ends"].tolist(), found["codes"], found["scores"])
         return None
-
-    def __len__(self) -> int:
-        return len(self.places)
 
     def models(self) -> Iterator[LibraryModel]:
         """All models."""

@@ -20,6 +20,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from swsearch.errors import StoreError, SwSearchError
+from swsearch.file_registry import is_store_url
 from swsearch.folders import is_shared
 from swsearch.store.driver import BUSY_SECONDS, Rows, begin_writing, explained, is_writable, message, set_up
 
@@ -37,7 +38,7 @@ def store_url(target: str | os.PathLike[str]) -> URL:
         The URL cannot be read, or names a database that is neither SQLite nor PostgreSQL.
     """
     given = os.fspath(target)
-    if "://" not in given:
+    if not is_store_url(given):
         return URL.create("sqlite", database=given)
     try:
         url = make_url(given)

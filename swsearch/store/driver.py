@@ -191,8 +191,7 @@ class Rows:
     def change(self, table: str, number: int, values: Mapping[str, Any]) -> bool:
         """Change values of the row with this number; returns whether there is one."""
         changes = ", ".join(f"{column} = ?" for column in values)
-        changed = self.execute(f"UPDATE {table} SET {changes} WHERE id = ?", *values.values(), number)
-        return bool(changed.rowcount)
+        return bool(self.execute(f"UPDATE {table} SET {changes} WHERE id = ?", *values.values(), number).rowcount)
 
     def _stored(self, value: Any) -> Any:
         """A value as the driver takes it; SQLite has no type for times, which are texts in UTC."""

@@ -12,12 +12,13 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swsearch.errors import RunNotFound, StoreError
+from swsearch.file_registry import is_store_url
 from swsearch.folders import is_shared
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.hits.shards import AskedQueries, Failure
@@ -138,12 +139,11 @@ class HitWriter:
 
     def _reason(self, run_id: int, number: int) -> StoreError | None:
         """Which constraint of the tables a query violated, if that is known."""
-        name = self._target.name
         with suppress(StoreError), self._target.writing_rows() as rows:
             if rows.execute("SELECT 1 FROM runs WHERE id = ?", run_id).fetchone() is None:
-                return RunNotFound(str(run_id), name)
+                return RunNotFound(str(run_id), self._target.name)
             if rows.execute("SELECT 1 FROM queries WHERE run_id = ? AND number = ?", run_id, number).fetchone():
-                return StoreError(f"{name}: run {run_id} has its query {number} already")
+                return StoreError(f"{self._target.name}: run {run_id} has its query {number} already")
         return None
 
 
@@ -207,16 +207,13 @@ class RunFile(Closeable):
         if not _is_ordinary(name):
             return None
         register_store(name, create=True)
-        with suppress(sqlite3.Error):  # whoever opens it in the other way says what is wrong
-            driver = sqlite3.connect(name, BUSY_SECONDS, check_same_thread=False)
-            try:
-                set_up(driver)
-                if _revision(driver) == SCHEMA:
-                    return cls(name, driver)
-            except BaseException:
-                driver.close()
-                raise
-            driver.close()
+        with suppress(sqlite3.Error), ExitStack() as stack:  # whoever opens it in the other way says what is wrong
+            driver = stack.enter_context(closing(sqlite3.connect(name, BUSY_SECONDS, check_same_thread=False)))
+            set_up(driver)
+            if _revision(driver) == SCHEMA:
+                opened = cls(name, driver)
+                stack.pop_all()
+                return opened
         return None
 
     @cached_property
@@ -252,7 +249,7 @@ def _is_ordinary(name: str) -> bool:
     path = Path(name)
     try:
         is_file = not path.exists() or path.is_file()  # another process may create it at this moment
-        return "://" not in name and is_file and is_writable(path) and not is_shared(path.resolve())
+        return not is_store_url(name) and is_file and is_writable(path) and not is_shared(path.resolve())
     except (OSError, ValueError):  # no path at all
         return False
 
