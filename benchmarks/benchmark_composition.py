@@ -1,23 +1,12 @@
 """Effect of masking and composition correction on a search: errors, sensitivity and coverage on SCOPe40.
 
-Every domain is searched against all others. A hit is true if the superfamily is the same, false if the fold differs,
-and ignored otherwise; the domain itself is ignored.
+Every domain is searched against all others.
 
     python benchmarks/benchmark_composition.py scop40.fasta.gz [--step 12] [--variants none,bias]
         [--pairs QUERIES.fasta DATABASE.fasta]
 
-The FASTA has headers ``>domain sccs …``; ``--step 12`` searches every twelfth domain. Writes
-``benchmarks/results/composition.json``, in which variants that are not chosen keep their figures, for each variant:
-
-errors
-    Number of false hits per query with an E-value up to 0.001, 0.01, 0.1, 1 and 10; it equals the E-value if E-values
-    are calibrated.
-sensitivity
-    Mean proportion of a query's true partners that rank before its first, and before its fifth, false hit; over queries
-    that have a partner.
-coverage
-    Proportion of all true pairs that precede, in the list of all hits by E-value, the points at which it has 0.1, 1 and
-    10 false hits per query.
+``--step 12`` searches every twelfth domain. Writes ``benchmarks/results/composition.json``, in which variants that are
+not chosen keep their figures; ``scope.py`` describes them.
 
 ``--pairs`` counts the pairs at E <= 0.001 of the first 60 queries of a file and the sequences of another, for each
 value of ``--composition`` and for blastp and ssearch36 with their defaults.
@@ -37,6 +26,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from scope import judged
 
 import swsearch
 from swsearch.database.partition import Partition
@@ -57,9 +47,6 @@ from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
 
-THRESHOLDS = (0.001, 0.01, 0.1, 1.0, 10.0)
-ERROR_RATES = (0.1, 1.0, 10.0)
-FALSE_HITS = (1, 5)
 DEEPEST_EVALUE = 200.0
 """Largest E-value in the lists, which therefore contain 10 false hits per query for every variant."""
 
@@ -76,12 +63,6 @@ SCHEME = default_scheme(PROTEIN)
 
 Profiles = tuple[QueryProfile, QueryProfile | None]
 """The profile of a query, and the screen of its soft mask."""
-
-
-def labels(records: list[SequenceRecord]) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the fold and the superfamily of each record."""
-    classes = [record.description.split()[0].split(".") for record in records]
-    return tuple(np.unique([".".join(parts[:depth]) for parts in classes], return_inverse=True)[1] for depth in (2, 3))  # type: ignore[return-value]
 
 
 def variants() -> dict[str, Callable[[SequenceRecord], Profiles]]:
@@ -139,15 +120,13 @@ def judge(
     began = time.process_time()
     statistics = find_statistics(SCHEME)
     assert isinstance(statistics, Statistics)
-    fold, superfamily = labels(records)
+    sccs = {record.identifier: record.description.split()[0] for record in records}
     subjects = Partition.pack([record.codes for record in records])
     lengths = np.array([len(record) for record in records])
     distinct, residues = np.unique(lengths), int(lengths.sum())
     row_of = np.argsort(subjects.subject_index)
     deepest = ADJUSTED_EVALUE if adjusts else DEEPEST_EVALUE
-    found: list[np.ndarray] = []
-    before: list[list[float]] = []
-    n_true = 0
+    lists: dict[str, list[tuple[str, float]]] = {}
     with CpuEngine(1) as engine:
         for number in queries:
             record = records[number]
@@ -160,32 +139,12 @@ def judge(
                 screened = statistics.evalue(blocks[1].score, len(record), lengths[blocks[1].subject_index], residues)
                 kept = np.isin(index, blocks[1].subject_index[screened <= SCREEN_EVALUE])
                 index, score = index[kept], score[kept]
-            index, score = index[index != number], score[index != number]
             evalue = statistics.evalue(score, len(record), lengths[index], residues)
             if adjusts:
                 evalue = adjusted(record, profile, subjects, row_of[index], score, evalue, statistics)
-            order = np.lexsort((index, -score, evalue))
-            true = (superfamily[index] == superfamily[number])[order]
-            false = (fold[index] != fold[number])[order]
-            partners = int((superfamily == superfamily[number]).sum()) - 1
-            if partners:
-                errors = np.cumsum(false)
-                before.append([float(true[errors < n].sum()) / partners for n in FALSE_HITS])
-            n_true += partners
-            found.append(np.stack((evalue[order], true, false)))
-    evalue, true, false = np.concatenate(found, axis=1)
-    order = np.argsort(evalue, kind="stable")
-    errors, hits = np.cumsum(false[order]), np.cumsum(true[order])
-    n = len(queries)
-    ends = [int(np.searchsorted(errors, rate * n, side="right")) - 1 for rate in ERROR_RATES]
-    return {
-        "errors": {str(x): round(float(false[evalue <= x].sum() / n), 4) for x in THRESHOLDS},
-        "sensitivity": dict(
-            zip(("first", "fifth"), (round(v, 4) for v in np.mean(before, axis=0).tolist()), strict=True)
-        ),
-        "coverage": {str(x): round(float(hits[end] / n_true), 4) for x, end in zip(ERROR_RATES, ends, strict=True)},
-        "cpu_seconds": round(time.process_time() - began, 1),
-    }
+            subject_ids = (records[subject].identifier for subject in index.tolist())
+            lists[record.identifier] = list(zip(subject_ids, evalue.tolist(), strict=True))
+    return judged(lists, sccs).figures("all") | {"cpu_seconds": round(time.process_time() - began, 1)}
 
 
 def count_pairs(queries: Path, database: Path) -> dict[str, int]:

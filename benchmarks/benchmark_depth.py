@@ -24,9 +24,10 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from benchmark_iterations import INCLUSION, ROUNDS, SEED, Data, call, prepare, records, versions
+from benchmark_iterations import INCLUSION, ROUNDS, SEED, Data, call, prepare, versions
 from numpy.typing import NDArray
 from provenance import commit, processor
+from scope import records
 
 import swsearch
 from swsearch.query.multiple_alignment import anchored_rows

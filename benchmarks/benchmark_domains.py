@@ -6,8 +6,8 @@ The models are made by ``hmmbuild`` of alignments that ``swsearch msa`` makes of
 the background proteins.
 
 1. *Relatives.* Each model is searched against all domains, by ``swsearch query`` with and without ``--sensitive`` and
-   by ``hmmsearch`` with its filters. The judgement is that of ``benchmark_sensitivity.py``: ``coverage`` at 0.1, 1 and
-   10 false hits a query, and ``errors``. ``usual gaps`` are those of other queries in place of the model's own.
+   by ``hmmsearch`` with its filters. ``scope.py`` describes the figures. ``usual gaps`` are those of other queries in
+   place of the model's own.
 2. *Domains.* ``swsearch domains`` and ``hmmsearch`` find the models in the proteins, with the number of models as the
    number of targets (``-Z``), so that E-values are those of ``hmmscan``. ``hmmscan`` itself, which takes longer, finds
    them in the first tenth of the proteins. A family in a protein counts if its E-value and that of its best domain are
@@ -27,36 +27,25 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
-from benchmark_iterations import records
-from benchmark_sensitivity import LIMITS, Rows, database_of, judged
+from benchmark_sensitivity import database_of
 from provenance import commit, processor
+from scope import JUDGEMENTS, judged, records
 
 import swsearch
 from swsearch.query.profile import ProfileModel
 from swsearch.query.profile_files import read_profiles
 from swsearch.scoring.matrix import named_matrix
 
-RATES = (0.1, 1, 10)
 REPORTED = (1e-5, 1e-3, 1e-2)
 LARGE = 4000
 """Number of models of the library with which one protein is searched."""
 SEED = 395
-
-
-@dataclass
-class Found:
-    """A hit, and the hits of a query, as ``judged`` takes them."""
-
-    subject_id: str = ""
-    evalue: float = 0.0
-    header: str = ""
-    hits: list[Found] = field(default_factory=list)
 
 
 def run(*command: object) -> float:
@@ -82,12 +71,6 @@ def make_models(names: list[str], letters: dict[str, str], background: Path, wor
     return (work / "models.part").rename(models)
 
 
-def coverage(rows: Rows, which: str, n: int, partners: int) -> dict[str, float]:
-    errors, found = np.cumsum(rows[which]), np.cumsum(rows["true"])
-    ends = [int(np.searchsorted(errors, rate * n, side="right")) - 1 for rate in RATES]
-    return {str(rate): round(float(found[end] / partners), 4) for rate, end in zip(RATES, ends, strict=True)}
-
-
 def table(path: Path) -> Iterator[list[str]]:
     return (line.split() for line in path.read_text().splitlines() if not line.startswith("#"))
 
@@ -100,31 +83,23 @@ def relatives(models: Path, sccs: dict[str, str], work: Path, threads: int) -> d
         replace(one, model=ProfileModel.of_columns(one.model.columns)) for one in profiles if one.model is not None
     ]
     searches = {"plain": (profiles, False), "sensitive": (profiles, True), "sensitive, usual gaps": (usual, True)}
-    results: dict[str, tuple[float, list[Any]]] = {}
+    seconds: dict[str, float] = {}
+    lists: dict[str, dict[str, list[tuple[str, float]]]] = {}
     for name, (queries, sensitive) in searches.items():
         began = time.perf_counter()
         asked = swsearch.SearchOptions(sensitive=sensitive, evalue=100.0, top=100_000)
-        hits = list(swsearch.search_database(queries, work / "domains.db", asked, engine="cpu", threads=threads))
-        results[name] = round(time.perf_counter() - began, 1), hits
-    by_query = {name: Found(header=name) for name in names}
+        results = swsearch.search_database(queries, work / "domains.db", asked, engine="cpu", threads=threads)
+        lists[name] = {one.header.split()[0]: [(hit.subject_id, hit.evalue) for hit in one.hits] for one in results}
+        seconds[name] = round(time.perf_counter() - began, 1)
     command = ["hmmsearch", "--cpu", threads, "--noali", "-E", 100, "--domE", 100, "-o", "/dev/null", "--tblout"]
-    seconds = run(*command, work / "relatives.txt", models, work / "domains.fasta")
+    seconds["hmmsearch"] = run(*command, work / "relatives.txt", models, work / "domains.fasta")
+    lists["hmmsearch"] = {name: [] for name in names}
     for fields in table(work / "relatives.txt"):
-        by_query[fields[2]].hits.append(Found(fields[0], float(fields[4])))
-    results["hmmsearch"] = seconds, list(by_query.values())
-    superfamilies = [label.rsplit(".", 1)[0] for label in sccs.values()]
-    partners = sum(superfamilies.count(sccs[name].rsplit(".", 1)[0]) - 1 for name in names)
+        lists["hmmsearch"][fields[2]].append((fields[0], float(fields[4])))
     summary: dict[str, Any] = {}
-    for name, (seconds, hits) in results.items():
-        rows = judged(hits, sccs)
-        summary[name] = {"seconds": seconds}
-        for which in ("all", "clean"):
-            summary[name][which] = {
-                "coverage": coverage(rows, which, len(names), partners),
-                "errors": {
-                    str(x): round(float(rows[which][rows["evalue"] <= x].sum() / len(names)), 4) for x in LIMITS
-                },
-            }
+    for name, of_queries in lists.items():
+        found = judged(of_queries, sccs)
+        summary[name] = {"seconds": seconds[name]} | {which: found.figures(which) for which in JUDGEMENTS}
     return summary
 
 

@@ -1,11 +1,10 @@
-"""Sensitivity and errors of iterated profile searches on SCOPe40, beside psiblast, jackhmmer, hhblits and MMseqs2.
+"""Sensitivity and errors of iterated profile searches on SCOPe40, beside those of other programs.
 
     python benchmarks/benchmark_iterations.py scop40.fasta.gz background.fasta.gz --work build/iterations [--tools …]
 
 A random sample of the domains is searched against all domains and the proteins of a background database, from which the
-profiles of the second and third round learn. Only hits in SCOPe40 are judged: a hit is true if the superfamily is the
-same, false if the fold differs, and ignored otherwise; the domain itself is ignored. The FASTA of the domains has
-headers ``>domain sccs …``.
+profiles of the second and third round learn. Only hits in SCOPe40 are judged, by ``scope.py``, which describes the
+figures.
 
 The E-values of the tools refer to the complete database. For the errors, they are multiplied by the share of SCOPe40 in
 it: by residues, or by sequences for HMMER and hhblits, whose E-values count sequences. A calibrated tool then has x
@@ -13,29 +12,20 @@ false hits a query at E <= x. Profiles include hits up to an E-value of 0.001 in
 
 jackhmmer's filters end its lists at an E-value of about 0.3. Its profiles of each round are made with these filters;
 the list that is judged comes from ``hmmsearch`` with these profiles on SCOPe40 and with wider filters
-(``--F1 0.3 --F2 0.1 --F3 0.02``).
+(``--F1 0.3 --F2 0.1 --F3 0.02``). Its first round is the search of phmmer.
 
 hhblits of HH-suite compares profiles; each sequence of its database is an alignment of its own (``hhsuite.py``). It
 runs with its defaults; the list is that of ``-blasttab``, which has every subject that was aligned.
 
 Finished parts of the sample are kept under ``--work``, so a run that was stopped goes on. The results are judged on the
 parts that every named tool has finished, and written to ``--out``, where the results of other tools on the same queries
-remain. Samples of different sizes have different domains. For each tool and round:
-
-errors
-    Number of false hits per query with an E-value up to 0.001, 0.01, 0.1, 1 and 10.
-coverage
-    Proportion of all true pairs that precede, in the list of all hits by E-value, the points at which it has 0.1, 1 and
-    10 false hits per query; null where the list has fewer.
-sensitivity
-    Mean proportion of a query's true partners that rank before its first, and before its fifth, false hit; over queries
-    that have a partner.
+remain. Samples of different sizes have different domains. Each round of a tool has its figures, those of the clean
+judgement, and for tools other than ``--reference`` by how much the reference finds more in the same round.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import os
 import re
@@ -43,7 +33,7 @@ import resource
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,12 +41,10 @@ from typing import Any
 import hhsuite
 import numpy as np
 from provenance import commit, processor
+from scope import JUDGEMENTS, Judged, judged, records
 
 import swsearch
 
-THRESHOLDS = (0.001, 0.01, 0.1, 1.0, 10.0)
-ERROR_RATES = (0.1, 1.0, 10.0)
-FALSE_HITS = (1, 5)
 ROUNDS = (1, 2, 3)
 SEED = 18
 DEEPEST_EVALUE = 1000.0
@@ -69,7 +57,7 @@ BACKGROUND = "background_"
 """Beginning of the names of the background's proteins."""
 
 Lists = list[dict[str, list[tuple[str, float]]]]
-"""For each round, the hits of each query: domain and E-value."""
+"""For each round of a tool, the hits of each query: domain and E-value."""
 
 
 @dataclass(frozen=True)
@@ -102,21 +90,6 @@ class Data:
         """Write a FASTA file of domains."""
         path.write_text("".join(f">{name}\n{self.letters[name]}\n" for name in names))
         return path
-
-
-def records(path: Path) -> Iterator[tuple[str, str]]:
-    """Header and sequence of each record of a FASTA file."""
-    header, letters = "", []
-    with gzip.open(path, "rt") if path.suffix == ".gz" else open(path) as file:
-        for line in file:
-            if line.startswith(">"):
-                if header:
-                    yield header, "".join(letters)
-                header, letters = line[1:].strip(), []
-            else:
-                letters.append(line.strip())
-    if header:
-        yield header, "".join(letters)
 
 
 def prepare(domains: Path, background: Path | None, work: Path) -> Data:
@@ -247,6 +220,14 @@ def hhblits(data: Data, names: list[str], folder: Path) -> Lists:
     return lists
 
 
+def ssearch(data: Data, names: list[str], folder: Path) -> Lists:
+    """FASTA's exhaustive search, which has one round. Its E-values come from the scores of all subjects of a query."""
+    query = data.queries(names, folder / "query.fasta")
+    text = call("ssearch36", "-q", "-T", 1, "-m", 8, "-E", DEEPEST_EVALUE, query, data.all_fasta)
+    rows = [line.split("\t") for line in text.splitlines()]
+    return [_table("".join(f"{row[0]}\t{row[1]}\t{row[10]}\n" for row in rows), names)]
+
+
 def _table(text: str, names: list[str]) -> dict[str, list[tuple[str, float]]]:
     """The lists of lines of query, subject and E-value, separated by tabulators."""
     found: dict[str, list[tuple[str, float]]] = {name: [] for name in names}
@@ -287,6 +268,7 @@ TOOLS: dict[str, Callable[[Data, list[str], Path], Lists]] = {
     "swsearch bias": ours(composition="bias"),
     "swsearch sensitive": ours(sensitive=True),
     "hhblits": hhblits,
+    "ssearch": ssearch,
 }
 COUNTS_SEQUENCES = ("jackhmmer", "hhblits")
 
@@ -298,6 +280,7 @@ def versions() -> dict[str, str]:
         "jackhmmer": (("jackhmmer", "-h"), r"HMMER (\S+)"),
         "mmseqs": (("mmseqs", "version"), r"(\S+)"),
         "hhblits": (("hhblits", "-h"), r"HHblits (\S+)"),
+        "ssearch": (("ssearch36", "-h"), r"version: (\S+)"),
     }
     found = {"swsearch": swsearch.__version__}
     for tool, (command, pattern) in commands.items():
@@ -306,59 +289,6 @@ def versions() -> dict[str, str]:
             match = re.search(pattern, printed.stdout + printed.stderr)
             found[tool] = match[1].rstrip(":") if match else "unknown"
     return found
-
-
-# --- judgement ---
-
-
-def judge(data: Data, lists: Lists, share: float) -> list[dict[str, object]]:
-    """Errors, coverage and sensitivity of each round."""
-    members: dict[str, int] = {}
-    for label in data.sccs.values():
-        superfamily = label.rsplit(".", 1)[0]
-        members[superfamily] = members.get(superfamily, 0) + 1
-    judged: list[dict[str, object]] = []
-    for found in lists:
-        rows: list[tuple[float, bool, bool]] = []
-        before: list[list[float]] = []
-        n_true = 0
-        for query, hits in found.items():
-            superfamily = data.sccs[query].rsplit(".", 1)[0]
-            fold = superfamily.rsplit(".", 1)[0]
-            best: dict[str, float] = {}
-            for subject, evalue in hits:
-                if subject in data.sccs and subject != query:
-                    best[subject] = min(evalue * share, best.get(subject, np.inf))
-            listed = []
-            for subject, evalue in best.items():
-                true = data.sccs[subject].rsplit(".", 1)[0] == superfamily
-                false = data.sccs[subject].rsplit(".", 2)[0] != fold
-                listed.append((evalue, true, false))
-            listed.sort(key=lambda row: (row[0], row[1]))  # equal E-values: false hits first
-            partners = members[superfamily] - 1
-            n_true += partners
-            if partners:
-                errors = np.cumsum([row[2] for row in listed])
-                true_hits = np.array([row[1] for row in listed])
-                before.append([float(true_hits[errors < n].sum()) / partners for n in FALSE_HITS])
-            rows += listed
-        rows.sort(key=lambda row: (row[0], row[1]))
-        evalue, true, false = (np.array(column) for column in zip(*rows, strict=True))
-        errors, true_hits, n = np.cumsum(false), np.cumsum(true), len(found)
-        coverage = {
-            str(rate): round(float(true_hits[int(np.searchsorted(errors, rate * n, side="right")) - 1] / n_true), 4)
-            if errors[-1] >= rate * n
-            else None
-            for rate in ERROR_RATES
-        }
-        judged.append(
-            {
-                "errors": {str(x): round(float(false[evalue <= x].sum() / n), 4) for x in THRESHOLDS},
-                "coverage": coverage,
-                "sensitivity": dict(zip(("first", "fifth"), np.mean(before, axis=0).round(4).tolist(), strict=True)),
-            }
-        )
-    return judged
 
 
 def search_part(tool: str, data: Data, names: list[str], number: int) -> dict[str, Any]:
@@ -381,6 +311,19 @@ def search_part(tool: str, data: Data, names: list[str], number: int) -> dict[st
     return part
 
 
+def judged_rounds(parts: list[dict[str, Any]], sccs: dict[str, str], share: float) -> list[Judged]:
+    """The judgement of each round of all parts; E-values are multiplied by ``share``."""
+    return [
+        judged({q: [(name, x * share) for name, x in hits] for one in lists for q, hits in one.items()}, sccs)
+        for lists in zip(*(part["lists"] for part in parts), strict=True)
+    ]
+
+
+def figures(found: Judged) -> dict[str, Any]:
+    """The figures of a round."""
+    return found.figures("all") | {"clean": found.figures("clean")}
+
+
 def _cpu_seconds() -> float:
     """CPU time of this process and of the programs that it has called."""
     called = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -395,6 +338,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=300, help="size of the sample; each needs its own --work")
     parser.add_argument("--seed", type=int, default=SEED, help="of the sample; each needs its own --work")
     parser.add_argument("--tools", default=",".join(TOOLS), help="some of these, with commas")
+    parser.add_argument("--reference", default="swsearch sensitive", help="the tool with which others are compared")
     parser.add_argument("--judge", action="store_true", help="search nothing; judge the parts that are finished")
     out = Path(__file__).parent / "results" / "iterations.json"
     parser.add_argument("--out", type=Path, default=out, help="the result, as JSON")
@@ -414,19 +358,23 @@ def main() -> None:
                 seconds = search_part(tool, data, names, number)["seconds"]
                 print(f"part {number + 1} of {len(parts)}: {tool} {seconds:.0f} s of CPU time", flush=True)
         finished = number + 1
-    rows: dict[str, object] = {}
+    found: dict[str, list[Judged]] = {}
+    rows: dict[str, Any] = {}
     for tool in tools:
         held = [search_part(tool, data, parts[number], number) for number in range(finished)]
-        lists = [{q: hits for part in held for q, hits in part["lists"][r - 1].items()} for r in ROUNDS]
         counted = data.sequences if tool in COUNTS_SEQUENCES else data.residues
-        rounds = judge(data, lists, counted[0] / counted[1])
+        found[tool] = judged_rounds(held, data.sccs, counted[0] / counted[1])
         rows[tool] = {
-            "rounds": dict(zip(map(str, ROUNDS), rounds, strict=True)),
+            "rounds": {str(number): figures(one) for number, one in zip(ROUNDS, found[tool], strict=False)},
             "cpu_seconds": round(sum(part["seconds"] for part in held)),
             "cpu": processor(),
             "commit": commit(),
         }
-        print(tool, json.dumps(rows[tool]))
+    for tool in found.keys() - {options.reference} if options.reference in found else ():
+        pairs = zip(rows[tool]["rounds"].values(), found[options.reference], found[tool], strict=False)
+        for of_round, reference, one in pairs:
+            of_round[f"gain of {options.reference}"] = {name: reference.gain(one, name) for name in JUDGEMENTS}
+    print(json.dumps(rows, indent=2))
     background = "" if options.background is None else f" and {options.background.name}"
     searched = sum(map(len, parts[:finished]))
     result: dict[str, Any] = {

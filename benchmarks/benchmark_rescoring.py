@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmark_iterations import records
 from provenance import commit, device_of
+from scope import records
 
 import swsearch
 from swsearch.sequences.record import SequenceRecord

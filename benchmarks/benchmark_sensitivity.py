@@ -3,13 +3,8 @@
     python benchmarks/benchmark_sensitivity.py scop40.fasta.gz proteins.fasta.gz --work build/sensitivity
     python benchmarks/benchmark_sensitivity.py scop40.fasta.gz swissprot.fasta --work build/sensitivity --cost
 
-1. A random sample of the domains is searched against all, once with ``--sensitive`` and once without. A hit is true if
-   the superfamily is the same, false if the fold differs, and ignored otherwise; the domain itself is ignored. *Clean*
-   judgement also ignores pairs of two Rossmann-like folds (c.2-c.5, c.27, c.28, c.30, c.31) and of two β-propellers
-   (b.66-b.70). ``coverage`` is the share of all true pairs that precede, in the list of all hits by E-value, the points
-   with 1 and 10 false hits a query; ``first`` the mean share of a query's partners before its first false hit;
-   ``errors`` the false hits a query with an E-value up to a limit. ``gain`` is the ratio of both searches, with its
-   95 % interval by a paired bootstrap over the queries.
+1. A random sample of the domains is searched against all, once with ``--sensitive`` and once without. ``scope.py``
+   describes the judgements and figures; ``gain`` is what ``--sensitive`` finds more.
 2. Natural proteins of 30 to 2,000 residues are searched against others that are reversed, so that all hits are false:
    at random, and those of three kinds, by :data:`KINDS`.
 
@@ -17,8 +12,6 @@
 results: of random proteins of 340 to 360 residues, each against all proteins with the usual lists, the processor time
 with one thread, the elapsed time with two, and the number of candidates whose Forward scores are computed; and this
 number for the domains.
-
-FASTA headers of the domains are ``>domain sccs …``.
 """
 
 from __future__ import annotations
@@ -33,18 +26,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmark_iterations import records
 from provenance import commit, processor
+from scope import JUDGEMENTS, LIMITS, judged, records
 
 import swsearch
 from swsearch.query.estimation import estimated_query
 from swsearch.search.threshold import RESCORED_EVALUE
 
-LIMITS = (0.001, 0.01, 0.1, 1.0, 10.0)
-RATES = (1, 10)
 SEED = 39
-N_RESAMPLES = 1000
-ALIKE = ({f"c.{n}" for n in (2, 3, 4, 5, 27, 28, 30, 31)}, {f"b.{n}" for n in range(66, 71)})
 SEARCHES = {"plain": swsearch.SearchOptions, "sensitive": lambda **more: swsearch.SearchOptions(sensitive=True, **more)}
 
 HYDROPATHY = dict(zip("ARNDCQEGHILKMFPSTWYV", (
@@ -95,9 +84,6 @@ KINDS: dict[str, Callable[[str], bool]] = {
 }
 """Kinds of natural proteins."""
 
-Rows = dict[str, np.ndarray]
-"""Of the hits of all queries by E-value: number of the query, E-value, and whether each is true, false, and clean."""
-
 
 def hits(
     queries: Path, database: Path, name: str, threads: int, evalue: float = 10.0, top: int = 100
@@ -117,75 +103,6 @@ def database_of(proteins: list[tuple[str, str]], path: Path) -> Path:
     if not path.exists():
         swsearch.build_database(fasta, path)
     return path
-
-
-def judged(results: list[Any], sccs: dict[str, str]) -> Rows:
-    rows = []
-    for number, result in enumerate(results):
-        query = result.header.split()[0]
-        own = sccs[query]
-        superfamily, fold = own.rsplit(".", 1)[0], own.rsplit(".", 2)[0]
-        for hit in result.hits:
-            if hit.subject_id == query:
-                continue
-            other = sccs[hit.subject_id]
-            is_true = other.rsplit(".", 1)[0] == superfamily
-            is_false = other.rsplit(".", 2)[0] != fold
-            is_alike = any({fold, other.rsplit(".", 2)[0]} <= folds for folds in ALIKE)
-            rows.append((hit.evalue, is_true, is_false, is_false and not is_alike, number))
-    rows.sort(key=lambda row: row[:2])  # equal E-values: false hits first
-    evalue, true, false, clean, number_of = (np.array(column) for column in zip(*rows, strict=True))
-    return {"evalue": evalue, "true": true, "all": false, "clean": clean, "query": number_of}
-
-
-def coverage(rows: Rows, which: str, weights: np.ndarray, partners: np.ndarray) -> list[float]:
-    """The coverage at each of :data:`RATES`, with a weight of each query."""
-    of_rows = weights[rows["query"]]
-    errors, found = np.cumsum(of_rows * rows[which]), np.cumsum(of_rows * rows["true"])
-    ends = [int(np.searchsorted(errors, rate * weights.sum(), side="right")) - 1 for rate in RATES]
-    return [float(found[end] / (weights * partners).sum()) if end >= 0 else 0.0 for end in ends]
-
-
-def first(rows: Rows, which: str, partners: np.ndarray) -> np.ndarray:
-    """The share of each query's partners before its first false hit; NaN for a query without partners."""
-    shares = np.full(len(partners), np.nan)
-    for query in np.flatnonzero(partners).tolist():
-        of_query = rows["query"] == query
-        before = np.cumsum(rows[which][of_query]) == 0
-        shares[query] = rows["true"][of_query][before].sum() / partners[query]
-    return shares
-
-
-def compared(found: dict[str, Rows], partners: np.ndarray) -> dict[str, Any]:
-    """The figures of both searches and their ratios, for both judgements."""
-    n = len(partners)
-    rng = np.random.default_rng(SEED)
-    samples = [np.bincount(rng.integers(0, n, n), minlength=n) for _ in range(N_RESAMPLES)]
-    summary: dict[str, Any] = {}
-    for which in ("all", "clean"):
-        shares = {name: first(rows, which, partners) for name, rows in found.items()}
-        figures = {}
-        for name, rows in found.items():
-            values = coverage(rows, which, np.ones(n), partners)
-            figures[name] = {
-                "coverage": dict(zip(map(str, RATES), np.round(values, 4).tolist(), strict=True)),
-                "first": round(float(np.nanmean(shares[name])), 4),
-                "errors": {str(x): round(float(rows[which][rows["evalue"] <= x].sum() / n), 4) for x in LIMITS},
-            }
-        ratios = []
-        for weights in [np.ones(n, dtype=int), *samples]:
-            plain, sensitive = (coverage(found[name], which, weights, partners) for name in SEARCHES)
-            with_partners = np.where(partners > 0, weights, 0)
-            means = [np.nansum(with_partners * shares[name]) for name in SEARCHES]
-            ratios.append([*np.array(sensitive) / np.array(plain), means[1] / means[0]])
-        low, high = np.percentile(ratios[1:], [2.5, 97.5], axis=0)
-        names = [*(f"coverage at {rate}" for rate in RATES), "first"]
-        figures["gain"] = {
-            name: [round(float(value) - 1, 3) for value in values]
-            for name, values in zip(names, zip(ratios[0], low, high, strict=True), strict=True)
-        }
-        summary[which] = figures
-    return summary
 
 
 def spread(values: list[float]) -> dict[str, float]:
@@ -296,16 +213,17 @@ def main() -> None:
         return
     queries = options.work / "queries.fasta"
     queries.write_text("".join(f">{name}\n{letters_of[name]}\n" for name in chosen))
-    superfamilies = [label.rsplit(".", 1)[0] for label in sccs.values()]
-    partners = np.array([superfamilies.count(sccs[name].rsplit(".", 1)[0]) - 1 for name in chosen])
     result = {"commit": commit(), "processor": processor(), "domains": len(chosen)}
     result["seconds a query on SCOPe40"] = {}
     found = {}
     for name in SEARCHES:
         results, seconds = hits(queries, database, name, options.threads, 100.0, 100_000)
-        found[name] = judged(results, sccs)
+        lists = {one.header.split()[0]: [(hit.subject_id, hit.evalue) for hit in one.hits] for one in results}
+        found[name] = judged(lists, sccs)
         result["seconds a query on SCOPe40"][name] = round(seconds / len(chosen), 3)
-    result |= compared(found, partners)
+    for which in JUDGEMENTS:
+        result[which] = {name: one.figures(which) for name, one in found.items()}
+        result[which]["gain"] = found["sensitive"].gain(found["plain"], which)
     result["reversed"] = against_reversed(options.proteins, rng, options)
     result["cost"] = json.loads(options.out.read_text()).get("cost") if options.out.exists() else None
     options.out.write_text(json.dumps(result, indent=2) + "\n")

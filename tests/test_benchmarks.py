@@ -80,6 +80,22 @@ def test_the_figures_of_the_page_and_of_the_readme_are_those_of_results(monkeypa
     assert all(f"| {shown} |" in text for text in texts.values())
 
 
+def test_hits_among_domains_are_judged_by_superfamily_and_fold(monkeypatch):
+    """By hand: among the hits of ``a`` are its own, one of its fold, one of a Rossmann-like fold, and one of two."""
+    monkeypatch.syspath_prepend(str(SCRIPTS[0].parent))
+    scope = importlib.import_module("scope")
+    sccs = {"a": "c.2.1.1", "true": "c.2.1.7", "late": "c.2.1.2", "fold": "c.2.3.1", "alike": "c.3.1.1", "b": "b.1.1.1"}
+    hits = {"a": [("a", 0.0), ("fold", 1e-9), ("alike", 1e-4), ("true", 1e-4), ("late", 0.5), ("b", 2.0), ("b", 0.1)]}
+    found = scope.judged(hits | {"b": [("elsewhere", 1e-9)]}, sccs)
+    assert found.partners.tolist() == [2, 0]
+    assert found.errors("all") == {"0.001": 0.5, "0.01": 0.5, "0.1": 1.0, "1.0": 1.0, "10.0": 1.0}
+    assert found.errors("clean") == {"0.001": 0.0, "0.01": 0.0, "0.1": 0.5, "1.0": 0.5, "10.0": 0.5}
+    assert found.coverage("all") == {"0.1": 0.0, "1.0": 1.0, "10.0": None}
+    assert found.coverage("clean") == {"0.1": 0.5, "1.0": None, "10.0": None}
+    assert found.figures("clean")["sensitivity"] == {"first": 0.5, "fifth": 1.0}
+    assert found.gain(found, "clean") == {"coverage at 0.1": [0.0, 0.0, 0.0], "first": [0.0, 0.0, 0.0]}
+
+
 def test_the_counted_loop_is_the_inner_one(monkeypatch):
     """By hand: of two nested loops and one that copies the profile, the shortest with two exchanges has 5 lines.
 
