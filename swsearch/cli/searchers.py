@@ -23,6 +23,15 @@ SEPARATE_QUERIES: Final = 8
 """Queries for each GPU from which a process for each is worthwhile."""
 SEPARATE_CELLS: Final = 10**13
 """Cells from which this is so: about a second of one GPU."""
+_SEARCH_MODULES: Final = (
+    "swsearch.engine.cuda.search.multi_gpu",
+    "swsearch.search.searcher",
+    "swsearch.search.score_check",
+    "swsearch.run",
+    "swsearch.store.run_file",
+    "swsearch.report_context",
+)
+"""What a search by a GPU of this process needs, which would otherwise be imported when the GPU has started."""
 
 
 @contextlib.contextmanager
@@ -66,7 +75,7 @@ def _warm_up(arguments: Arguments, cells: int) -> None:
     with contextlib.suppress(SwSearchError):
         if arguments.machine.warm_up_gpus(cells):
             sys.setswitchinterval(SWITCH_SECONDS)
-            for module in ("swsearch.engine.cuda.search.multi_gpu", "swsearch.search.searcher", "swsearch.run"):
+            for module in _SEARCH_MODULES:
                 importlib.import_module(module)
 
 

@@ -452,7 +452,9 @@ def searcher_on(
 ) -> Iterator[Searcher]:
     """A searcher that uses ``machine``; see :func:`open_searcher`, whose ``options`` are checked."""
     with opened(database) as subjects, ExitStack() as stack:
-        options.scheme(options.aligned_alphabet(subjects.alphabet))  # loads its modules and data while GPUs start
+        # While GPUs start, the modules and data of the scoring are loaded, and the layout of the database is checked.
+        options.scheme(options.aligned_alphabet(subjects.alphabet))
+        subjects.distinct_lengths()
         scorer, why = open_engine(machine, subjects.n_residues * query_residues)
         stack.enter_context(scorer)
         searcher = Searcher(subjects, scorer, options, machine=machine, translating=translating, engine_choice=why)
