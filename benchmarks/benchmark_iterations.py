@@ -305,7 +305,8 @@ def search_part(tool: str, data: Data, names: list[str], number: int) -> dict[st
             {query: [row for row in hits if row[0] in data.sccs] for query, hits in found.items()}
             for found in TOOLS[tool](data, names, folder)
         ]
-        kept.with_suffix(".new").write_text(json.dumps({"seconds": _cpu_seconds() - began, "lists": lists}))
+        new = {"seconds": _cpu_seconds() - began, "cpu": processor(), "lists": lists}
+        kept.with_suffix(".new").write_text(json.dumps(new))
         os.replace(kept.with_suffix(".new"), kept)
     part: dict[str, Any] = json.loads(kept.read_text())
     return part
@@ -367,7 +368,7 @@ def main() -> None:
         rows[tool] = {
             "rounds": {str(number): figures(one) for number, one in zip(ROUNDS, found[tool], strict=False)},
             "cpu_seconds": round(sum(part["seconds"] for part in held)),
-            "cpu": processor(),
+            "cpu": ", ".join(sorted({part["cpu"] for part in held})),
             "commit": commit(),
         }
     for tool in found.keys() - {options.reference} if options.reference in found else ():

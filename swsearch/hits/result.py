@@ -32,9 +32,12 @@ class Pssm:
     ----------
     scores : int8 array, shape (length, 20)
         In the order of the alphabet, ``ARNDCQEGHILKMFPSTWYV``, and in the units of the search's matrix.
+    has_relatives : bool
+        Whether they come from more than one sequence, or may do so. It is not stored.
     """
 
     scores: NDArray[np.int8]
+    has_relatives: bool = True
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Pssm) and np.array_equal(self.scores, other.scores)

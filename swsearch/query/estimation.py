@@ -100,6 +100,11 @@ class ColumnFrequencies:
     frequencies: Floats
     observations: Floats
 
+    @property
+    def has_relatives(self) -> bool:
+        """Whether any column has observations beside the query's."""
+        return bool(self.observations.any())
+
 
 def column_frequencies(rows: NDArray[np.uint8], n_threads: int = 1) -> ColumnFrequencies:
     """The frequencies of the columns.
@@ -173,7 +178,8 @@ def position_specific_query(
     columns = column_frequencies(distinct_rows(rows))
     consensus = np.where(has_amino_acid, columns.frequencies.argmax(axis=1), PROTEIN.code("X")).astype(np.uint8)
     scores = scores_of(columns, consensus, matrix, by_context=by_context)
-    return PositionSpecificQuery(header, consensus, PROTEIN, with_other_letters(scores, consensus, matrix))
+    table = with_other_letters(scores, consensus, matrix)
+    return PositionSpecificQuery(header, consensus, PROTEIN, table, has_relatives=columns.has_relatives)
 
 
 def estimated_query(
@@ -184,29 +190,30 @@ def estimated_query(
     *,
     by_context: bool = False,
 ) -> PositionSpecificQuery:
-    """The query with the scores that the rows of its hits imply; see :func:`estimate_scores`.
+    """The query with the scores that the rows of its hits imply; see :func:`scores_of`.
 
     ``rows``, uint8 of shape (n_hits, length), may be none.
     """
     codes = query.codes & np.uint8(CODE_MASK)
-    scores = estimate_scores(np.concatenate((codes[None, :], rows)), codes, matrix, n_threads, by_context=by_context)
-    return PositionSpecificQuery(query.header, query.codes, PROTEIN, with_other_letters(scores, codes, matrix))
+    columns = column_frequencies(distinct_rows(np.concatenate((codes[None, :], rows))), n_threads)
+    table = with_other_letters(scores_of(columns, codes, matrix, n_threads, by_context=by_context), codes, matrix)
+    return PositionSpecificQuery(query.header, query.codes, PROTEIN, table, has_relatives=columns.has_relatives)
 
 
-def estimate_scores(
-    rows: NDArray[np.uint8],
+def scores_of(
+    columns: ColumnFrequencies,
     codes: Codes,
     matrix: SubstitutionMatrix,
     n_threads: int = 1,
     *,
     by_context: bool = False,
 ) -> NDArray[np.int64]:
-    """The scores that rows of a query-anchored alignment imply.
+    """The scores of the columns of a query-anchored alignment.
 
     Parameters
     ----------
-    rows : uint8 array, shape (n_rows, length)
-        The first row is the query.
+    columns : ColumnFrequencies
+        Those of the query and its rows.
     codes : uint8 array, shape (length,)
         Residue codes of the query. Positions that are not amino acids keep the scores of the matrix.
     matrix : SubstitutionMatrix
@@ -218,25 +225,6 @@ def estimate_scores(
     Returns
     -------
     int64 array, shape (length, 20)
-
-    Raises
-    ------
-    ScoringError
-        The matrix has no ungapped λ.
-    """
-    columns = column_frequencies(distinct_rows(rows), n_threads)
-    return scores_of(columns, codes, matrix, n_threads, by_context=by_context)
-
-
-def scores_of(
-    columns: ColumnFrequencies,
-    codes: Codes,
-    matrix: SubstitutionMatrix,
-    n_threads: int = 1,
-    *,
-    by_context: bool = False,
-) -> NDArray[np.int64]:
-    """The scores of columns; those whose code is not an amino acid have the scores of the matrix.
 
     Raises
     ------

@@ -185,21 +185,25 @@ class PositionSpecificQuery(SequenceRecord):
         Score of each position against each subject code, as in :class:`swsearch.query.profile.QueryProfile`.
     model : ProfileModel or None
         What a file of models states beside the scores; None if they are all that is known.
+    has_relatives : bool
+        Whether the scores come from more than one sequence, or may do so: False if they are what a sequence's own
+        residues predict.
     """
 
     scores: ScoreTable
     model: ProfileModel | None = None
+    has_relatives: bool = True
 
     @property
     def content(self) -> bytes:
         """What its hits depend on, except its letters."""
         model = b"" if self.model is None else self.model.columns.tobytes() + self.model.transitions.tobytes()
-        return self.scores.tobytes() + model
+        return bytes([self.has_relatives]) + self.scores.tobytes() + model
 
     @property
     def pssm(self) -> Pssm:
         """The scores of the amino acids alone."""
-        return Pssm(np.ascontiguousarray(self.scores[:, :N_AMINO_ACIDS]))
+        return Pssm(np.ascontiguousarray(self.scores[:, :N_AMINO_ACIDS]), self.has_relatives)
 
     def profile(self, gap: GapPenalty) -> QueryProfile:
         """The query's profile, with one table row per position."""

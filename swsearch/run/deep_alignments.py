@@ -139,7 +139,8 @@ def _profile(first: Searcher, query: SequenceRecord, result: QueryResult) -> Seq
         return searched
     codes = searched.codes & np.uint8(CODE_MASK)
     scores = with_other_letters(result.pssm.scores.astype(np.int64), codes, first.scheme.matrix)
-    return PositionSpecificQuery(query.header, searched.codes, query.alphabet, scores)
+    has_relatives = result.pssm.has_relatives
+    return PositionSpecificQuery(query.header, searched.codes, query.alphabet, scores, has_relatives=has_relatives)
 
 
 def _joined(results: Sequence[QueryResult]) -> DeepAlignment:

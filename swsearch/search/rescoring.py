@@ -5,14 +5,18 @@ search does. Each subject whose score has an E-value E_S of at most
 :data:`swsearch.search.threshold.RESCORED_EVALUE` is then judged by its local Forward score F too, the logarithm of the
 sum over all alignments (:mod:`swsearch.query.columns`)::
 
-    E_F = A / L · exp(-λ min(F - ln n - μ, F - F' + c))
-    E   = (E_F^2 · E_S)^(1/3) / s
+    N   = A / L
+    E_F = N · exp(-λ min(F - ln n - μ, F - F' + c))
+    M   = (E_F^2 · E_S)^(1/3)
+    E   = M / s · (N + s M) / (N + M)
 
-A is the search space in residues, L = :data:`USUAL_LENGTH`, n the length of the subject, and s = :data:`SURPLUS`. F' is
-the Forward score of the same subject with the reversed model of the query (Karplus, Barrett and Hughey 1998, doi
+A is the search space in residues, L = :data:`USUAL_LENGTH`, and n the length of the subject. F' is the Forward score of
+the same subject with the reversed model of the query (Karplus, Barrett and Hughey 1998, doi
 10.1093/bioinformatics/14.10.846): repeats, low complexity and a common composition give F' the same score as F, a
-relative does not. μ is estimated for each query from its scores with reversed proteins. E is the E-value of a candidate
-until it is adjusted for the composition of its alignment (:mod:`swsearch.search.ranking`).
+relative does not. μ is estimated for each query from its scores with reversed proteins. Few unrelated subjects have
+extreme values of both E_F and E_S, so there are s times fewer false hits than M says, unless M is about as large as N:
+s is :data:`SURPLUS_OF_ONE` for a single sequence, and :data:`SURPLUS` for a profile of several. E is the E-value of a
+candidate until it is adjusted for the composition of its alignment (:mod:`swsearch.search.ranking`).
 ``docs/design/sensitivity.md`` has what was measured.
 
 The E-value depends on the query, the subject and the search space alone, so it is the same in every slice, engine and
@@ -44,7 +48,9 @@ DECAY: Final = 0.9
 ALLOWANCE: Final = 2.0
 """c, in nats: how much of a subject's score its score with the reversed query may account for."""
 SURPLUS: Final = 3.0
-"""s: the false hits that the mean of both E-values expects for each that there is, at least."""
+SURPLUS_OF_ONE: Final = 10.0
+"""s for a profile of several sequences, and for a single one, whose two scores of an unrelated subject have less in
+common."""
 USUAL_LENGTH: Final = 350.0
 """L, about the mean length of natural proteins."""
 PART_RESIDUES: Final = 1 << 21
@@ -85,6 +91,7 @@ class Rescoring:
         """The candidates whose E-values E are within the limit."""
         assert candidates.evalue is not None
         model = implied_model(query, self._matrix)
+        surplus = SURPLUS if query.has_relatives else SURPLUS_OF_ONE
         location = None
         of_scores = log(candidates.evalue)
         found = np.empty(len(candidates))
@@ -96,19 +103,21 @@ class Rescoring:
                 (scores,) = self._forward(model, [part])
             forward, reversed_forward = scores
             excess = forward - log(part.lengths.astype(np.float64)) - location
-            evalues = self._evalues(of_scores[rows], excess)
+            evalues = self._evalues(of_scores[rows], excess, surplus)
             near = np.flatnonzero(self._limits.passes(candidates.score[rows], None, evalues, None))
-            surplus = forward[near] - reversed_forward(near) + ALLOWANCE
-            limits = self._evalues(of_scores[rows][near], surplus)
+            of_order = forward[near] - reversed_forward(near) + ALLOWANCE
+            limits = self._evalues(of_scores[rows][near], of_order, surplus)
             evalues[near] = np.maximum(evalues[near], limits)
             found[rows] = evalues
         passed = self._limits.passes(candidates.score, None, found, None)
         return replace(candidates, evalue=found).rows(np.flatnonzero(passed))
 
-    def _evalues(self, of_scores: Floats, excess: Floats) -> Floats:
+    def _evalues(self, of_scores: Floats, excess: Floats, surplus: float) -> Floats:
         """E of subjects from ln E_S and the excess of their Forward scores, in nats."""
-        space = log(self._significance.search_space / USUAL_LENGTH)
-        return exp((2.0 * (space - DECAY * excess) + np.maximum(of_scores, _LOWEST)) / 3.0) / SURPLUS
+        n_usual = self._significance.search_space / USUAL_LENGTH
+        mean = exp((2.0 * (log(n_usual) - DECAY * excess) + np.maximum(of_scores, _LOWEST)) / 3.0)
+        found: Floats = mean / surplus * ((n_usual + surplus * mean) / (n_usual + mean))
+        return found
 
     def _location(self, of_decoys: Floats) -> float:
         """μ, from the scores of the query with reversed proteins."""

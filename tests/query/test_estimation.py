@@ -10,7 +10,7 @@ import pytest
 from swsearch.errors import InputError
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.query.contexts import contexts
-from swsearch.query.estimation import column_frequencies, estimate_scores
+from swsearch.query.estimation import column_frequencies, scores_of
 from swsearch.query.multiple_alignment import GAP, OUTSIDE, anchored_rows, distinct_rows, rows_of_alignment
 from swsearch.query.scale import query_lambda
 from swsearch.scoring.matrix import named_matrix
@@ -26,6 +26,14 @@ SIGNS = {"-": GAP, ".": OUTSIDE}
 def rows_of(*texts: str) -> np.ndarray:
     """Rows of letters; ``-`` is a gap and ``.`` is outside."""
     return np.array([[SIGNS[a] if a in SIGNS else PROTEIN.code(a) for a in text] for text in texts], dtype=np.uint8)
+
+
+def estimated_scores(
+    rows: np.ndarray, codes: np.ndarray, n_threads: int = 1, *, by_context: bool = False
+) -> np.ndarray:
+    """The scores of a query with these rows, of which the first is its own."""
+    columns = column_frequencies(distinct_rows(rows), n_threads)
+    return scores_of(columns, codes, BLOSUM62, n_threads, by_context=by_context)
 
 
 def hit(letters: str, cigar: str, query_start: int) -> Hit:
@@ -170,7 +178,7 @@ def test_frequencies_and_scores_are_those_of_the_formulas(seed, n_rows, length, 
     expected = np.array([[f[a] for a in AMINO_ACIDS] for f in frequencies])
     assert found.frequencies == pytest.approx(expected)
     codes = PROTEIN.encode(texts[0])
-    scores = estimate_scores(rows_of(*texts), codes, BLOSUM62, by_context=by_context)
+    scores = estimated_scores(rows_of(*texts), codes, by_context=by_context)
     exact = np.array(plain_scores(frequencies, observations, matrix_lambda(BLOSUM62), by_context=by_context))
     factor = float((scores * exact).sum() / (exact * exact).sum())
     assert 0.5 <= factor <= 2.0
@@ -187,18 +195,18 @@ def test_threads_and_their_number_change_nothing():
         several = column_frequencies(rows, n_threads)
         assert (several.frequencies == alone.frequencies).all()
         assert (several.observations == alone.observations).all()
-        assert (estimate_scores(rows, codes, BLOSUM62, n_threads) == estimate_scores(rows, codes, BLOSUM62)).all()
+        assert (estimated_scores(rows, codes, n_threads) == estimated_scores(rows, codes)).all()
 
 
 def test_a_query_without_relatives_keeps_the_scores_of_the_matrix():
     codes = PROTEIN.encode("MKVLAAGIVGXWWWWCCBERTY")
-    assert (estimate_scores(codes[None, :], codes, BLOSUM62) == BLOSUM62.scores[codes, :20]).all()
+    assert (estimated_scores(codes[None, :], codes) == BLOSUM62.scores[codes, :20]).all()
 
 
 def test_a_position_of_the_query_that_is_unknown_keeps_its_scores():
     """A masked position stays masked, whatever the relatives have there."""
     rows = rows_of("MKXLAAGIVGLLLAQWERTY", "MRVLSAGLVGMLLSQWDRTY", "LKVIAAGIVALLIAEWERSF")
-    scores = estimate_scores(rows, rows[0], BLOSUM62)
+    scores = estimated_scores(rows, rows[0])
     assert (scores[2] == BLOSUM62.scores[PROTEIN.code("X"), :20]).all()
     assert (scores[1] != BLOSUM62.scores[PROTEIN.code("K"), :20]).any()
 
@@ -211,7 +219,7 @@ def test_conserved_columns_stand_out():
         letters = list(PROTEIN.decode(random_protein(rng, 20)))
         letters[4] = "W"
         texts.append("".join(letters))
-    scores = estimate_scores(rows_of(*texts), PROTEIN.encode(texts[0]), BLOSUM62)
+    scores = estimated_scores(rows_of(*texts), PROTEIN.encode(texts[0]))
     w = AMINO_ACIDS.index("W")
     assert scores[4, w] > scores[15, w] + 3
     assert scores[4, :].sum() < scores[15, :].sum()

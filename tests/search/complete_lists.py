@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from types import SimpleNamespace
 from typing import Any, cast
@@ -44,15 +44,15 @@ from swsearch.hits.limits import AlignmentFilter
 from swsearch.hits.traceback import on_bases
 from swsearch.query.columns import column_model, implied_model
 from swsearch.query.composition_adjustment import EvalueAdjustment, PairAdjustment, ProfileAdjustment
-from swsearch.query.estimation import estimate_scores
+from swsearch.query.estimation import estimated_query
 from swsearch.query.multiple_alignment import anchored_rows
-from swsearch.query.profile import PositionSpecificQuery, SubjectQuery, with_other_letters
+from swsearch.query.profile import PositionSpecificQuery, SubjectQuery
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.frames import Frame, Preparer
 from swsearch.search.options import SearchOptions
 from swsearch.search.significance import scheme_statistics
-from swsearch.sequences.alphabet import CODE_MASK, PROTEIN, Alphabet
+from swsearch.sequences.alphabet import PROTEIN, Alphabet
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes
 
@@ -449,7 +449,9 @@ def forward_evalues(
     of_space = log(space / 350.0)
 
     def evalues(excess: NDArray[np.float64]) -> NDArray[np.float64]:
-        return exp((2.0 * (of_space - 0.9 * excess) + of_scores) / 3.0) / 3.0
+        mean, surplus = exp((2.0 * (of_space - 0.9 * excess) + of_scores) / 3.0), 3.0 if query.has_relatives else 10.0
+        found: NDArray[np.float64] = mean / surplus * ((space / 350.0 + surplus * mean) / (space / 350.0 + mean))
+        return found
 
     return np.maximum(
         evalues(forward - log(lengths.astype(np.float64)) - location), evalues(forward - of_reversed + 2.0)
@@ -563,12 +565,9 @@ def _profile(
 ) -> PositionSpecificQuery:
     """The profile of the next round (docs/reference/profiles.md), by the estimation that has tests of its own."""
     masked = Preparer(options, lists.scheme).as_searched(query).codes
-    codes = masked & np.uint8(CODE_MASK)
     hits = cast(Sequence[Hit], [SimpleNamespace(alignment=one[-1].alignment) for one in included])
-    rows = np.concatenate((codes[None, :], anchored_rows(len(codes), hits)))
-    scores = estimate_scores(rows, codes, lists.scheme.matrix, 1, by_context=options.sensitive)
-    other = with_other_letters(scores, codes, lists.scheme.matrix)
-    return PositionSpecificQuery(query.header, masked, PROTEIN, other)
+    rows = anchored_rows(len(masked), hits)
+    return estimated_query(replace(query, codes=masked), rows, lists.scheme.matrix, by_context=options.sensitive)
 
 
 def lowest_score(lists: CompleteLists, n_letters: int, options: SearchOptions) -> int:

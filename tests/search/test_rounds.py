@@ -25,9 +25,8 @@ from swsearch.engine.registry import Machine
 from swsearch.errors import InputError, ScoringError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
-from swsearch.query.estimation import estimate_scores
+from swsearch.query.estimation import estimated_query
 from swsearch.query.multiple_alignment import anchored_rows
-from swsearch.query.profile import PositionSpecificQuery, with_other_letters
 from swsearch.run import Run
 from swsearch.scoring.matrix import named_matrix
 from swsearch.search.options import SearchOptions
@@ -163,9 +162,7 @@ def test_a_round_is_a_search_with_the_profile_of_the_hits_before(folder):
                 (result,) = searcher.search([query])
                 hits = adjusted(result, query, searcher)
                 included = [hit for hit in hits if hit.evalue is not None and hit.evalue <= 0.01]
-                rows = np.concatenate((given.codes[None, :], anchored_rows(len(given), included)))
-                scores = with_other_letters(estimate_scores(rows, given.codes, matrix), given.codes, matrix)
-                query = PositionSpecificQuery(given.header, given.codes, PROTEIN, scores)
+                query = estimated_query(given, anchored_rows(len(given), included), matrix)
             assert [replace(hit, round=0) for hit in expected.hits] == hits
             assert expected.pssm == result.pssm
             assert expected.n_passed == result.n_passed

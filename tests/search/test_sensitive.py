@@ -86,7 +86,8 @@ def unadjusted(query: PositionSpecificQuery, database: swsearch.PackedDatabase, 
     for subject, record in enumerate(database):
         forward, turned = excess(of_query, record.codes), excess(of_query.reversed, record.codes)
         of_forward = space / 350 * math.exp(-0.9 * min(forward - usual, forward - turned + 2))
-        evalues.append((of_forward**2 * of_scores[subject]) ** (1 / 3) / 3)
+        mean, surplus = (of_forward**2 * of_scores[subject]) ** (1 / 3), 3 if query.has_relatives else 10
+        evalues.append(mean / surplus * (space / 350 + surplus * mean) / (space / 350 + mean))
     return evalues
 
 
