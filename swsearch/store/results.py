@@ -20,6 +20,7 @@ from swsearch.hits.shards import Failure, Shard
 from swsearch.sequences.headers import names_of
 from swsearch.sequences.record import split_header
 from swsearch.store.models import FAILURES, HITS, QUERIES, checked
+from swsearch.store.rows import ALIGNMENT_FIELDS, HIT_FIELDS
 from swsearch.store.run_file import HitWriter
 from swsearch.store.runs import Runs, find_run
 from swsearch.words import quoted
@@ -164,36 +165,6 @@ def hit_of(row: Row[Any], query_header: str) -> Hit:
         A value is not valid in its column.
     """
     checked(row, HITS)
-    alignment = Alignment(
-        query_start=row.query_start,
-        query_end=row.query_end,
-        subject_start=row.subject_start,
-        subject_end=row.subject_end,
-        cigar=row.cigar,
-        identities=row.identities,
-        positives=row.positives,
-        columns=row.columns,
-        gap_openings=row.gap_openings,
-        gap_residues=row.gap_residues,
-        subject_letters=row.subject_letters,
-        query_letters=row.query_letters,
-    )
-    return Hit(
-        rank=row.rank,
-        subject_index=row.subject_index,
-        subject_header=row.subject_header,
-        subject_length=row.subject_length,
-        score=row.score,
-        bits=row.bits,
-        evalue=row.evalue,
-        strand=row.strand,
-        alignment=alignment,
-        hsp=row.hsp,
-        query_frame=row.query_frame,
-        subject_frame=row.subject_frame,
-        query_header=query_header,
-        round=row.round,
-        number=row.number,
-        masked_evalue=row.masked_evalue,
-        n_hsps=row.n_hsps,
-    )
+    alignment = Alignment(**{name: getattr(row, name) for name in ALIGNMENT_FIELDS})
+    own = {name: getattr(row, name) for name in HIT_FIELDS}
+    return Hit(alignment=alignment, query_header=query_header, **own)

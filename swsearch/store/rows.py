@@ -11,12 +11,13 @@ import json
 import os
 import re
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, Self
 
-from swsearch.hits.hit import Hit
+from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.hits.shards import AskedQueries, query_digest
 from swsearch.sequences.record import identifier
@@ -39,13 +40,18 @@ STATES: Final = (QUEUED, RUNNING, DONE, FAILED, CANCELLED)
 UNFINISHED: Final = (QUEUED, RUNNING)
 LEASED: Final = "leased"
 
-HIT_COLUMNS: Final = (
-    "query_id", "rank", "hsp", "subject_index", "subject_header", "subject_length", "score", "bits", "evalue", "strand",
-    "query_start", "query_end", "subject_start", "subject_end", "cigar", "identities", "positives", "columns",
-    "gap_openings", "gap_residues", "subject_letters", "query_letters", "query_frame", "subject_frame", "round",
-    "subject_identifier", "number", "masked_evalue", "n_hsps",
-)  # fmt: skip
+RUN_FIELDS: Final = tuple(field.name for field in fields(RunInfo) if field.name not in ("parameters", "database"))
+"""The fields of a run that have a column of their own name."""
+HIT_FIELDS: Final = tuple(
+    field.name for field in fields(Hit) if field.name not in ("alignment", "query_header", "source")
+)
+ALIGNMENT_FIELDS: Final = tuple(field.name for field in fields(Alignment))
+"""The fields of a hit, and of its alignment, that have a column of their own name."""
+_HIT_TEXTS: Final = ("subject_header", "subject_letters", "query_letters")
+_HIT_PLAIN: Final = tuple(name for name in HIT_FIELDS + ALIGNMENT_FIELDS if name not in _HIT_TEXTS)
+HIT_COLUMNS: Final = ("query_id", "subject_identifier", *_HIT_TEXTS, *_HIT_PLAIN)
 """The columns of :func:`hit_values`."""
+_plain_values: Final = attrgetter(*(f"alignment.{name}" if name in ALIGNMENT_FIELDS else name for name in _HIT_PLAIN))
 
 _UNSTORABLE = re.compile("[\\\\\0\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(\\|u[0-9a-f]{4})")
@@ -80,26 +86,16 @@ def utc_now() -> datetime:
 def run_values(info: RunInfo) -> dict[str, Any]:
     """The columns of a run that its :class:`~swsearch.hits.result.RunInfo` determines."""
     database = info.database
+    values = {name: getattr(info, name) for name in RUN_FIELDS} | {"command": without_secrets(info.command)}
     return {
-        "command": storable(without_secrets(info.command)),
+        **{name: storable(value) if isinstance(value, str) else value for name, value in values.items()},
         "parameters": json.dumps(info.parameters),
-        "matrix": storable(info.matrix),
-        "matrix_scores": storable(info.matrix_scores),
-        "gap_open": info.gap_open,
-        "gap_extend": info.gap_extend,
-        "lam": info.lam,
-        "k": info.k,
-        "statistics": storable(info.statistics),
-        "search_space": info.search_space,
         "database_paths": json.dumps(database.paths),
         "database_digests": json.dumps(database.digests),
         "database_generation": database.generation,
         "database_alphabet": storable(database.alphabet),
         "database_n_subjects": database.n_subjects,
         "database_n_residues": database.n_residues,
-        "program": storable(info.program),
-        "engine": storable(info.engine),
-        "threads": info.threads,
     }
 
 
@@ -144,39 +140,15 @@ def query_values(result: QueryResult) -> dict[str, Any]:
 
 def hit_values(query_id: int, hit: Hit) -> tuple[Any, ...]:
     """A hit's row, in the order of :data:`HIT_COLUMNS`."""
-    alignment = hit.alignment
     header = storable(hit.subject_header)
     name = identifier(hit.subject_header)
     return (
         query_id,
-        hit.rank,
-        hit.hsp,
-        hit.subject_index,
-        header,
-        hit.subject_length,
-        hit.score,
-        hit.bits,
-        hit.evalue,
-        hit.strand,
-        alignment.query_start,
-        alignment.query_end,
-        alignment.subject_start,
-        alignment.subject_end,
-        alignment.cigar,
-        alignment.identities,
-        alignment.positives,
-        alignment.columns,
-        alignment.gap_openings,
-        alignment.gap_residues,
-        storable(alignment.subject_letters),
-        storable(alignment.query_letters),
-        hit.query_frame,
-        hit.subject_frame,
-        hit.round,
         name if header is hit.subject_header else storable(name),
-        hit.number,
-        hit.masked_evalue,
-        hit.n_hsps,
+        header,
+        storable(hit.alignment.subject_letters),
+        storable(hit.alignment.query_letters),
+        *_plain_values(hit),
     )
 
 

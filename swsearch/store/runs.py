@@ -19,7 +19,7 @@ from swsearch.hits.result import DatabaseInfo, RunInfo
 from swsearch.hits.shards import AskedQueries, Shard
 from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.store.models import FAILURES, QUERIES, RUNS, SEARCHES, checked
-from swsearch.store.rows import FINISHED, INTERRUPTED, RUNNING, HostProcess, claim_values
+from swsearch.store.rows import FINISHED, INTERRUPTED, RUN_FIELDS, RUNNING, HostProcess, claim_values
 from swsearch.store.run_file import RunWriter
 
 if TYPE_CHECKING:
@@ -296,22 +296,7 @@ def stored_run(row: Row[Any]) -> StoredRun:
         n_subjects=row.database_n_subjects,
         n_residues=row.database_n_residues,
     )
-    info = RunInfo(
-        command=row.command,
-        parameters=parameters,
-        matrix=row.matrix,
-        matrix_scores=row.matrix_scores,
-        gap_open=row.gap_open,
-        gap_extend=row.gap_extend,
-        lam=row.lam,
-        k=row.k,
-        statistics=row.statistics,
-        search_space=row.search_space,
-        database=database,
-        program=row.program,
-        engine=row.engine,
-        threads=row.threads,
-    )
+    info = RunInfo(parameters=parameters, database=database, **{name: getattr(row, name) for name in RUN_FIELDS})
     process = HostProcess(row.host, row.process, row.process_began)
     asked = None
     if row.shard_index is not None:
