@@ -13,8 +13,9 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from fastapi import APIRouter, Request, Response
@@ -24,6 +25,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse
 
 from swsearch.errors import FastaFormatError, InputError, Refused, SearchNotFound, SwSearchError
+from swsearch.hits.result import QueryResult
 from swsearch.search.queries import Requirements
 from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.service.answers import told
@@ -36,6 +38,7 @@ from swsearch.service.proxies import address, site_of
 from swsearch.service.reports import Download
 from swsearch.service.service import SearchStatus, Service
 from swsearch.service.submit import Submission
+from swsearch.store.store import Store
 from swsearch.words import shortened
 
 _NAME: Final = re.compile(r"[A-Za-z2-7]{26}")
@@ -171,12 +174,19 @@ async def _report(request: Request, status: SearchStatus, kind: str, n_subjects:
     def prepared() -> Download:
         search, run_id = service.finished_run(status.search.key, owner_of(request))
         cut = n_subjects if n_subjects is not None and n_subjects < int(search.options.get("top") or 0) else None
-        return Download(service, run_id, report_of(kind, rid, cut))
+        queries = None if cut is None else partial(_first_subjects, run_id=run_id, n_subjects=cut)
+        return Download(service, run_id, report_of(kind, rid), queries)
 
     download = await run_in_threadpool(prepared)
     media_type = MEDIA_TYPES[kind]
     headers = {"Content-Disposition": f'attachment; filename="{rid}.zip"'} if media_type.endswith("zip") else {}
     return await download.answer(media_type, headers)
+
+
+def _first_subjects(store: Store, run_id: int, n_subjects: int) -> Iterator[QueryResult]:
+    """The queries of a run, each with the hits of its first subjects."""
+    for query in store.results.queries(run_id):
+        yield replace(query, hits=tuple(hit for hit in query.hits if hit.rank <= n_subjects))
 
 
 def _page_of(status: SearchStatus) -> str:

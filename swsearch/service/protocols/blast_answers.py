@@ -11,7 +11,6 @@ import html
 import io
 import zipfile
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any, Final, TextIO, cast
 
 from starlette.responses import HTMLResponse
@@ -68,101 +67,69 @@ def state_page(state: str, text: str = "", *, has_hits: bool | None = None, stat
     return page(f"    Status={state}\n{hits}", f"<p>{html.escape(text, quote=False)}</p>", status, begin=begin)
 
 
-def report_of(format_type: str, rid: str, n_subjects: int | None) -> Report:
-    """The report that is an answer of this FORMAT_TYPE; with ``n_subjects``, of the first subjects of each query."""
+def report_of(format_type: str, rid: str) -> Report:
+    """The report that is an answer of this FORMAT_TYPE."""
     made: dict[str, Callable[[], Report]] = {
-        "XML": lambda: _Escaped(new_report("xml"), "Status&#61;"),
+        "XML": lambda: _Sent(new_report("xml"), "Status&#61;"),
         "XML2": lambda: _Zipped(xml2_of_query, rid, "xml", xml2_index),
-        "XML2_S": lambda: _Escaped(new_report("xml2"), "Status&#61;"),
+        "XML2_S": lambda: _Sent(new_report("xml2"), "Status&#61;"),
         "JSON2": lambda: _Zipped(json2_of_query, rid, "json", json2_index),
-        "JSON2_S": lambda: _Escaped(new_report("json2"), "Status\\u003d"),
-        "TEXT": lambda: _Framed(new_report("pairwise")),
-        "TABULAR": lambda: _Framed(new_report("blast7")),
+        "JSON2_S": lambda: _Sent(new_report("json2"), "Status\\u003d"),
+        "TEXT": lambda: _Sent(new_report("pairwise")),
+        "TABULAR": lambda: _Sent(new_report("blast7")),
     }
-    report = made[format_type]()
-    return report if n_subjects is None else _First(report, n_subjects)
+    return made[format_type]()
 
 
-class _Wrapped(Report):
-    """A report that is written by another one, without organisms."""
+class _Sent(Report):
+    """A report without organisms, as clients of this protocol read it.
 
-    def __init__(self, inner: Report) -> None:
-        self.inner = inner
+    A document has ``Status=`` written as ``escaped``, an escape of its notation. A text has no escapes; it comes after
+    a block that says that it is there.
+    """
+
+    def __init__(self, inner: Report, escaped: str | None = None) -> None:
         self.name = inner.name
+        self._inner = inner
+        self._escaped = escaped
 
     @property
     def taxonomy_use(self) -> TaxonomyUse:
         return TaxonomyUse.NONE
 
     def begin(self, context: ReportContext, stream: TextIO) -> None:
+        self._lines = None if self._escaped is None else _Lines(stream, self._escaped)
+        if self._lines is None:
+            stream.write("<p><!--\nQBlastInfoBegin\n\tStatus=READY\nQBlastInfoEnd\n--><p>\n<PRE>\n")
         super().begin(context, stream)
-        self.inner.begin(context, stream)
+        self._inner.begin(context, stream if self._lines is None else cast(TextIO, self._lines))
 
     def write(self, query: QueryResult) -> None:
-        self.inner.write(query)
+        self._inner.write(query)
 
     def end(self) -> None:
-        self.inner.end()
+        self._inner.end()
+        if self._lines is None:
+            self.stream.write("</PRE>\n")
+        else:
+            self._lines.end()
 
     def close(self) -> None:
-        self.inner.close()
-
-
-class _First(_Wrapped):
-    """The best subjects of each query."""
-
-    def __init__(self, inner: Report, n_subjects: int) -> None:
-        super().__init__(inner)
-        self._n_subjects = n_subjects
-
-    @property
-    def binary(self) -> bool:
-        return self.inner.binary
-
-    def write(self, query: QueryResult) -> None:
-        self.inner.write(replace(query, hits=tuple(hit for hit in query.hits if hit.rank <= self._n_subjects)))
-
-
-class _Framed(_Wrapped):
-    """A text after the block that says that it is there."""
-
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
-        stream.write("<p><!--\nQBlastInfoBegin\n\tStatus=READY\nQBlastInfoEnd\n--><p>\n<PRE>\n")
-        super().begin(context, stream)
-
-    def end(self) -> None:
-        super().end()
-        self.stream.write("</PRE>\n")
-
-
-class _Escaped(_Wrapped):
-    """A report in which ``Status=`` is written with an escape of its notation."""
-
-    def __init__(self, inner: Report, escaped: str) -> None:
-        super().__init__(inner)
-        self._escaped = escaped
-
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
-        self._lines = _Lines(stream, lambda line: line.replace("Status=", self._escaped))
-        super().begin(context, cast(TextIO, self._lines))
-
-    def end(self) -> None:
-        super().end()
-        self._lines.end()
+        self._inner.close()
 
 
 class _Lines:
-    """The part of a text stream that reports use: passes whole lines through a function to another stream."""
+    """The part of a text stream that reports use: writes whole lines to another stream, ``Status=`` as ``escaped``."""
 
-    def __init__(self, stream: TextIO, change: Callable[[str], str]) -> None:
+    def __init__(self, stream: TextIO, escaped: str) -> None:
         self._stream = stream
-        self._change = change
+        self._escaped = escaped
         self._begun: list[str] = []
 
     def write(self, text: str) -> int:
         whole, newline, rest = text.rpartition("\n")
         if newline:
-            self._stream.write(self._change("".join([*self._begun, whole, newline])))
+            self._pass_on("".join([*self._begun, whole, newline]))
             self._begun = []
         if rest:
             self._begun.append(rest)
@@ -174,7 +141,10 @@ class _Lines:
 
     def end(self) -> None:
         """Write the last line, if it has no end."""
-        self._stream.write(self._change("".join(self._begun)))
+        self._pass_on("".join(self._begun))
+
+    def _pass_on(self, text: str) -> None:
+        self._stream.write(text.replace("Status=", self._escaped))
 
 
 _Document = Callable[[ReportContext, QueryResult], Iterable[str]]
@@ -189,10 +159,6 @@ class _Zipped(Report):
         self._rid = rid
         self._suffix = suffix
         self._index = index
-
-    @property
-    def binary(self) -> bool:
-        return True
 
     @property
     def taxonomy_use(self) -> TaxonomyUse:
