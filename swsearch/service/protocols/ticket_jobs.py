@@ -122,107 +122,103 @@ class Ticket:
         return TYPES[self.kind]
 
 
-class Tickets:
-    """The tickets of a service; its methods block."""
+# --- submission ---
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self._store = service.store
 
-    # --- submission ---
+def submit_msa(service: Service, owner: str, queries: str, mode: str, databases: Sequence[str]) -> Ticket:
+    """Submit searches for alignments of one sequence each.
 
-    def submit_msa(self, owner: str, queries: str, mode: str, databases: Sequence[str]) -> Ticket:
-        """Submit searches for alignments of one sequence each.
+    Raises
+    ------
+    InputError
+        The queries, the mode or a database cannot be used; :class:`Refused` names a limit.
+    """
+    words = _words("ticket/msa", mode)
+    chosen = _proteins(service, databases, with_second="env" in words)
+    kinds = (MSA, ENVIRONMENT) if "notemplates" in words else (MSA_TEMPLATES, ENVIRONMENT_TEMPLATES)
+    kind = kinds["env" in words]
+    kind = kind.upper() if "nofilter" in words else kind
+    return _submit(service, owner, kind, queries, chosen, FAMILY_EVALUE, FAMILY_TOP, FAMILY_ITERATIONS)
 
-        Raises
-        ------
-        InputError
-            The queries, the mode or a database cannot be used; :class:`Refused` names a limit.
-        """
-        words = _words("ticket/msa", mode)
-        chosen = self._proteins(databases, with_second="env" in words)
-        kinds = (MSA, ENVIRONMENT) if "notemplates" in words else (MSA_TEMPLATES, ENVIRONMENT_TEMPLATES)
-        kind = kinds["env" in words]
-        kind = kind.upper() if "nofilter" in words else kind
-        return self._submit(owner, kind, queries, chosen, self._options(FAMILY_EVALUE, FAMILY_TOP, FAMILY_ITERATIONS))
 
-    def submit_pair(self, owner: str, queries: str, mode: str, databases: Sequence[str]) -> Ticket:
-        """Submit searches for the paired alignments of the chains of a complex; errors are those of ``submit_msa``."""
-        words = _words("ticket/pair", mode)
-        if {"pairgreedy", "paircomplete"} <= words:
-            raise InputError("mode names pairgreedy and paircomplete; choose one")
-        chosen = self._proteins(databases, with_second="env" in words)
-        kind = PAIR_COMPLETE if "paircomplete" in words else PAIR_GREEDY
-        return self._submit(owner, kind, queries, chosen, self._options(PAIR_EVALUE, FAMILY_TOP, FAMILY_ITERATIONS))
+def submit_pair(service: Service, owner: str, queries: str, mode: str, databases: Sequence[str]) -> Ticket:
+    """Submit searches for the paired alignments of the chains of a complex; errors are those of ``submit_msa``."""
+    words = _words("ticket/pair", mode)
+    if {"pairgreedy", "paircomplete"} <= words:
+        raise InputError("mode names pairgreedy and paircomplete; choose one")
+    chosen = _proteins(service, databases, with_second="env" in words)
+    kind = PAIR_COMPLETE if "paircomplete" in words else PAIR_GREEDY
+    return _submit(service, owner, kind, queries, chosen, PAIR_EVALUE, FAMILY_TOP, FAMILY_ITERATIONS)
 
-    def submit_search(self, owner: str, queries: str, mode: str, databases: Sequence[str], taxa: str = "") -> Ticket:
-        """Submit searches of several databases; errors are those of ``submit_msa``."""
-        if mode not in ("", "all"):
-            raise InputError(f"mode {shortened(mode)!r} of /ticket is not offered; choose all")
-        if taxa:
-            raise InputError("taxfilter is not offered, because it needs a taxonomic tree; leave it out")
-        names = list(dict.fromkeys(databases))
-        if not 1 <= len(names) <= MAX_DATABASES:
-            offered = ", ".join(self._service.databases.paths)
-            raise InputError(f"give 1 to {MAX_DATABASES} fields database[]; the databases are {offered}")
-        chosen = [self._service.databases.current(name) for name in names]
-        return self._submit(owner, SEARCH, queries, chosen, self._options(SEARCH_EVALUE, SEARCH_TOP, iterations=1))
 
-    def _proteins(self, names: Sequence[str], *, with_second: bool) -> list[OfferedDatabase]:
-        """The databases of an alignment: those that are named, or the first protein databases that are offered."""
-        if names:
-            chosen = [self._service.databases.current(name) for name in dict.fromkeys(names)]
-        else:
-            chosen = [one for one in self._service.databases.offered() if one.catalogue.alphabet == "protein"]
-        for one in chosen:
-            if one.catalogue.alphabet != "protein":
-                raise InputError(f"database {one.name} is {one.catalogue.alphabet}; an alignment needs proteins")
-        if not chosen:
-            raise InputError("an alignment needs a database of proteins, and this server has none")
-        return chosen[: 2 if with_second else 1]
+def submit_search(service: Service, owner: str, queries: str, mode: str, databases: Sequence[str], taxa: str) -> Ticket:
+    """Submit searches of several databases; errors are those of ``submit_msa``."""
+    if mode not in ("", "all"):
+        raise InputError(f"mode {shortened(mode)!r} of /ticket is not offered; choose all")
+    if taxa:
+        raise InputError("taxfilter is not offered, because it needs a taxonomic tree; leave it out")
+    names = list(dict.fromkeys(databases))
+    if not 1 <= len(names) <= MAX_DATABASES:
+        offered = ", ".join(service.databases.paths)
+        raise InputError(f"give 1 to {MAX_DATABASES} fields database[]; the databases are {offered}")
+    chosen = [service.databases.current(name) for name in names]
+    return _submit(service, owner, SEARCH, queries, chosen, SEARCH_EVALUE, SEARCH_TOP, iterations=1)
 
-    def _options(self, evalue: float, top: int, iterations: int) -> dict[str, Any]:
-        return {"evalue": evalue, "top": min(top, self._service.settings.limits.top), "iterations": iterations}
 
-    def _submit(
-        self,
-        owner: str,
-        kind: str,
-        queries: str,
-        databases: Sequence[OfferedDatabase],
-        options: dict[str, Any],
-    ) -> Ticket:
-        searched = [(one.name, one.catalogue.digest) for one in databases]
-        ticket = Ticket.of(kind + _COUNTS[len(databases)] + _digest(owner, kind, queries, searched, options))
-        status = status_of(self.searches(owner, ticket))
-        if status in (PENDING, RUNS, COMPLETE):
-            return ticket
-        if status == ERROR:
-            self._store.searches.release_failed(owner, ticket.keys)
-        alphabet = None if kind == SEARCH else "protein"
-        for key, database in zip(ticket.keys, databases, strict=True):
-            self._service.submit(Submission(queries, database.name, options, alphabet, key), owner)
+def _proteins(service: Service, names: Sequence[str], *, with_second: bool) -> list[OfferedDatabase]:
+    """The databases of an alignment: those that are named, or the first protein databases that are offered."""
+    if names:
+        chosen = [service.databases.current(name) for name in dict.fromkeys(names)]
+    else:
+        chosen = [one for one in service.databases.offered() if one.catalogue.alphabet == "protein"]
+    for one in chosen:
+        if one.catalogue.alphabet != "protein":
+            raise InputError(f"database {one.name} is {one.catalogue.alphabet}; an alignment needs proteins")
+    if not chosen:
+        raise InputError("an alignment needs a database of proteins, and this server has none")
+    return chosen[: 2 if with_second else 1]
+
+
+def _submit(
+    service: Service,
+    owner: str,
+    kind: str,
+    queries: str,
+    databases: Sequence[OfferedDatabase],
+    evalue: float,
+    top: int,
+    iterations: int,
+) -> Ticket:
+    options = {"evalue": evalue, "top": min(top, service.settings.limits.top), "iterations": iterations}
+    searched = [(one.name, one.catalogue.digest) for one in databases]
+    ticket = Ticket.of(kind + _COUNTS[len(databases)] + _digest(owner, kind, queries, searched, options))
+    status = status_of(service.store.searches.under(owner, ticket.keys))
+    if status in (PENDING, RUNS, COMPLETE):
         return ticket
+    if status == ERROR:
+        service.store.searches.release_failed(owner, ticket.keys)
+    alphabet = None if kind == SEARCH else "protein"
+    for key, database in zip(ticket.keys, databases, strict=True):
+        service.submit(Submission(queries, database.name, options, alphabet, key), owner)
+    return ticket
 
-    # --- status ---
 
-    def searches(self, owner: str, ticket: Ticket) -> list[StoredSearch | None]:
-        """The searches of a ticket of the owner; None for one that is not there."""
-        return self._store.searches.under(owner, ticket.keys)
+# --- status ---
 
-    def finished(self, owner: str, ticket: Ticket) -> list[StoredSearch]:
-        """The searches of a complete ticket.
 
-        Raises
-        ------
-        Refused
-            There is no such ticket, or it is not complete.
-        """
-        searches = self.searches(owner, ticket)
-        status = status_of(searches)
-        if status != COMPLETE:
-            raise Refused("not_finished", f"the status of this ticket is {status}; its result is not there")
-        return [search for search in searches if search is not None]
+def finished(service: Service, owner: str, ticket: Ticket) -> list[StoredSearch]:
+    """The searches of a complete ticket.
+
+    Raises
+    ------
+    Refused
+        There is no such ticket, or it is not complete.
+    """
+    searches = service.store.searches.under(owner, ticket.keys)
+    status = status_of(searches)
+    if status != COMPLETE:
+        raise Refused("not_finished", f"the status of this ticket is {status}; its result is not there")
+    return [search for search in searches if search is not None]
 
 
 def status_of(searches: Sequence[StoredSearch | None]) -> str:

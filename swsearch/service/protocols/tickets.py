@@ -27,7 +27,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers, ImmutableMultiDict, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from swsearch.errors import InputError, Refused
@@ -41,7 +41,6 @@ from swsearch.service.protocols import ticket_jobs
 from swsearch.service.protocols.ticket_jobs import (
     KEEP_ALIVE_SECONDS,
     Ticket,
-    Tickets,
     archive_bytes,
     query_answer,
     status_of,
@@ -74,21 +73,19 @@ _routes = APIRouter()
 @_routes.post("/ticket/msa")
 async def msa(request: Request) -> JSONResponse:
     """Submit searches for alignments."""
-    return await _submitted(request, lambda tickets, owner, form: tickets.submit_msa(owner, *form.common))
+    return await _submitted(request, ticket_jobs.submit_msa)
 
 
 @_routes.post("/ticket/pair")
 async def pair(request: Request) -> JSONResponse:
     """Submit searches for paired alignments."""
-    return await _submitted(request, lambda tickets, owner, form: tickets.submit_pair(owner, *form.common))
+    return await _submitted(request, ticket_jobs.submit_pair)
 
 
 @_routes.post("/ticket")
 async def search(request: Request) -> JSONResponse:
     """Submit searches of several databases."""
-    return await _submitted(
-        request, lambda tickets, owner, form: tickets.submit_search(owner, *form.common, form.text("taxfilter"))
-    )
+    return await _submitted(request, ticket_jobs.submit_search, "taxfilter")
 
 
 @_routes.get("/ticket/type/{ticket_id}")
@@ -107,43 +104,35 @@ async def ticket_status(request: Request, ticket_id: Id) -> JSONResponse:
 @_routes.post("/tickets")
 async def statuses(request: Request) -> JSONResponse:
     """The status of several tickets."""
-    form = await _Form.read(request)
-    ids = form.texts("tickets[]")
+    ids = (await _sent(request)).getlist("tickets[]")
     if len(ids) > _MAX_TICKETS:
         raise InputError(f"{len(ids):,} tickets are asked for; {_MAX_TICKETS} at most")
-    found = await run_in_threadpool(_statuses, _tickets_of(request), owner_of(request), ids)
+    found = await run_in_threadpool(_statuses, request, ids)
     return JSONResponse([{"id": ticket_id, "status": status} for ticket_id, status in found])
 
 
-class _Form:
-    """The fields of a submission."""
-
-    def __init__(self, fields: list[tuple[str, str]]) -> None:
-        self._fields = fields
-
-    @classmethod
-    async def read(cls, request: Request) -> _Form:
-        return cls(await sent_fields(request, service_of(request).settings.limits))
-
-    def texts(self, name: str) -> list[str]:
-        """All values of a field."""
-        return [value for key, value in self._fields if key == name]
-
-    def text(self, name: str) -> str:
-        """The value of a field that is there once; empty if it is not."""
-        return "".join(self.texts(name)[:1])
-
-    @property
-    def common(self) -> tuple[str, str, list[str]]:
-        """The queries, the mode and the databases."""
-        return self.text("q"), self.text("mode"), self.texts("database[]")
+async def _sent(request: Request) -> ImmutableMultiDict[str, str]:
+    """The fields of a form."""
+    return ImmutableMultiDict(await sent_fields(request, service_of(request).settings.limits))
 
 
-async def _submitted(request: Request, submit: Callable[[Tickets, str, _Form], Ticket]) -> JSONResponse:
-    """Submit, and answer with the status: that of the end, if it comes soon."""
+async def _submitted(request: Request, submit: Callable[..., Ticket], *further: str) -> JSONResponse:
+    """Submit, and answer with the status: that of the end, if it comes soon.
+
+    Parameters
+    ----------
+    request : Request
+    submit : callable
+        Takes the service, the owner, the queries, the mode and the databases.
+    *further : str
+        Names of fields whose texts it takes, too.
+    """
     began = time.monotonic()
-    form = await _Form.read(request)
-    ticket = await readers_of(request).read(request, submit, _tickets_of(request), owner_of(request), form)
+    sent = await _sent(request)
+    # Of a field that is there several times, the first counts.
+    queries, mode, *others = ("".join(sent.getlist(name)[:1]) for name in ("q", "mode", *further))
+    given = (queries, mode, sent.getlist("database[]"), *others)
+    ticket = await readers_of(request).read(request, submit, service_of(request), owner_of(request), *given)
     return _ticket_answer(ticket.id, await _held_status(request, ticket, began))
 
 
@@ -151,7 +140,7 @@ async def _held_status(request: Request, ticket: Ticket, began: float) -> str:
     """The status of a ticket when it is finished, or when the request has been held long enough."""
     hub: Hub = request.app.state.hub
     while True:
-        searches = await run_in_threadpool(_tickets_of(request).searches, owner_of(request), ticket)
+        searches = await run_in_threadpool(_searches, request, ticket)
         status = status_of(searches)
         left = began + HOLD_SECONDS - time.monotonic()
         if status not in (ticket_jobs.PENDING, ticket_jobs.RUNS) or left <= 0:
@@ -160,8 +149,13 @@ async def _held_status(request: Request, ticket: Ticket, began: float) -> str:
         await hub.finished(unfinished.key, left)
 
 
-def _statuses(tickets: Tickets, owner: str, ids: list[str]) -> list[tuple[str, str]]:
-    return [(ticket_id, status_of(tickets.searches(owner, Ticket.of(ticket_id)))) for ticket_id in ids]
+def _searches(request: Request, ticket: Ticket) -> list[StoredSearch | None]:
+    """The searches of a ticket of the sender; None for one that is not there."""
+    return service_of(request).store.searches.under(owner_of(request), ticket.keys)
+
+
+def _statuses(request: Request, ids: list[str]) -> list[tuple[str, str]]:
+    return [(ticket_id, status_of(_searches(request, Ticket.of(ticket_id)))) for ticket_id in ids]
 
 
 def _ticket_answer(ticket_id: str, status: str) -> JSONResponse:
@@ -221,7 +215,7 @@ def template(names: str) -> Response:
 
 
 def _finished(request: Request, ticket: Ticket) -> list[StoredSearch]:
-    return _tickets_of(request).finished(owner_of(request), ticket)
+    return ticket_jobs.finished(service_of(request), owner_of(request), ticket)
 
 
 async def _made_in_turn(service: Service, ticket: Ticket, searches: list[StoredSearch]) -> Any:
@@ -268,10 +262,6 @@ def _database_answer(one: OfferedDatabase, place: int) -> dict[str, Any]:
         "multimer": "",
         "status": ticket_jobs.COMPLETE,
     }
-
-
-def _tickets_of(request: Request) -> Tickets:
-    return Tickets(service_of(request))
 
 
 router = APIRouter()
