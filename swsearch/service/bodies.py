@@ -19,9 +19,9 @@ import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from typing import Final, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
@@ -47,6 +47,8 @@ _CHARSETS: Final = frozenset({"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1"
 """Encodings of forms. The framework knows all of Python's, some of which make text that no file can contain."""
 _JSON_TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?', re.DOTALL)
 """A text with its quotation marks; the last one may be cut off, so that no look for its end is in vain."""
+Take = Callable[[int], None]
+"""Counts bytes of a request."""
 
 
 class Budget:
@@ -57,20 +59,34 @@ class Budget:
         self._lock = threading.Lock()
         self._of_owner: Counter[str] = Counter()
 
-    def claim(self, owner: str) -> Claim:
-        """What a new request of this owner has in memory: nothing yet."""
-        return Claim(self, owner)
+    @contextmanager
+    def claim(self, owner: str) -> Iterator[Take]:
+        """A context with the function that counts the bytes of a request; they are given back at its end.
 
-    def take(self, owner: str, n_bytes: int, n_mine: int) -> None:
-        """Count bytes of a request that has ``n_mine`` already.
-
-        A request is never refused because of its own bytes, which other limits bound.
-
-        Raises
-        ------
-        Refused
-            Together with those of other requests, these would exceed a limit.
+        The function is called before the bytes are in memory or soon after. It raises Refused if, together with those
+        of other requests, they would exceed a limit. A request is never refused because of its own bytes, which other
+        limits bound.
         """
+        n_free, n_mine = SMALL_BYTES, 0
+
+        def take(n_bytes: int) -> None:
+            nonlocal n_free, n_mine
+            n_counted = max(0, n_bytes - n_free)
+            n_free -= n_bytes - n_counted
+            if n_counted:
+                self._count(owner, n_counted, n_mine)
+                n_mine += n_counted
+
+        try:
+            yield take
+        finally:
+            with self._lock:
+                self._of_owner[owner] -= n_mine
+                if not self._of_owner[owner]:
+                    del self._of_owner[owner]
+
+    def _count(self, owner: str, n_bytes: int, n_mine: int) -> None:
+        """Count bytes of a request that has ``n_mine`` already."""
         limits = self._limits
         with self._lock:
             of_owner, of_all = self._of_owner[owner], self._of_owner.total()
@@ -81,42 +97,12 @@ class Budget:
                 raise Refused("server_busy", "this server is reading as many large requests as it may; try again")
             self._of_owner[owner] += n_bytes
 
-    def give_back(self, owner: str, n_bytes: int) -> None:
-        """Count bytes no longer."""
-        with self._lock:
-            self._of_owner[owner] -= n_bytes
-            if not self._of_owner[owner]:
-                del self._of_owner[owner]
+
+TAKE: ContextVar[Take] = ContextVar("TAKE")
+"""Counts bytes of the request that is being answered; what is decompressed later counts, too."""
 
 
-class Claim:
-    """The bytes of one request in a :class:`Budget`."""
-
-    def __init__(self, budget: Budget, owner: str) -> None:
-        self._budget = budget
-        self._owner = owner
-        self._free = SMALL_BYTES
-        self._n_bytes = 0
-
-    def take(self, n_bytes: int) -> None:
-        """Count more bytes, before they are in memory or soon after; errors are those of :meth:`Budget.take`."""
-        free = min(self._free, n_bytes)
-        self._free -= free
-        if n_bytes > free:
-            self._budget.take(self._owner, n_bytes - free, self._n_bytes)
-            self._n_bytes += n_bytes - free
-
-    def end(self) -> None:
-        """Give the bytes back."""
-        self._budget.give_back(self._owner, self._n_bytes)
-        self._n_bytes = 0
-
-
-CLAIM: ContextVar[Claim] = ContextVar("CLAIM")
-"""The claim of the request that is being answered; what is decompressed later counts, too."""
-
-
-async def whole_body(headers: Headers, receive: Receive, scope: Scope, most: int, claim: Claim) -> Receive:
+async def whole_body(headers: Headers, receive: Receive, scope: Scope, most: int, take: Take) -> Receive:
     """Read the body of a request and decompress it; returns a channel that gives it to the application.
 
     Parameters
@@ -126,7 +112,8 @@ async def whole_body(headers: Headers, receive: Receive, scope: Scope, most: int
         Those of the request; in ``scope``, the headers become those of the decompressed body.
     most : int
         Largest number of bytes, as they are sent and decompressed.
-    claim : Claim
+    take : callable
+        Counts bytes that are in memory (:meth:`Budget.claim`).
 
     Raises
     ------
@@ -152,14 +139,14 @@ async def whole_body(headers: Headers, receive: Receive, scope: Scope, most: int
         n_bytes += len(parts[-1])
         if n_bytes > most:
             raise too_large
-        claim.take(len(parts[-1]))
+        take(len(parts[-1]))
         if not message.get("more_body", False):
             break
     body = b"".join(parts)
     parts.clear()
     coding = headers.get("content-encoding", "identity").strip().lower()
     if coding == "gzip":
-        body = await run_in_threadpool(_unzipped, body, most, claim)
+        body = await run_in_threadpool(_unzipped, body, most, take)
         kept = [(name, value) for name, value in scope["headers"] if name != b"content-encoding"]
         scope["headers"] = [
             (name, str(len(body)).encode() if name == b"content-length" else value) for name, value in kept
@@ -182,7 +169,7 @@ async def whole_body(headers: Headers, receive: Receive, scope: Scope, most: int
     return replay
 
 
-def _unzipped(body: bytes, most: int, claim: Claim) -> bytes:
+def _unzipped(body: bytes, most: int, take: Take) -> bytes:
     unzip = zlib.decompressobj(wbits=31)
     parts: list[bytes] = []
     n_bytes = 0
@@ -197,7 +184,7 @@ def _unzipped(body: bytes, most: int, claim: Claim) -> bytes:
                     raise EarlyAnswer(
                         413, "too_large", f"the request has more than {most:,} bytes when it is decompressed"
                     )
-                claim.take(len(parts[-1]))
+                take(len(parts[-1]))
     except zlib.error as error:
         raise EarlyAnswer(400, "bad_encoding", "the body is not gzip, as its Content-Encoding says") from error
     if not unzip.eof:
@@ -347,7 +334,7 @@ async def sent_fields(request: Request, limits: ServerLimits, **most: int) -> li
     async with sent_form(request, max_part_size=limits.request_bytes, **most) as form:
         for name, value in form.multi_items():
             if isinstance(value, UploadFile):
-                content, take = await value.read(), CLAIM.get().take
+                content, take = await value.read(), TAKE.get()
                 fields.append((name, await readers_of(request).read(request, plain_text, content, limits, take)))
             else:
                 fields.append((name, value))

@@ -33,6 +33,7 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from contextvars import ContextVar
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
@@ -46,7 +47,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from swsearch.errors import Refused, SwSearchError
 from swsearch.service.answers import EarlyAnswer, described, try_again
-from swsearch.service.bodies import CLAIM, Budget, Claim, whole_body
+from swsearch.service.bodies import TAKE, Budget, whole_body
 from swsearch.service.logs import log
 from swsearch.service.metrics import Metrics
 from swsearch.service.proxies import cookie_path, site_of
@@ -384,7 +385,7 @@ class Guard:
                     answer.setdefault(name, value)
             await send(message)
 
-        claim: Claim | None = None
+        claims = ExitStack()
         try:
             try:
                 self._check_site(scope["method"], headers)
@@ -397,12 +398,12 @@ class Guard:
                 SENDER.set(sender)
                 self._identity.count(sender, scope)
                 _check_page(sender, scope["method"], headers)
-                claim = self._budget.claim(sender.owner)
-                CLAIM.set(claim)
+                take = claims.enter_context(self._budget.claim(sender.owner))
+                TAKE.set(take)
                 if scope["method"] not in SAFE:
                     most = self._service.settings.limits.request_bytes
                     most = min(most, _OPEN_BYTES) if sender.means == "open" else most
-                    receive = await whole_body(headers, receive, scope, most, claim)
+                    receive = await whole_body(headers, receive, scope, most, take)
             except EarlyAnswer as refusal:
                 await refusal.answer(scope, receive, send_with_headers)
                 return
@@ -412,8 +413,7 @@ class Guard:
                 return
             await self._app(scope, receive, send_with_headers)
         finally:
-            if claim is not None:
-                claim.end()
+            claims.close()
             seconds = time.perf_counter() - began
             route = getattr(scope.get("route"), "path", "(other)")
             method = scope["method"] if scope["method"] in _METHODS else "(other)"  # clients can invent any

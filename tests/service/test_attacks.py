@@ -164,18 +164,19 @@ def test_a_worker_that_hangs_is_ended_and_its_queries_are_searched(attacked):
 @pytest.mark.thorough
 def test_a_budget_counts_the_bytes_of_others():
     budget = Budget(ServerLimits(owner_bytes_in_flight=100, bytes_in_flight=150))
-    first, second, other, third = (budget.claim(owner) for owner in ("ann", "ann", "bob", "eve"))
-    first.take(SMALL_BYTES + 90)
-    first.take(30)  # its own bytes are bounded by other limits
-    second.take(SMALL_BYTES)
-    with pytest.raises(Refused, match="up to 100 bytes together"):
-        second.take(1)
-    other.take(SMALL_BYTES + 30)
-    with pytest.raises(Refused, match="as many large requests as it may"):
-        third.take(SMALL_BYTES + 1)
-    first.end()
-    second.take(1)
-    third.take(1)
+    with contextlib.ExitStack() as others:
+        second, other, third = (others.enter_context(budget.claim(owner)) for owner in ("ann", "bob", "eve"))
+        with budget.claim("ann") as first:
+            first(SMALL_BYTES + 90)
+            first(30)  # its own bytes are bounded by other limits
+            second(SMALL_BYTES)
+            with pytest.raises(Refused, match="up to 100 bytes together"):
+                second(1)
+            other(SMALL_BYTES + 30)
+            with pytest.raises(Refused, match="as many large requests as it may"):
+                third(SMALL_BYTES + 1)
+        second(1)
+        third(1)
 
 
 def request_of(owner, gone):

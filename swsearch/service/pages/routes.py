@@ -43,7 +43,7 @@ from swsearch.sequences.fasta_text import MAX_FLANK, without_layout
 from swsearch.sequences.record import identifier
 from swsearch.service.answers import EarlyAnswer, told
 from swsearch.service.api_models import shown
-from swsearch.service.bodies import CLAIM, readers_of, sent_form
+from swsearch.service.bodies import TAKE, readers_of, sent_form
 from swsearch.service.guard import SIGN_IN, SIGN_OUT, Identity, cookie, kept_token, local_address
 from swsearch.service.json_api import owner_of, service_of
 from swsearch.service.pages.figures import coverage_figure, score_figure
@@ -252,7 +252,7 @@ def _submit(
     pasted = form.subjects
     subjects = [without_layout(pasted, has_headers=True) or pasted] if pasted.strip() else []
     try:
-        sent_text = plain_text(sequences, service.settings.limits, CLAIM.get().take)
+        sent_text = plain_text(sequences, service.settings.limits, TAKE.get())
         text = without_layout(sent_text, has_headers=True) or sent_text
         for name, sent in [*((name, None) for name in form.databases), *(("", sent) for sent in subjects)]:
             submission = Submission(text, name, options, queries_are, subjects=sent)
