@@ -15,6 +15,7 @@ class Metrics:
     """Counters of the web process, and gauges of the store that are read when somebody asks."""
 
     def __init__(self, service: Service) -> None:
+        self._service = service
         self._registry = counted = CollectorRegistry()
         labels = ["method", "route", "status"]
         self._requests = Counter("swsearch_requests", "Requests.", labels, registry=counted)
@@ -24,7 +25,7 @@ class Metrics:
         self.worker_restarts = Counter(
             "swsearch_worker_restarts", "Workers of this server that ended and were started again.", registry=counted
         )
-        self._registry.register(_StoreCollector(service))
+        self._registry.register(self)
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request."""
@@ -35,19 +36,12 @@ class Metrics:
         """All metrics in Prometheus's text format."""
         return generate_latest(self._registry)
 
-
-class _StoreCollector:
-    """Gauges of the store."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
-
     def describe(self) -> Iterable[Metric]:
-        """Nothing, so that the store is not read before it is needed."""
+        """Nothing for the registry, so that the store is not read before it is needed."""
         return []
 
     def collect(self) -> Iterable[Metric]:
-        """The gauges; only ``swsearch_store_up`` if the store cannot be read."""
+        """The gauges of the store for the registry; only ``swsearch_store_up`` if the store cannot be read."""
         try:
             counts = self._service.store.searches.counts()
             waiting = self._service.store.searches.waiting()
