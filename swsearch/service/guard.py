@@ -64,6 +64,10 @@ OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
 _STATIC: Final = ("/static/", "/favicon.ico")
 _LINKED: Final = re.compile(r"/(?:results|api/v1/searches)/([^/]+)(?:/.*)?", re.DOTALL)
 _COOKIE_DAYS: Final = 30
+_TOKEN_SECONDS: Final = 2.0
+"""Time for which a token's owner is remembered; a revoked token works for this long."""
+_MOST_TOKENS: Final = 1000
+"""Number of tokens that are remembered."""
 MOST_BUCKETS: Final = 16_384
 """Senders or addresses whose requests are counted at a time."""
 
@@ -162,6 +166,8 @@ class Identity:
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._owners: dict[str, tuple[float, str]] = {}
+        """When valid tokens were last looked up, and their owners."""
         self._failures = Buckets(service.settings.limits.failures_per_minute)
         self._requests = Buckets(service.settings.limits.requests_per_minute)
 
@@ -200,17 +206,25 @@ class Identity:
         EarlyAnswer
             The address has sent too many tokens that are not valid, or the store cannot be read.
         """
+        now, known = time.monotonic(), self._owners.get(token)
+        if known is not None and now - known[0] < _TOKEN_SECONDS:
+            return known[1]
         address = network_of(client_address(scope))
         seconds = self._failures.seconds(address)
-        if seconds and not self._service.was_valid(token):
+        if seconds and known is None:
             problem = "too many tokens that are not valid were sent from this address"
             raise _too_many("too_many_failures", problem, seconds)
         try:
-            owner = await run_in_threadpool(self._service.owner_of, token)
+            owner = await run_in_threadpool(self._service.store.accounts.owner_of, token)
         except SwSearchError as error:
             raise EarlyAnswer(*described(error, self._service)) from error
+        if len(self._owners) > _MOST_TOKENS:
+            self._owners.clear()
         if owner is None:
+            self._owners.pop(token, None)
             self._failures.charge(address)
+        else:
+            self._owners[token] = now, owner
         return owner
 
     def count(self, sender: Sender, scope: Scope) -> None:

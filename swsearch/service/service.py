@@ -46,10 +46,6 @@ _PAUSE: Final = 2.0
 _LONGEST_PAUSE: Final = 0.02
 """Time between two transactions with submissions, in units of the time that the first one took, and at most in seconds:
 searches that come meanwhile are stored together."""
-_TOKEN_SECONDS: Final = 2.0
-"""Time for which a token's owner is remembered; a revoked token works for this long."""
-_MOST_TOKENS: Final = 1000
-"""Number of tokens that are remembered."""
 _SHORT: Final = 4096
 """Length of queries, or of a description of options, that are read in a moment."""
 _MOST_ACCEPTED: Final = 1000
@@ -115,26 +111,6 @@ class Service(Closeable):
     def keep(self) -> timedelta | None:
         """Time from the end of a search to its deletion."""
         return timedelta(days=self.settings.expiry_days) if self.settings.expiry_days > 0 else None
-
-    def owner_of(self, token: str) -> str | None:
-        """The owner of a token; None if it is not valid."""
-        now = time.monotonic()
-        known = self._owners.get(token)
-        if known is not None and now - known[0] < _TOKEN_SECONDS:
-            return known[1]
-        owner = self.store.accounts.owner_of(token)
-        with self._lock:
-            if len(self._owners) > _MOST_TOKENS:
-                self._owners.clear()
-            if owner is None:
-                self._owners.pop(token, None)
-            else:
-                self._owners[token] = (now, owner)
-        return owner
-
-    def was_valid(self, token: str) -> bool:
-        """Whether a token was valid when it was last looked up."""
-        return token in self._owners
 
     # --- searches ---
 
