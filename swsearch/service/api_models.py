@@ -214,8 +214,7 @@ def hit_page_json(page: ResultPage, offset: int) -> bytes:
 
 def search_answer(status: SearchStatus) -> Search:
     """A search as the API shows it."""
-    search, estimate = status.search, status.estimate
-    seconds = None if estimate is None or estimate.seconds is None else round(estimate.seconds, 2)
+    search = status.search
     return Search(
         id=search.key,
         state=search.state,
@@ -227,8 +226,8 @@ def search_answer(status: SearchStatus) -> Search:
         queries=QueryCounts(total=search.n_queries, done=search.n_done, failed=search.n_failed),
         cells=search.cells,
         cells_done=search.cells_done,
-        position=None if estimate is None else estimate.position,
-        seconds_left=seconds,
+        position=status.position,
+        seconds_left=None if status.seconds_left is None else round(status.seconds_left, 2),
         created=search.created,
         started=search.started,
         finished=search.finished,

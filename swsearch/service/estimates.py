@@ -10,30 +10,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
 from swsearch.store.search_records import Waiting
 
-
-@dataclass(frozen=True)
-class SearchEstimate:
-    """When a search is predicted to end.
-
-    Attributes
-    ----------
-    position : int
-        1 for the search that ends first.
-    seconds : float or None
-        Time left; None while no worker has searched anything.
-    """
-
-    position: int
-    seconds: float | None
+Estimate = tuple[int, float | None]
+"""When a search is predicted to end: its place among the unfinished ones, 1 for the one that ends first, and the time
+left in seconds; None while no worker has searched anything."""
 
 
-def search_estimates(waiting: Sequence[Waiting], cells_per_second: float) -> dict[str, SearchEstimate]:
+def search_estimates(waiting: Sequence[Waiting], cells_per_second: float) -> dict[str, Estimate]:
     """The estimate of every unfinished search, by its key, if owners and each owner's searches share evenly.
 
     A search with c cells left ends when each other search of its owner has had min(c, its own) cells, and each other
@@ -41,7 +28,7 @@ def search_estimates(waiting: Sequence[Waiting], cells_per_second: float) -> dic
     :mod:`swsearch.store.queue` share so; batches and fresh searches make it an estimate.
 
     >>> waiting = [Waiting("big", "ann", 900), Waiting("small", "ann", 100), Waiting("other", "bob", 50)]
-    >>> {key: (end.position, end.seconds) for key, end in search_estimates(waiting, cells_per_second=10.0).items()}
+    >>> search_estimates(waiting, cells_per_second=10.0)
     {'other': (1, 10.0), 'small': (2, 25.0), 'big': (3, 105.0)}
     """
     of_owner: dict[str, list[int]] = {}
@@ -57,9 +44,7 @@ def search_estimates(waiting: Sequence[Waiting], cells_per_second: float) -> dic
         ends[search.key] = among(mine) - min(mine, total) + mine
     order = sorted(ends, key=lambda key: ends[key])
     speed = cells_per_second if cells_per_second > 0 else None
-    return {
-        key: SearchEstimate(place, None if speed is None else ends[key] / speed) for place, key in enumerate(order, 1)
-    }
+    return {key: (place, None if speed is None else ends[key] / speed) for place, key in enumerate(order, 1)}
 
 
 def _shared(amounts: Iterable[int]) -> Callable[[int], int]:

@@ -28,7 +28,7 @@ from swsearch.hits.result import DatabaseInfo
 from swsearch.options import EVERY_SUBJECT
 from swsearch.report.summary import ListEnds
 from swsearch.service.databases import Databases, OfferedDatabase, SubjectSets
-from swsearch.service.estimates import SearchEstimate, search_estimates
+from swsearch.service.estimates import Estimate, search_estimates
 from swsearch.service.settings import Settings
 from swsearch.service.submit import Submission, check_texts, most_hits, new_search, options_of
 from swsearch.store.accounts import is_link_key
@@ -54,10 +54,11 @@ _MOST_ACCEPTED: Final = 1000
 
 @dataclass(frozen=True)
 class SearchStatus:
-    """A search, and its estimated end if it is unfinished."""
+    """A search, and while it is unfinished, its estimated end: its place among all, and the seconds that are left."""
 
     search: StoredSearch
-    estimate: SearchEstimate | None
+    position: int | None = None
+    seconds_left: float | None = None
 
     def under(self, key: str) -> SearchStatus:
         """The same with another key of the search: that of a link by which it is seen."""
@@ -95,9 +96,8 @@ class Service(Closeable):
         self._limits = OwnerLimits(limits.queued_cells, limits.daily_cells, limits.stored_hits, self._most_hits)
         self._submissions = Submissions(self._submit_all)
         self._lock = threading.Lock()
-        self._estimates: tuple[float, list[Waiting], float, dict[str, SearchEstimate]] = (-1.0, [], 0.0, {})
+        self._estimates: tuple[float, list[Waiting], float, dict[str, Estimate]] = (-1.0, [], 0.0, {})
         """When the estimates were made, of what, with which speed, and the estimates."""
-        self._owners: dict[str, tuple[float, str]] = {}
         self._accepted: set[str] = set()
         """Databases and options of searches that were accepted, as far as such searches are checked in a moment."""
 
@@ -216,7 +216,7 @@ class Service(Closeable):
     def status_of(self, search: StoredSearch) -> SearchStatus:
         """A search with its estimate."""
         if search.is_finished:
-            return SearchStatus(search, None)
+            return SearchStatus(search)
         if search.state == QUEUED and search.reason is None and not self.databases.has(search.database.name):
             reason = f"the database {search.database.name} is not there at the moment; the search waits for it"
             search = replace(search, reason=reason)
@@ -226,9 +226,9 @@ class Service(Closeable):
                 _, waiting, speed, _ = self._estimates
             mine = Waiting(search.key, search.owner, search.cells - search.cells_done)
             estimate = search_estimates([*waiting, mine], speed)[search.key]
-        return SearchStatus(search, estimate)
+        return SearchStatus(search, *estimate)
 
-    def estimates(self) -> dict[str, SearchEstimate]:
+    def estimates(self) -> dict[str, Estimate]:
         """The estimates of all unfinished searches, at most a quarter of a second old."""
         with self._lock:
             if time.monotonic() - self._estimates[0] > _ESTIMATE_SECONDS:

@@ -200,7 +200,7 @@ class PageSearches:
         return [self._view(status, titles[status.search.id]) for status in statuses]
 
     def _view(self, status: SearchStatus, title: str) -> SearchView:
-        search, estimate = status.search, status.estimate
+        search = status.search
         is_running = search.state == RUNNING
         return SearchView(
             reference=search.key,
@@ -210,8 +210,8 @@ class PageSearches:
             n_queries=search.n_queries,
             n_done=search.n_done + search.n_failed,
             submitted=search.created,
-            position=None if estimate is None or is_running else estimate.position - 1,
-            seconds_left=None if estimate is None else estimate.seconds,
+            position=None if status.position is None or is_running else status.position - 1,
+            seconds_left=status.seconds_left,
             share_done=search.cells_done / max(1, search.cells) if is_running else None,
             problem=self.service.databases.without_paths(search.reason or ""),
             expires=search.expires,

@@ -89,8 +89,7 @@ async def _put(request: Request, sent: Mapping[str, str]) -> HTMLResponse:
     database = await run_in_threadpool(service_of(request).databases.current, submission.database)
     program.check(database)
     status = await _submitted(request, submission, database, program)
-    seconds = None if status.estimate is None else status.estimate.seconds
-    return submitted_page(rid_of(status.search.key), seconds, address(_page_of(status)))
+    return submitted_page(rid_of(status.search.key), status.seconds_left, address(_page_of(status)))
 
 
 async def _delete(request: Request, sent: Mapping[str, str]) -> HTMLResponse:
