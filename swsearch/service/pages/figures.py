@@ -13,8 +13,9 @@ import numpy as np
 from markupsafe import Markup
 
 from swsearch.deterministic import exp, log
+from swsearch.hits.result import RunInfo
 from swsearch.report.html import ticks
-from swsearch.report.summary import LIKELY_EVALUE
+from swsearch.report.summary import LIKELY_EVALUE, filters_alignments
 from swsearch.typing import Floats, Places
 from swsearch.words import counted
 
@@ -40,29 +41,7 @@ class Figure:
     caption: str
 
 
-@dataclass(frozen=True)
-class ListedOf:
-    """What the listed subjects of a query were chosen from.
-
-    Attributes
-    ----------
-    n_passed : int
-        Number of subjects that passed the limits of the search, before the list was cut.
-    n_searched : int
-        Number of subjects that were searched.
-    evalue : float
-        Largest E-value that the search reports; infinity if there is no limit.
-    is_filtered : bool
-        Whether subjects were left out for something else than their scores.
-    """
-
-    n_passed: int
-    n_searched: int
-    evalue: float
-    is_filtered: bool
-
-
-def score_figure(bits: Floats, evalues: Floats, listed_of: ListedOf) -> Figure | None:
+def score_figure(bits: Floats, evalues: Floats, run: RunInfo, n_passed: int) -> Figure | None:
     """Number of listed subjects by bit score, and the number that chance predicts by the run's statistics.
 
     The scores of the other subjects are not stored, and those that a bound proves to be too low for the list are not
@@ -72,7 +51,9 @@ def score_figure(bits: Floats, evalues: Floats, listed_of: ListedOf) -> Figure |
     ----------
     bits, evalues : float64 arrays, shape (n_subjects,)
         Of the listed subjects.
-    listed_of : ListedOf
+    run : RunInfo
+    n_passed : int
+        Number of subjects that passed the limits of the search, before the list was cut.
 
     Returns
     -------
@@ -129,13 +110,17 @@ def score_figure(bits: Floats, evalues: Floats, listed_of: ListedOf) -> Figure |
         anchor = "start" if x < 3 else "end" if x > 97 else "middle"
         parts.append(f'<text x="{x:.2f}%" y="{_HEIGHT + 15}" text-anchor="{anchor}">{place:g}</text>')
     parts.append(f'<line class="base" x1="0%" x2="100%" y1="{_HEIGHT}" y2="{_HEIGHT}"/>')
-    surprising = int((evalues <= LIKELY_EVALUE).sum())
-    caption = _score_caption(bits, evalues, surprising, listed_of, has_curve=bool(curve))
+    caption = _score_caption(bits, evalues, run, n_passed, has_curve=bool(curve))
     return Figure(_svg(parts), "Bit scores of the listed subjects", caption)
 
 
-def _score_caption(bits: Floats, evalues: Floats, surprising: int, of: ListedOf, *, has_curve: bool) -> str:
-    limit = f" (the limit was {of.evalue:g})" if np.isfinite(of.evalue) else ""
+def _score_caption(bits: Floats, evalues: Floats, run: RunInfo, n_passed: int, *, has_curve: bool) -> str:
+    surprising = int((evalues <= LIKELY_EVALUE).sum())
+    chosen, evalue = run.parameters.get("chosen_subjects"), run.parameters.get("evalue")
+    n_searched = chosen if isinstance(chosen, int) else run.database.n_subjects
+    # Whether subjects were left out for something else than their scores.
+    is_filtered = isinstance(chosen, int) or filters_alignments(run)
+    limit = "" if evalue in (None, "inf") else f" (the limit was {evalue:g})"
     sentences = [
         f"The bars count the {counted(len(bits), 'subject')} of the list, which have {bits.min():.1f} to "
         f"{bits.max():.1f} bits and E-values up to {evalues.max():.2g}{limit}; {surprising:,} of them have an E-value "
@@ -145,13 +130,13 @@ def _score_caption(bits: Floats, evalues: Floats, surprising: int, of: ListedOf,
         if has_curve
         else "By the statistics of the run, chance predicts less than one subject in every bar.",
     ]
-    if of.is_filtered:
+    if is_filtered:
         sentences.append("The search left subjects out by other filters than their scores; the line counts these too.")
-    n_cut = max(0, of.n_passed - len(bits)) if not of.is_filtered else 0
+    n_cut = max(0, n_passed - len(bits)) if not is_filtered else 0
     if n_cut:
         sentences.append(f"{counted(n_cut, 'weaker subject')} passed the limits, but the list ends before them.")
-    if of.n_searched > len(bits):
-        n_others = counted(of.n_searched - len(bits), "other subject")
+    if n_searched > len(bits):
+        n_others = counted(n_searched - len(bits), "other subject")
         sentences.append(
             f"The scores of the {n_others} are not stored, and those that are proved to be too low for the list are "
             "not even computed. `swsearch query --plot` computes all scores and draws them with a fitted curve."

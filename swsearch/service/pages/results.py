@@ -34,14 +34,12 @@ from swsearch.report.summary import (
     COMPOSITION_NOTE,
     HSP_NOTE,
     database_line,
-    filters_alignments,
     frames_line,
     hits_line,
     loses_subjects,
     rounds_line,
     scoring_line,
 )
-from swsearch.service.pages.figures import ListedOf
 from swsearch.service.pages.templating import description_of, first_word, shown_bits, shown_evalue, whole
 from swsearch.store.runs import StoredRun
 from swsearch.store.views import SORTS, HitFilter, HitView, ResultPage
@@ -83,27 +81,6 @@ _COLUMNS: Final = (
     Column("columns", "columns", "length of the alignment, gaps included"),
     Column("length", "length", "length of the subject"),
 )
-
-
-@dataclass(frozen=True)
-class Row:
-    """A hit in the table."""
-
-    rank: int
-    hsp: int
-    number: str
-    """Rank of the subject; where alignments are listed by themselves, with the number of the alignment."""
-    name: str
-    description: str
-    notes: list[str]
-    address: str
-    bar: Markup
-    colour: str
-    places: str
-    cells: tuple[tuple[str, bool], ...]
-    """The texts of the columns after the bar, each with whether a narrow screen shows it."""
-    line: str
-    """A line above the row; empty for none."""
 
 
 class RefusedView(InputError):
@@ -248,15 +225,21 @@ class HitsView:
         return made
 
     @property
-    def rows(self) -> list[Row]:
-        """The hits of the page."""
+    def rows(self) -> list[dict[str, Any]]:
+        """The hits of the page, as :meth:`_row` describes each."""
         view, unlikely = self.view, None
         if view.sort in ("rank", "evalue") and not view.descending:
             by_alignment = view.sort == "evalue" or view.orders_alignments
             unlikely = first_unlikely(self.query.hits, by_alignment=by_alignment)
         return [self._row(hit, UNLIKELY if hit is unlikely else "") for hit in self.query.hits]
 
-    def _row(self, hit: Hit, line: str) -> Row:
+    def _row(self, hit: Hit, line: str) -> dict[str, Any]:
+        """A hit in the table.
+
+        Its ``number`` is the rank of the subject; where alignments are listed by themselves, with that of the
+        alignment. The ``cells`` are the texts of the columns after the bar, each with whether a narrow screen shows it.
+        The ``line`` is above the row; empty for none.
+        """
         alignment = hit.alignment
         length = self.query.length
         covered = f"{whole_percent(alignment.subject_end - alignment.subject_start, hit.subject_length)}%"
@@ -274,20 +257,20 @@ class HitsView:
             "strand": hit.strand,
             "frames": direction(hit).strip(" ()"),
         }
-        return Row(
-            rank=hit.rank,
-            hsp=hit.hsp,
-            number=f"{hit.rank}.{hit.hsp}" if self.view.orders_alignments else str(hit.rank),
-            name=first_word(hit.subject_header),
-            description=description_of(hit.subject_header),
-            notes=[extra[title] for title in self.extra_titles],
-            address=f"{self.base}/hits/{hit.rank}",
-            bar=Markup(bar(hit, length)),
-            colour=bits_class(hit.bits),
-            places=f"{alignment.query_start + 1}-{alignment.query_end}",
-            cells=cells,
-            line=line,
-        )
+        return {
+            "rank": hit.rank,
+            "hsp": hit.hsp,
+            "number": f"{hit.rank}.{hit.hsp}" if self.view.orders_alignments else str(hit.rank),
+            "name": first_word(hit.subject_header),
+            "description": description_of(hit.subject_header),
+            "notes": [extra[title] for title in self.extra_titles],
+            "address": f"{self.base}/hits/{hit.rank}",
+            "bar": Markup(bar(hit, length)),
+            "colour": bits_class(hit.bits),
+            "places": f"{alignment.query_start + 1}-{alignment.query_end}",
+            "cells": cells,
+            "line": line,
+        }
 
     @property
     def filters(self) -> dict[str, str]:
@@ -356,17 +339,6 @@ def overview_figure(query: QueryResult, n_hits: int, base: str) -> Markup:
     hits = query.hits[:MAX_BARS]
     graphic = "".join(overview(hits, query.length, "overview", lambda hit: f"{base}/hits/{hit.rank}", "hits"))
     return Markup(f"{graphic}<figcaption>{''.join(key(hits, n_hits))}</figcaption>")
-
-
-def listed_of(run: RunInfo, n_passed: int) -> ListedOf:
-    """What the listed subjects of a query of a run were chosen from."""
-    limit, chosen = run.parameters.get("evalue"), run.parameters.get("chosen_subjects")
-    return ListedOf(
-        n_passed=n_passed,
-        n_searched=chosen if isinstance(chosen, int) else run.database.n_subjects,
-        evalue=float("inf" if limit in (None, "inf") else limit),
-        is_filtered=isinstance(chosen, int) or filters_alignments(run),
-    )
 
 
 def subject_values(run: RunInfo, query: QueryResult, n_subjects: int) -> dict[str, Any]:

@@ -53,7 +53,6 @@ from swsearch.service.pages.results import (
     HitsView,
     RefusedView,
     fact_lines,
-    listed_of,
     orders_alignments,
     overview_figure,
     page_number,
@@ -466,7 +465,7 @@ def scores(request: Request, reference: str, number: Number) -> HTMLResponse:
     """The figure of the scores."""
     service, run = service_of(request), PageSearches(request).run(reference)
     found = service.store.views.subject(run.id, number - 1, 0)
-    figure = score_figure(*service.store.views.subject_scores(run.id, number - 1), listed_of(run.info, found.n_passed))
+    figure = score_figure(*service.store.views.subject_scores(run.id, number - 1), run.info, found.n_passed)
     missing = "This run has no bit scores."
     return _about_query(request, "figure.html", reference, found, figure=figure, missing=missing)
 

@@ -1,11 +1,19 @@
 """Figures of a result, against counts made by hand or one by one."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from swsearch.service.pages.figures import ListedOf, coverage_figure, score_figure
+from swsearch.service.pages.figures import coverage_figure, score_figure
+from tests.store.conftest import RUN
+
+
+def run_with(n_searched, evalue, *, is_filtered=False):
+    """A run that searched this number of subjects, all of the database or those that a filter has left."""
+    parameters = {"evalue": evalue} | ({"chosen_subjects": n_searched} if is_filtered else {})
+    return replace(RUN, parameters=parameters, database=replace(RUN.database, n_subjects=n_searched))
 
 
 def heights(svg):
@@ -31,7 +39,7 @@ def test_coverage_of_a_long_query_shows_its_deepest_position_in_each_step():
 def test_every_subject_is_in_one_bar():
     rng = np.random.default_rng(1)
     bits = rng.uniform(20, 300, 500)
-    figure = score_figure(bits, 1e6 * np.exp2(-bits), ListedOf(500, 500, 10.0, False))
+    figure = score_figure(bits, 1e6 * np.exp2(-bits), run_with(500, 10.0), 500)
     counts = [int(count.replace(",", "")) for count in re.findall(r"bits: ([\d,]+)</title>", figure.svg)]
     assert sum(counts) == 500
     assert f"500 subjects of the list, which have {bits.min():.1f} to {bits.max():.1f} bits" in figure.caption
@@ -41,7 +49,7 @@ def test_every_subject_is_in_one_bar():
 def test_the_curve_predicts_what_the_e_values_do():
     """Source: E = c 2^-bits; between two edges lie E(lower) - E(upper) subjects, so the curve has these heights."""
     bits = np.array([10.0, 10.5, 11.0, 20.0, 30.0])
-    figure = score_figure(bits, 4096 * np.exp2(-bits), ListedOf(5, 900, 10.0, False))
+    figure = score_figure(bits, 4096 * np.exp2(-bits), run_with(900, 10.0), 5)
     edges = np.arange(10.0, 32.0)
     expected = 4096 * (np.exp2(-edges[:-1]) - np.exp2(-edges[1:]))
     top = 2.0  # subjects in the tallest bar: 10.0 and 10.5
@@ -52,35 +60,41 @@ def test_the_curve_predicts_what_the_e_values_do():
 
 
 def test_scores_without_statistics_have_no_figure():
-    assert score_figure(np.full(3, np.nan), np.full(3, np.nan), ListedOf(3, 3, 10.0, False)) is None
+    assert score_figure(np.full(3, np.nan), np.full(3, np.nan), run_with(3, 10.0), 3) is None
 
 
 @pytest.mark.parametrize("bits", [[40.0], [40.0, 40.0], [0.1, 1e6], [1000.0, 1001.0]])
 def test_extreme_scores_give_a_figure(bits):
     """E-values of high scores are 0, because they are below the smallest number."""
     values = np.array(bits)
-    figure = score_figure(values, np.exp2(20 - values), ListedOf(len(bits), 100, np.inf, False))
+    figure = score_figure(values, np.exp2(20 - values), run_with(100, "inf"), len(bits))
     assert len(heights(figure.svg)) in (1, 2)
     assert "nan" not in figure.svg
     assert "inf" not in figure.caption
 
 
 @pytest.mark.parametrize(
-    ("listed_of", "present", "absent"),
+    ("run", "n_passed", "present", "absent"),
     [
-        (ListedOf(3, 3, 10.0, False), ["(the limit was 10)"], ["other", "passed the limits", "filters"]),
-        (ListedOf(3, 1000, 10.0, False), ["the 997 other subjects are not stored"], ["passed the limits", "filters"]),
+        (run_with(3, 10.0), 3, ["(the limit was 10)"], ["other", "passed the limits", "filters"]),
+        (run_with(1000, 10.0), 3, ["the 997 other subjects are not stored"], ["passed the limits", "filters"]),
         (
-            ListedOf(10, 1000, 10.0, False),
+            run_with(1000, 10.0),
+            10,
             ["7 weaker subjects passed the limits", "the 997 other subjects are not stored"],
             ["filters"],
         ),
-        (ListedOf(10, 40, np.inf, True), ["left subjects out", "the 37 other subjects"], ["weaker", "the limit was"]),
+        (
+            run_with(40, "inf", is_filtered=True),
+            10,
+            ["left subjects out", "the 37 other subjects"],
+            ["weaker", "the limit was"],
+        ),
     ],
 )
-def test_the_caption_says_which_subjects_are_counted(listed_of, present, absent):
+def test_the_caption_says_which_subjects_are_counted(run, n_passed, present, absent):
     bits = np.array([20.0, 21.0, 22.0])
-    caption = score_figure(bits, 1e6 * np.exp2(-bits), listed_of).caption
+    caption = score_figure(bits, 1e6 * np.exp2(-bits), run, n_passed).caption
     assert "3 subjects of the list" in caption
     assert [text for text in present if text not in caption] == []
     assert [text for text in absent if text in caption] == []
