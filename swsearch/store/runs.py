@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Connection, Row, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Row, delete, func, select, update
 
 from swsearch.errors import RunNotFound, RunTaken, StoreError
 from swsearch.file_registry import registry
@@ -138,11 +138,11 @@ class Runs(RunWriter):
     def _deletable(self, connection: Connection, run: str | int, *, force: bool) -> int:
         """Return the id of a run that may be deleted."""
         run_id = find_run(connection, run, self._store.name)
-        newest = stored_run(connection.execute(_select_runs().order_by(RUNS.c.id.desc()).limit(1)).one())
+        newest = _runs(connection, newest=1)[0]
         if run == LATEST and run_id != newest.id:
             known = f"the newest run of {self._store.name} is {newest.id} ({_at_work(newest)})"
             raise StoreError(f"{known}, its newest finished one {run_id}; give the number of the run to delete")
-        stored = stored_run(connection.execute(_select_runs().where(RUNS.c.id == run_id)).one())
+        stored = _runs(connection, RUNS.c.id == run_id)[0]
         if stored.is_at_work and not force:
             advice = f"stop that process first, or delete the run all the same with `runs delete {run_id} --force`"
             raise StoreError(f"run {run_id} of {self._store.name} is not deleted: {_at_work(stored)}; {advice}")
@@ -151,7 +151,7 @@ class Runs(RunWriter):
     def all(self) -> list[StoredRun]:
         """All runs, oldest first."""
         with self._store.reading() as connection:
-            return [stored_run(row) for row in connection.execute(_select_runs().order_by(RUNS.c.id))]
+            return _runs(connection)
 
     def get(self, run: str | int = "latest") -> StoredRun:
         """One run, by its id or as ``latest``: the newest finished one, or the newest if none is finished.
@@ -163,7 +163,7 @@ class Runs(RunWriter):
         """
         with self._store.reading() as connection:
             run_id = find_run(connection, run, self._store.name)
-            found = stored_run(connection.execute(_select_runs().where(RUNS.c.id == run_id)).one())
+            found = _runs(connection, RUNS.c.id == run_id)[0]
         registry().read_sources(found.info.sources)
         return found
 
@@ -176,10 +176,10 @@ class Runs(RunWriter):
             The store has no run.
         """
         with self._store.reading() as connection:
-            row = connection.execute(_select_runs().order_by(RUNS.c.id.desc()).limit(1)).first()
-            if row is None:
-                raise RunNotFound(LATEST, self._store.name)
-            return stored_run(row)
+            found = _runs(connection, newest=1)
+        if not found:
+            raise RunNotFound(LATEST, self._store.name)
+        return found[0]
 
     def old(self, *, keep: int = 0, before: datetime | None = None) -> list[StoredRun]:
         """The runs that may be deleted, so that a store that is used every day does not grow for ever, oldest first.
@@ -196,8 +196,7 @@ class Runs(RunWriter):
             By default, runs of every age are old.
         """
         with self._store.reading() as connection:
-            of_searches = set(connection.execute(select(SEARCHES.c.run_id)).scalars())
-        runs = [run for run in self.all() if run.id not in of_searches]
+            runs = _runs(connection, _OF_NO_SEARCH)
         return [
             run
             for run in runs[: max(0, len(runs) - keep)]
@@ -207,10 +206,7 @@ class Runs(RunWriter):
     def without_search(self, limit: int) -> list[StoredRun]:
         """The newest runs that commands made."""
         with self._store.reading() as connection:
-            of_search = select(SEARCHES.c.run_id).where(SEARCHES.c.run_id == RUNS.c.id).exists()
-            found = select(RUNS.c.id).where(~of_search).order_by(RUNS.c.id.desc()).limit(limit)
-            ids = connection.execute(found).scalars().all()
-        return [self.get(run_id) for run_id in ids]
+            return _runs(connection, _OF_NO_SEARCH, newest=limit)
 
 
 def find_run(connection: Connection, run: str | int, name: str) -> int:
@@ -237,17 +233,18 @@ def _at_work(run: StoredRun) -> str:
     return f"it was left to {run.process}, which cannot be seen from here and may be at work on it"
 
 
-def _select_runs() -> Any:
-    """The columns of all runs, with their numbers of queries and hits."""
+_OF_NO_SEARCH: Final = ~select(SEARCHES.c.run_id).where(SEARCHES.c.run_id == RUNS.c.id).exists()
+
+
+def _runs(connection: Connection, *conditions: ColumnElement[bool], newest: int | None = None) -> list[StoredRun]:
+    """The runs that fulfil the conditions, oldest first; or at most so many of the newest, newest first."""
     n_queries = select(func.count()).where(QUERIES.c.run_id == RUNS.c.id).scalar_subquery()
     n_hits = select(func.coalesce(func.sum(QUERIES.c.n_hits), 0)).where(QUERIES.c.run_id == RUNS.c.id)
     n_failed = select(func.count()).where(FAILURES.c.run_id == RUNS.c.id).scalar_subquery()
-    return select(
-        RUNS,
-        n_queries.label("n_queries"),
-        n_hits.scalar_subquery().label("n_hits"),
-        n_failed.label("n_failed"),
-    )
+    columns = (n_queries.label("n_queries"), n_hits.scalar_subquery().label("n_hits"), n_failed.label("n_failed"))
+    found = select(RUNS, *columns).where(*conditions)
+    found = found.order_by(RUNS.c.id) if newest is None else found.order_by(RUNS.c.id.desc()).limit(newest)
+    return [stored_run(row) for row in connection.execute(found)]
 
 
 def state_of(row: Row[Any], process: HostProcess) -> str:
