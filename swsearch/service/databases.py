@@ -33,7 +33,6 @@ from swsearch.database.format import CATALOGUE, Catalogue
 from swsearch.database.opening import load_catalogue
 from swsearch.database.segment_writer import ReadProgress
 from swsearch.errors import AlphabetMismatch, DatabaseError, FastaFormatError, InputError, Refused
-from swsearch.sequences.archives import MAGIC_BYTES, archive_format
 from swsearch.service.logs import log_seldom
 from swsearch.service.sent_text import bytes_of, check_wanted
 from swsearch.service.settings import LOCAL_OWNER, ServerLimits
@@ -349,8 +348,6 @@ class SubjectSets:
             raw = bytes_of(text, _SUBJECTS)
         except InputError as error:
             raise UnreadableSubjects(error.marked) from error
-        if archive_format(raw[:MAGIC_BYTES]) is not None:
-            raise UnreadableSubjects(f"{_SUBJECTS} are an archive; send their text")
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=".", dir=self._folder) as own:

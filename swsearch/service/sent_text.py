@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from typing import Final
 
 from swsearch.errors import InputError
+from swsearch.sequences.archives import MAGIC_BYTES, archive_format
 
 _NO_TEXT: Final = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters and halves of surrogate pairs. JSON can express them; neither a database nor UTF-8 takes all."""
@@ -48,12 +49,15 @@ def bytes_of(text: str, what: str) -> bytes:
     Raises
     ------
     InputError
-        The text has half of a surrogate pair that is not an escape, which no file can contain.
+        The text has half of a surrogate pair that is not an escape, which no file can contain; or it is an archive.
     """
     try:
-        return text.encode("utf-8", "surrogateescape")
+        raw = text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
         raise _unusable(what, text, error.start) from error
+    if archive_format(raw[:MAGIC_BYTES]) is not None:
+        raise InputError(f"{what} are an archive; send their text")
+    return raw
 
 
 def _unusable(what: str, text: str, place: int) -> InputError:

@@ -198,8 +198,6 @@ def read_text(
     if alphabet is not None and alphabet != requirements.alphabet.name:
         raise requirements.refusal(_QUERIES, ALPHABETS[alphabet])
     raw = bytes_of(text, _QUERIES)
-    if archive_format(raw[:MAGIC_BYTES]) is not None:
-        raise InputError("the queries are an archive; send their text")
     n_read = 0
 
     def on_record(record: SequenceRecord) -> None:
