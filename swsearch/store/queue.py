@@ -24,7 +24,6 @@ from swsearch.store.rows import (
     DONE,
     FAILED,
     FINISHED,
-    INTERRUPTED,
     LEASED,
     QUEUED,
     RUNNING,
@@ -37,7 +36,7 @@ from swsearch.store.rows import (
 )
 from swsearch.store.run_file import insert_failure, insert_queries
 from swsearch.store.runs import Runs
-from swsearch.store.scheduling import Query, candidates, charge, choose, claimed, counters
+from swsearch.store.scheduling import Query, candidates, charge, choose, claimed, counters, locked
 from swsearch.store.scheduling import lease as lease_queries
 from swsearch.store.search_records import (
     Batch,
@@ -50,7 +49,7 @@ from swsearch.store.search_records import (
     parameters_of,
     stored_search,
 )
-from swsearch.store.searches import store_time
+from swsearch.store.searches import end_early, store_time
 
 if TYPE_CHECKING:
     from swsearch.store.store import Store
@@ -59,21 +58,6 @@ MAX_LOSSES: Final = 3
 """Number of workers that may die with a query before it fails."""
 _ANY_QUEUED: Final = select(SEARCH_QUERIES.c.number).where(SEARCH_QUERIES.c.state == QUEUED).limit(1)
 _OPTIONS: Final = select(SEARCHES.c.options).where(SEARCHES.c.id == bindparam("of"))
-_LOCK_SEARCHES: Final = (
-    select(
-        SEARCHES.c.id,
-        SEARCHES.c.run_id,
-        SEARCHES.c.asked_digest,
-        SEARCHES.c.n_queries,
-        SEARCHES.c.n_done,
-        SEARCHES.c.n_failed,
-        SEARCHES.c.cells_done,
-        SEARCHES.c.n_hits,
-    )
-    .where(SEARCHES.c.id.in_(bindparam("of", expanding=True)), SEARCHES.c.state.in_(UNFINISHED))
-    .order_by(SEARCHES.c.id)
-    .with_for_update()
-)
 _HELD_OF_THESE: Final = select(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number).where(
     tuple_(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number).in_(bindparam("these", expanding=True)),
     SEARCH_QUERIES.c.state == LEASED,
@@ -179,7 +163,7 @@ class Queue:
         cancelled in the meantime are missing from the result.
         """
         with self._store.writing() as connection:
-            rows = connection.execute(_LOCK_SEARCHES, {"of": sorted(set(searches))}).all()
+            rows = locked(connection, searches).values()
             runs = {row.id: int(row.run_id) for row in rows if row.run_id is not None}
             if runs:
                 connection.execute(_CHANGE_RUN, [{"of": run_id, **claim_values()} for run_id in runs.values()])
@@ -216,7 +200,7 @@ class Queue:
         """
         these = [(each.query.search_id, each.query.number) for each in completed]
         with self._store.writing() as connection:
-            rows = _locked(connection, (search_id for search_id, _ in these))
+            rows = locked(connection, (search_id for search_id, _ in these))
             found = connection.execute(_HELD_OF_THESE, {"these": these, "by": worker})
             held = {(row.search_id, row.number) for row in found if row.search_id in rows}
             kept = [each for each, query in zip(completed, these, strict=True) if query in held]
@@ -234,7 +218,7 @@ class Queue:
         """Store that a query cannot be searched; returns whether the lease was still held."""
         this = (query.search_id, query.number)
         with self._store.writing() as connection:
-            rows = _locked(connection, [query.search_id])
+            rows = locked(connection, [query.search_id])
             is_held = connection.execute(_HELD_OF_THESE, {"these": [this], "by": worker}).first() is not None
             if not rows or not is_held:
                 return False
@@ -244,7 +228,7 @@ class Queue:
     def fail_search(self, search_id: int, reason: str, keep: timedelta | None) -> None:
         """End a search that cannot be searched at all."""
         with self._store.writing() as connection:
-            for row in _locked(connection, [search_id]).values():
+            for row in locked(connection, [search_id]).values():
                 _end_unsearched(connection, row, reason, keep)
 
     def give_back(self, worker: str) -> int:
@@ -316,7 +300,7 @@ class Queue:
             queries = _held(connection, is_lost)
             given_up = [query for query in queries if query.losses + 1 >= max_losses]
             _requeue(connection, [query for query in queries if query not in given_up], lost=True)
-            rows = _locked(connection, (query.search_id for query in given_up))
+            rows = locked(connection, (query.search_id for query in given_up))
             died = f"given up: {max_losses} workers died while they"
             begun = {id: row for id, row in rows.items() if row.run_id is not None}
             for row in (row for id, row in rows.items() if id not in begun):
@@ -346,7 +330,7 @@ class Queue:
         What it had is deleted, since one search has one database.
         """
         with self._store.writing() as connection:
-            row = _locked(connection, [search_id]).get(search_id)
+            row = locked(connection, [search_id]).get(search_id)
             if row is None:
                 return
             values = {
@@ -367,11 +351,6 @@ class Queue:
                 connection.execute(delete(RUNS).where(RUNS.c.id == row.run_id))
             fresh = {"state": QUEUED, "lease_owner": None, "lease_until": None, "losses": 0}
             connection.execute(update(SEARCH_QUERIES).where(SEARCH_QUERIES.c.search_id == search_id).values(**fresh))
-
-
-def _locked(connection: Connection, search_ids: Iterable[int]) -> dict[int, Any]:
-    """The rows of those searches that are unfinished, by their ids, locked in this order against other changes."""
-    return {row.id: row for row in connection.execute(_LOCK_SEARCHES, {"of": sorted(set(search_ids))})}
 
 
 def _fail(
@@ -442,21 +421,17 @@ def _end(connection: Connection, ended: Sequence[tuple[Any, Mapping[str, int]]],
 
 
 def _end_unsearched(connection: Connection, row: Any, reason: str, keep: timedelta | None) -> None:
-    """End a search of which the rest cannot be searched, and interrupt its run if it has one."""
+    """End a search of which the rest cannot be searched."""
     now = utc_now()
     expires = None if keep is None else now + keep
-    ended = {"state": FAILED, "reason": reason, "finished_at": now, "expires_at": expires}
-    connection.execute(_CHANGE_SEARCH, {"of": row.id, **ended})
-    connection.execute(_DELETE_QUERIES, {"of": row.id})
-    if row.run_id is not None:
-        connection.execute(_CHANGE_RUN, {"of": row.run_id, "state": INTERRUPTED})
+    end_early(connection, row, state=FAILED, reason=reason, finished_at=now, expires_at=expires)
 
 
 def _held(connection: Connection, which: Any) -> list[Lease]:
     """The leased queries of a condition; their searches are locked, in order."""
     leased = and_(SEARCH_QUERIES.c.state == LEASED, which)
     ids = connection.execute(select(SEARCH_QUERIES.c.search_id).where(leased).distinct()).scalars()
-    _locked(connection, ids)
+    locked(connection, ids)
     found = select(SEARCH_QUERIES).where(leased).order_by(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number)
     return [claimed(row) for row in connection.execute(found)]
 

@@ -56,7 +56,16 @@ _LOST: Final = (
     .limit(1)
 )
 _LOCK: Final = (
-    select(SEARCHES.c.id)
+    select(
+        SEARCHES.c.id,
+        SEARCHES.c.run_id,
+        SEARCHES.c.asked_digest,
+        SEARCHES.c.n_queries,
+        SEARCHES.c.n_done,
+        SEARCHES.c.n_failed,
+        SEARCHES.c.cells_done,
+        SEARCHES.c.n_hits,
+    )
     .where(SEARCHES.c.id.in_(bindparam("of", expanding=True)), SEARCHES.c.state.in_(UNFINISHED))
     .order_by(SEARCHES.c.id)
     .with_for_update()
@@ -208,12 +217,20 @@ def _pages(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
         yield page
 
 
+def locked(connection: Connection, search_ids: Iterable[int]) -> dict[int, Any]:
+    """The rows of those searches that are unfinished, by their ids, locked against other changes.
+
+    All transactions lock searches in the order of their ids, and before their queries.
+    """
+    rows: dict[int, Any] = {}
+    for ids in _pages(sorted(set(search_ids))):
+        rows |= {row.id: row for row in connection.execute(_LOCK, {"of": ids})}
+    return rows
+
+
 def lease(connection: Connection, worker: str, chosen: Sequence[Query], until: datetime) -> list[Lease]:
     """Give a worker the leases of these queries, in this order; those that another has just taken are left out."""
-    alive: set[int] = set()
-    # Searches are locked in the order of their ids, by all transactions, and before their queries.
-    for ids in _pages(sorted({search_id for search_id, _ in chosen})):
-        alive.update(connection.execute(_LOCK, {"of": ids}).scalars())
+    alive = locked(connection, (search_id for search_id, _ in chosen))
     leased: dict[Query, Lease] = {}
     for these in _pages([query for query in chosen if query[0] in alive]):
         found = [claimed(row) for row in connection.execute(_FREE, {"these": these})]

@@ -202,11 +202,7 @@ class Searches:
             if row is None or owner not in (None, row.owner):
                 raise SearchNotFound(key)
             if row.state in UNFINISHED:
-                values = {"state": CANCELLED, "finished_at": utc_now()}
-                connection.execute(update(SEARCHES).where(SEARCHES.c.id == row.id).values(**values))
-                connection.execute(delete(SEARCH_QUERIES).where(SEARCH_QUERIES.c.search_id == row.id))
-                if row.run_id is not None:
-                    connection.execute(update(RUNS).where(RUNS.c.id == row.run_id).values(state=INTERRUPTED))
+                end_early(connection, row, state=CANCELLED, finished_at=utc_now())
             return stored_search(connection.execute(select(SEARCHES).where(SEARCHES.c.id == row.id)).one())
 
     def waiting(self) -> list[Waiting]:
@@ -488,6 +484,14 @@ def _lift_statement(dialect: str) -> Any:
     least = row.excluded.served
     lifted = {"served": case((OWNERS.c.served < least, least), else_=OWNERS.c.served)}
     return row.on_conflict_do_update(index_elements=["owner"], set_=lifted)
+
+
+def end_early(connection: Connection, row: Any, **values: Any) -> None:
+    """End a search of which the rest is not searched, with these values, and interrupt its run if it has one."""
+    connection.execute(update(SEARCHES).where(SEARCHES.c.id == row.id).values(**values))
+    connection.execute(delete(SEARCH_QUERIES).where(SEARCH_QUERIES.c.search_id == row.id))
+    if row.run_id is not None:
+        connection.execute(update(RUNS).where(RUNS.c.id == row.run_id).values(state=INTERRUPTED))
 
 
 def _first(connection: Connection, group: Any, table: Any, ids: Sequence[int]) -> dict[int, tuple[int, str]]:
