@@ -9,39 +9,39 @@ store; with cells alone, its estimate would be far too short, and the speed that
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from itertools import accumulate
 from typing import Final
-
-from swsearch.store.search_records import Waiting
 
 Estimate = tuple[int, float | None]
 """When a search is predicted to end: its place among the unfinished ones, 1 for the one that ends first, and the time
 left in seconds; None while no worker has searched anything."""
 
 
-def search_estimates(waiting: Sequence[Waiting], cells_per_second: float) -> dict[str, Estimate]:
+def search_estimates(waiting: Mapping[str, tuple[str, int]], cells_per_second: float) -> dict[str, Estimate]:
     """The estimate of every unfinished search, by its key, if owners and each owner's searches share evenly.
+
+    ``waiting`` has the owner of each search and the cells that are left, by its key (:meth:`.Searches.waiting`).
 
     A search with c cells left ends when each other search of its owner has had min(c, its own) cells, and each other
     owner as many cells as this owner until then, or all of theirs if these are fewer. The counters of
     :mod:`swsearch.store.queue` share so; batches and fresh searches make it an estimate.
 
-    >>> waiting = [Waiting("big", "ann", 900), Waiting("small", "ann", 100), Waiting("other", "bob", 50)]
+    >>> waiting = {"big": ("ann", 900), "small": ("ann", 100), "other": ("bob", 50)}
     >>> search_estimates(waiting, cells_per_second=10.0)
     {'other': (1, 10.0), 'small': (2, 25.0), 'big': (3, 105.0)}
     """
     of_owner: dict[str, list[int]] = {}
-    for search in waiting:
-        of_owner.setdefault(search.owner, []).append(search.cells_left)
+    for owner, n_left in waiting.values():
+        of_owner.setdefault(owner, []).append(n_left)
     within = {owner: _shared(cells) for owner, cells in of_owner.items()}
     among = _shared([sum(cells) for cells in of_owner.values()])
     ends = {}
-    for search in waiting:
-        mine = within[search.owner](search.cells_left)
-        total = sum(of_owner[search.owner])
+    for key, (owner, n_left) in waiting.items():
+        mine = within[owner](n_left)
+        total = sum(of_owner[owner])
         # The owner's own cells are counted in full; the others have had as many, or all of theirs.
-        ends[search.key] = among(mine) - min(mine, total) + mine
+        ends[key] = among(mine) - min(mine, total) + mine
     order = sorted(ends, key=lambda key: ends[key])
     speed = cells_per_second if cells_per_second > 0 else None
     return {key: (place, None if speed is None else ends[key] / speed) for place, key in enumerate(order, 1)}

@@ -54,7 +54,7 @@ class Metrics:
         for state, count in sorted(counts.items()):
             searches.add_metric([state], count)
         yield searches
-        n_left = sum(search.cells_left for search in waiting)
+        n_left = sum(n_left for _, n_left in waiting.values())
         yield GaugeMetricFamily("swsearch_queued_cells", "Cells of all unfinished searches that are left.", n_left)
         yield GaugeMetricFamily("swsearch_workers", "Workers that are alive.", len(speeds))
         yield GaugeMetricFamily("swsearch_cells_per_second", "Speed of recent batches of all workers.", sum(speeds))

@@ -33,7 +33,7 @@ from swsearch.service.settings import Settings
 from swsearch.service.submit import Submission, check_texts, most_hits, new_search, options_of
 from swsearch.store.accounts import is_link_key
 from swsearch.store.rows import QUEUED
-from swsearch.store.search_records import NewSearch, Parameters, StoredSearch, Waiting
+from swsearch.store.search_records import NewSearch, Parameters, StoredSearch
 from swsearch.store.searches import OwnerLimits
 from swsearch.store.store import Store
 from swsearch.store.views import SORTS, HitView, QuerySummary, ResultPage
@@ -96,7 +96,7 @@ class Service(Closeable):
         self._limits = OwnerLimits(limits.queued_cells, limits.daily_cells, limits.stored_hits, self._most_hits)
         self._submissions = Submissions(self._submit_all)
         self._lock = threading.Lock()
-        self._estimates: tuple[float, list[Waiting], float, dict[str, Estimate]] = (-1.0, [], 0.0, {})
+        self._estimates: tuple[float, dict[str, tuple[str, int]], float, dict[str, Estimate]] = (-1.0, {}, 0.0, {})
         """When the estimates were made, of what, with which speed, and the estimates."""
         self._accepted: set[str] = set()
         """Databases and options of searches that were accepted, as far as such searches are checked in a moment."""
@@ -224,8 +224,8 @@ class Service(Closeable):
         if estimate is None:  # the search was submitted after those estimates were made
             with self._lock:
                 _, waiting, speed, _ = self._estimates
-            mine = Waiting(search.key, search.owner, search.cells - search.cells_done)
-            estimate = search_estimates([*waiting, mine], speed)[search.key]
+            mine = {search.key: (search.owner, search.cells - search.cells_done)}
+            estimate = search_estimates(waiting | mine, speed)[search.key]
         return SearchStatus(search, *estimate)
 
     def estimates(self) -> dict[str, Estimate]:

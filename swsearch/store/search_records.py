@@ -193,15 +193,6 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Waiting:
-    """An unfinished search, for the forecast of its end: its owner, and the cells that are left."""
-
-    key: str
-    owner: str
-    cells_left: int
-
-
-@dataclass(frozen=True)
 class UsageOfDay:
     """What an owner submitted on one day (UTC)."""
 

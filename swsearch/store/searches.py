@@ -28,7 +28,6 @@ from swsearch.store.search_records import (
     Parameters,
     StoredSearch,
     UsageOfDay,
-    Waiting,
     parameters_of,
     stored_search,
 )
@@ -205,11 +204,11 @@ class Searches:
                 end_early(connection, row, state=CANCELLED, finished_at=utc_now())
             return stored_search(connection.execute(select(SEARCHES).where(SEARCHES.c.id == row.id)).one())
 
-    def waiting(self) -> list[Waiting]:
-        """All unfinished searches, oldest first."""
+    def waiting(self) -> dict[str, tuple[str, int]]:
+        """The unfinished searches by their keys, oldest first: the owner of each, and the cells that are left."""
         with self._store.reading() as connection:
             found = connection.execute(_WAITING)
-            return [Waiting(row.key, row.owner, row.cells - row.cells_done) for row in found]
+            return {row.key: (row.owner, row.cells - row.cells_done) for row in found}
 
     def counts(self) -> dict[str, int]:
         """Number of searches by their state."""

@@ -389,7 +389,7 @@ def test_limits_are_named(searches, work):
     (today,) = searches.usage("bob")
     assert (today.n_searches, today.n_queries, today.cells) == (1, 3, 3 * MEGACELL)
     assert [stored.n_queries for stored in searches.of_owner("bob")] == [3]
-    assert [waiting.cells_left for waiting in searches.waiting()] == [2 * MEGACELL, 3 * MEGACELL]
+    assert [n_left for _, n_left in searches.waiting().values()] == [2 * MEGACELL, 3 * MEGACELL]
     assert searches.counts() == {"queued": 2}
 
 
