@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final
 
@@ -103,6 +103,8 @@ class StoredSearch:
         The run with its results; None until a worker begins.
     n_queries, n_done, n_failed : int
     cells, cells_done : int
+    n_hits : int
+        Number of stored alignments.
     """
 
     id: int
@@ -124,6 +126,7 @@ class StoredSearch:
     n_failed: int
     cells: int
     cells_done: int
+    n_hits: int
 
     @property
     def is_finished(self) -> bool:
@@ -202,6 +205,12 @@ class UsageOfDay:
     cells: int
 
 
+_SAME_NAMES: Final = tuple(
+    field.name for field in fields(StoredSearch) if field.name in SEARCHES.c and field.name != "options"
+)
+"""The fields of a search that are as in the column of this name."""
+
+
 def stored_search(row: Row[Any]) -> StoredSearch:
     """The search of a row.
 
@@ -212,25 +221,13 @@ def stored_search(row: Row[Any]) -> StoredSearch:
     """
     checked(row, SEARCHES)
     return StoredSearch(
-        id=row.id,
-        key=row.key,
-        owner=row.owner,
         database=SearchedDatabase(row.database_name, row.database_digest, row.database_generation),
         options=parameters_of(row.options),
-        asked_digest=row.asked_digest,
-        content=row.content,
-        state=row.state,
-        reason=row.reason,
         created=row.created_at,
         started=row.started_at,
         finished=row.finished_at,
         expires=row.expires_at,
-        run_id=row.run_id,
-        n_queries=row.n_queries,
-        n_done=row.n_done,
-        n_failed=row.n_failed,
-        cells=row.cells,
-        cells_done=row.cells_done,
+        **{name: getattr(row, name) for name in _SAME_NAMES},
     )
 
 

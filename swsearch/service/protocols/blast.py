@@ -123,7 +123,7 @@ async def _get(request: Request, sent: Mapping[str, str]) -> Response:
     if reason is not None:
         return state_page("FAILED", reason, status=200 if is_state else 409)
     if is_state:
-        return state_page("READY", has_hits=await run_in_threadpool(_has_hits, service, status))
+        return state_page("READY", has_hits=status.search.n_hits > 0)
     if form is None:
         return RedirectResponse(_page_of(status), 303)
     return await _report(request, status, *form)
@@ -154,16 +154,6 @@ def _wanted_form(sent: Mapping[str, str]) -> tuple[str, int | None] | None:
     if n_subjects is not None and n_subjects < 1:
         raise InputError(f"ALIGNMENTS={n_subjects}: at least 1 subject must be asked for")
     return kind, n_subjects
-
-
-def _has_hits(service: Service, status: SearchStatus) -> bool:
-    """Whether any query of a finished search has a hit."""
-    offset, step = 0, 1000
-    while summaries := service.queries(status.search.key, status.search.owner, offset, step):
-        if any(summary.n_hits for summary in summaries):
-            return True
-        offset += step
-    return False
 
 
 async def _report(request: Request, status: SearchStatus, kind: str, n_subjects: int | None) -> Response:
