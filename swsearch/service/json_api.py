@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import re
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
 from typing import Annotated, Any, Final, Literal
@@ -20,7 +21,7 @@ from fastapi.exceptions import RequestValidationError
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 
-from swsearch.errors import InputError, SearchNotFound
+from swsearch.errors import HitsNotFound, InputError, SearchNotFound
 from swsearch.report.formats import FORMATS, new_report
 from swsearch.report.row_filter import MOST_ROWS, RowFilter
 from swsearch.sequences.fasta_text import MAX_FLANK, SubjectPart
@@ -197,9 +198,12 @@ async def _written(
 
 
 def _first_hits(service: Service, search: StoredSearch, n_hits: int) -> bytes:
-    """The best hits of a search as JSON."""
-    page = service.first_hits(search, n_hits)
-    return b"null" if page is None else api_models.hit_page_json(page, 0)
+    """The best hits of the first query of a search as JSON; null while it is not finished, or without that query."""
+    if search.run_id is not None and search.is_finished:
+        with suppress(HitsNotFound):
+            page = service.store.views.view(search.run_id, 0, HitView(limit=n_hits))
+            return api_models.hit_page_json(page, 0)
+    return b"null"
 
 
 @router.get("/searches", response_model=list[api_models.Search])
@@ -288,8 +292,8 @@ def delete_link(
 def queries(request: Request, key: Key, offset: Offset = 0, limit: Limit = 100) -> api_models.QueryPage:
     """The queries of a search that are done, in order; and those that failed."""
     service, owner = service_of(request), owner_of(request)
-    listed = service.queries(key, owner, offset, limit)
-    search = service.status(key, owner).search
+    search, run_id = service.run_of(key, owner)
+    listed = service.store.views.summaries(run_id, offset, limit)
     failed = service.failures(search)
     return api_models.QueryPage(
         queries=[
@@ -332,9 +336,12 @@ def hits(
     keep: Annotated[HitFilter, Depends(hit_filter)],
 ) -> Response:
     """One page of the hits of a query, sorted and filtered by the server."""
-    page = service_of(request).hit_page(
-        key, owner_of(request), number, HitView(sort, order == "desc", keep=keep, offset=offset, limit=limit)
-    )
+    if sort not in SORTS:
+        raise InputError(f"hits cannot be sorted by {sort!r}; choose {', '.join(SORTS)}")
+    service = service_of(request)
+    _, run_id = service.run_of(key, owner_of(request))
+    view = HitView(sort, order == "desc", keep=keep, offset=offset, limit=limit)
+    page = service.store.views.view(run_id, number, view)
     return Response(api_models.hit_page_json(page, offset), media_type="application/json")
 
 

@@ -36,7 +36,6 @@ from swsearch.store.rows import QUEUED
 from swsearch.store.search_records import NewSearch, Parameters, StoredSearch
 from swsearch.store.searches import OwnerLimits
 from swsearch.store.store import Store
-from swsearch.store.views import SORTS, HitView, QuerySummary, ResultPage
 from swsearch.typing import Closeable
 
 SEEN_WITHIN: Final = timedelta(seconds=30)
@@ -284,24 +283,6 @@ class Service(Closeable):
     def offered_with(self, info: DatabaseInfo) -> list[OfferedDatabase]:
         """The databases that have the content that a run searched."""
         return [one for one in self.databases.all() if one.has_content(info.digest)]
-
-    def hit_page(self, key: str, owner: str, number: int, view: HitView) -> ResultPage:
-        """One page of the hits of a query."""
-        if view.sort not in SORTS:
-            raise InputError(f"hits cannot be sorted by {view.sort!r}; choose {', '.join(SORTS)}")
-        _, run_id = self.run_of(key, owner)
-        return self.store.views.view(run_id, number, view)
-
-    def first_hits(self, search: StoredSearch, limit: int) -> ResultPage | None:
-        """The best hits of the first query of a search; None if it is not finished, or that query was not searched."""
-        if search.run_id is None or not search.is_finished:
-            return None
-        return self.store.views.first_hits(search.run_id, limit)
-
-    def queries(self, key: str, owner: str, offset: int = 0, limit: int = 100) -> list[QuerySummary]:
-        """The queries of a search that are done, without their hits."""
-        _, run_id = self.run_of(key, owner)
-        return self.store.views.summaries(run_id, offset, limit)
 
     def list_ends(self, search: StoredSearch) -> str | None:
         """Which lists of a finished search end at ``top``, and what they leave out; None if nothing is."""

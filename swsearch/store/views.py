@@ -180,12 +180,6 @@ class ResultViews:
         with self._reading_query(run_id, number) as (connection, row):
             return _read_page(connection, row, view)
 
-    def first_hits(self, run_id: int, limit: int) -> ResultPage | None:
-        """The best hits of the first query of a run; None if the run does not have it."""
-        with self._store.reading() as connection:
-            row = _query_row(connection, run_id, 0)
-            return None if row is None else _read_page(connection, row, HitView(limit=limit))
-
     def subject(self, run_id: int, number: int, rank: int) -> QueryResult:
         """A query with the alignments of the subject of this rank; without hits if there is no such subject."""
         with self._reading_query(run_id, number) as (connection, query):
@@ -253,16 +247,12 @@ class ResultViews:
 
     @contextmanager
     def _reading_query(self, run_id: int, number: int) -> Iterator[tuple[Connection, Row[Any]]]:
+        """A connection, and the row of a query of a run."""
         with self._store.reading() as connection:
-            row = _query_row(connection, run_id, number)
+            row = connection.execute(_QUERY, {"run": run_id, "query": number}).first()
             if row is None:
                 raise HitsNotFound(self._store.name, run_id, number)
             yield connection, row
-
-
-def _query_row(connection: Connection, run_id: int, number: int) -> Row[Any] | None:
-    """The row of a query of a run, or None if it is not committed."""
-    return connection.execute(_QUERY, {"run": run_id, "query": number}).first()
 
 
 def _read_page(connection: Connection, query: Row[Any], view: HitView) -> ResultPage:
