@@ -169,7 +169,7 @@ class Client:
 
     def search(self, search_id: str) -> dict[str, Any]:
         """A search: ``state``, ``queries``, ``position``, ``seconds_left`` and more."""
-        return self._get(f"/searches/{quote(search_id, safe='')}")
+        return self._get(_of_search(search_id))
 
     def searches(self, limit: int = 50) -> list[dict[str, Any]]:
         """Your newest searches."""
@@ -194,7 +194,7 @@ class Client:
             There is no such search, or the server does not answer for the time of ``patience``.
         """
         hold = _HOLD_SECONDS if on_change is None else 0.5
-        path = f"/searches/{quote(search_id, safe='')}" + _asked(wait=hold, hits=hits)
+        path = _of_search(search_id) + _asked(wait=hold, hits=hits)
         while True:
             found = self._get(path)
             if found["state"] not in ("queued", "running"):
@@ -204,8 +204,7 @@ class Client:
 
     def cancel(self, search_id: str) -> dict[str, Any]:
         """Cancel a search; one that is finished stays as it is."""
-        path = f"/searches/{quote(search_id, safe='')}/cancel"
-        return _object(self._patiently(lambda: self._json("POST", path, b"")))
+        return _object(self._patiently(lambda: self._json("POST", _of_search(search_id, "cancel"), b"")))
 
     # --- links ---
 
@@ -215,17 +214,16 @@ class Client:
         ``key`` takes the place of the search's id in :meth:`search`, :meth:`hits`, :meth:`report` and the like. The
         server tells it this once.
         """
-        return _object(self._json("POST", f"/searches/{quote(search_id, safe='')}/links", b""))
+        return _object(self._json("POST", _of_search(search_id, "links"), b""))
 
     def links(self, search_id: str) -> list[dict[str, Any]]:
         """The links of a search, without their keys."""
-        return self._get_list(f"/searches/{quote(search_id, safe='')}/links")
+        return self._get_list(_of_search(search_id, "links"))
 
     def delete_links(self, search_id: str, link_id: str | None = None) -> None:
         """Withdraw a link of a search by the link's ``id``, or all of them."""
-        path = f"/searches/{quote(search_id, safe='')}/links"
-        path += "" if link_id is None else f"/{quote(link_id, safe='')}"
-        connection, answer = self._answer("DELETE", path)
+        link = () if link_id is None else (link_id,)
+        connection, answer = self._answer("DELETE", _of_search(search_id, "links", *link))
         answer.read()
         connection.close()
 
@@ -284,7 +282,7 @@ class Client:
             asked |= {f"msa_{name}": str(value) for name, value in asdict(rows).items()}
         if lca_top is not None:
             asked["lca_top"] = f"{lca_top!r}"
-        path = f"/searches/{quote(search_id, safe='')}/report?{urlencode(asked)}"
+        path = f"{_of_search(search_id, 'report')}?{urlencode(asked)}"
         self._patiently(lambda: self._save(path, file))
 
     def _save(self, path: str, file: BinaryIO) -> None:
@@ -301,13 +299,11 @@ class Client:
 
     def hits(self, search_id: str, number: int = 0, **asked: Any) -> dict[str, Any]:
         """One page of the hits of a query; ``offset``, ``limit``, ``sort``, ``order``, ``text``, ``min_identity`` …"""
-        path = f"/searches/{quote(search_id, safe='')}/queries/{number}/hits"
-        return self._get(f"{path}?{urlencode(asked)}")
+        return self._get(f"{_of_search(search_id, 'queries', str(number), 'hits')}?{urlencode(asked)}")
 
     def queries(self, search_id: str, offset: int = 0, limit: int = 100) -> dict[str, Any]:
         """The ``queries`` of a search that are done, and those that ``failed``."""
-        path = f"/searches/{quote(search_id, safe='')}/queries?offset={offset}&limit={limit}"
-        return self._get(path)
+        return self._get(f"{_of_search(search_id, 'queries')}?offset={offset}&limit={limit}")
 
     # --- the server ---
 
@@ -426,6 +422,11 @@ def running_servers() -> list[str]:
             else:
                 path.unlink()
     return found
+
+
+def _of_search(search_id: str, *parts: str) -> str:
+    """The path of a search, or of something that belongs to it."""
+    return "/".join(["/searches", *(quote(part, safe="") for part in (search_id, *parts))])
 
 
 def _asked(**values: float) -> str:
