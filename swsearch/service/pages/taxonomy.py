@@ -81,17 +81,11 @@ def with_taxa(view: HitView, service: Service, run: StoredRun, number: int) -> H
     with taxonomy_of_run(service, run) as taxonomy:
         if taxonomy is None:
             return view
-        chosen = subjects_of_taxon(taxonomy, service.store.views.subjects(run.id, number), taxid)
-    return replace(view, keep=replace(view.keep, taxid=None, subjects=chosen))
-
-
-def subjects_of_taxon(taxonomy: TaxonomyOfSubjects, subjects: Iterable[tuple[int, str]], taxid: int) -> frozenset[int]:
-    """The indices of those subjects of which an organism has this taxonomy id, or is below the taxon that has it."""
-    tree = taxonomy.tree
-    taxon = tree.index(taxid)
-    chosen = set()
-    for index, header in subjects:
-        found = taxonomy.of(index, header)
-        if taxid in found.taxids or any(taxon in tree.lineage(one) for one in found.taxa):
-            chosen.add(index)
-    return frozenset(chosen)
+        tree = taxonomy.tree
+        taxon = tree.index(taxid)
+        chosen = set()
+        for index, header in service.store.views.subjects(run.id, number):
+            found = taxonomy.of(index, header)
+            if taxid in found.taxids or any(taxon in tree.lineage(one) for one in found.taxa):
+                chosen.add(index)
+    return replace(view, keep=replace(view.keep, taxid=None, subjects=frozenset(chosen)))
