@@ -368,25 +368,21 @@ class SearchWorker:
     def _begin(self, running: _RunningBatch) -> None:
         """Store the runs of the searches of a batch, and which queries cannot be searched.
 
-        Searches that were cancelled, and those that are begun anew, have no run; their results are left out.
+        A search that another program began is begun anew. Such searches, and those that were cancelled, have no run;
+        their results are left out.
         """
         batch = running.batch
-        running.runs = self._runs(batch, sorted({query.search_id for query in batch.queries}), running.searcher)
+        info = self._searchers.run_info(batch, COMMAND)
+        ids = sorted({query.search_id for query in batch.queries})
+        for search_id, (run_id, found) in self._queue.begin(ids, info).items():
+            if found is not None and info.differences(found):
+                self._queue.begin_again(search_id, batch.database, batch.fingerprint)
+            else:
+                running.runs[search_id] = run_id
         running.in_hand = {query for query in running.in_hand if query[0] in running.runs}
         for query, reason in running.refused:
             if query.search_id in running.runs:
                 self._queue.fail(self.name, query, reason, self._keep)
-
-    def _runs(self, batch: Batch, ids: list[int], searcher: Searcher) -> dict[int, int]:
-        """The runs of the searches of a batch; a search that another program began is begun anew."""
-        info = self._searchers.run_info(batch, COMMAND)
-        runs = {}
-        for search_id, (run_id, found) in self._queue.begin(ids, info).items():
-            if found is not None and info.differences(found):
-                self._queue.begin_again(search_id, batch.database, batch.fingerprint)
-                continue
-            runs[search_id] = run_id
-        return runs
 
     def _finish(self, running: _RunningBatch) -> None:
         """Let the results of a batch be stored as they come, and take the batch that follows."""
