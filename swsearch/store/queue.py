@@ -29,12 +29,10 @@ from swsearch.store.rows import (
     RUNNING,
     UNFINISHED,
     HostProcess,
-    asked_values,
     claim_values,
-    run_values,
     utc_now,
 )
-from swsearch.store.run_file import insert_failure, insert_queries
+from swsearch.store.run_file import insert_failure, insert_queries, insert_run
 from swsearch.store.runs import Runs
 from swsearch.store.scheduling import Query, candidates, charge, choose, claimed, counters, locked
 from swsearch.store.scheduling import lease as lease_queries
@@ -171,10 +169,8 @@ class Queue:
             ids: list[int] = []
             if fresh:
                 now = utc_now()
-                same = {**run_values(info), **claim_values(), "started_at": now}
-                asked = [asked_values(AskedQueries(Shard(), row.n_queries, row.asked_digest)) for row in fresh]
-                rows_of_runs = rows_of(connection)
-                ids = [rows_of_runs.insert("runs", {**same, **values}) for values in asked]
+                asked = [AskedQueries(Shard(), row.n_queries, row.asked_digest) for row in fresh]
+                ids = [insert_run(rows_of(connection), info, queries) for queries in asked]
                 begun = [{"of": row.id, "run": run_id, "now": now} for row, run_id in zip(fresh, ids, strict=True)]
                 connection.execute(_BEGIN_SEARCHES, begun)
         runs_of = Runs(self._store)
@@ -200,9 +196,7 @@ class Queue:
         """
         these = [(each.query.search_id, each.query.number) for each in completed]
         with self._store.writing() as connection:
-            rows = locked(connection, (search_id for search_id, _ in these))
-            found = connection.execute(_HELD_OF_THESE, {"these": these, "by": worker})
-            held = {(row.search_id, row.number) for row in found if row.search_id in rows}
+            rows, held = _held_by(connection, worker, these)
             kept = [each for each, query in zip(completed, these, strict=True) if query in held]
             # `swsearch batch --resume` may have gone on with a run; it stores the same results.
             results = {(each.run_id, each.result.number): each.result for each in kept}
@@ -216,14 +210,10 @@ class Queue:
 
     def fail(self, worker: str, query: Lease, reason: str, keep: timedelta | None) -> bool:
         """Store that a query cannot be searched; returns whether the lease was still held."""
-        this = (query.search_id, query.number)
         with self._store.writing() as connection:
-            rows = locked(connection, [query.search_id])
-            is_held = connection.execute(_HELD_OF_THESE, {"these": [this], "by": worker}).first() is not None
-            if not rows or not is_held:
-                return False
-            _fail(connection, rows, [query], reason, keep)
-        return True
+            rows, held = _held_by(connection, worker, [(query.search_id, query.number)])
+            _fail(connection, rows, [query] if held else [], reason, keep)
+        return bool(held)
 
     def fail_search(self, search_id: int, reason: str, keep: timedelta | None) -> None:
         """End a search that cannot be searched at all."""
@@ -351,6 +341,13 @@ class Queue:
                 connection.execute(delete(RUNS).where(RUNS.c.id == row.run_id))
             fresh = {"state": QUEUED, "lease_owner": None, "lease_until": None, "losses": 0}
             connection.execute(update(SEARCH_QUERIES).where(SEARCH_QUERIES.c.search_id == search_id).values(**fresh))
+
+
+def _held_by(connection: Connection, worker: str, queries: Sequence[Query]) -> tuple[dict[int, Any], set[Query]]:
+    """The rows of the searches of these queries, which are locked, and those queries that a worker still holds."""
+    rows = locked(connection, (search_id for search_id, _ in queries))
+    found = connection.execute(_HELD_OF_THESE, {"these": list(queries), "by": worker})
+    return rows, {(row.search_id, row.number) for row in found if row.search_id in rows}
 
 
 def _fail(

@@ -63,9 +63,8 @@ class RunWriter:
 
     def start(self, info: RunInfo, asked: AskedQueries | None = None) -> int:
         """Store a new run of this process with the queries that it is to search; returns its id."""
-        values = {**run_values(info), **asked_values(asked), **claim_values(), "started_at": utc_now()}
         with self._target.writing_rows() as rows:
-            return rows.insert("runs", values)
+            return insert_run(rows, info, asked)
 
     def note_asked(self, run_id: int, asked: AskedQueries) -> None:
         """Store which queries the run is to search, if they have become known or have changed."""
@@ -145,6 +144,12 @@ class HitWriter:
             if rows.execute("SELECT 1 FROM queries WHERE run_id = ? AND number = ?", run_id, number).fetchone():
                 return StoreError(f"{self._target.name}: run {run_id} has its query {number} already")
         return None
+
+
+def insert_run(rows: Rows, info: RunInfo, asked: AskedQueries | None) -> int:
+    """Insert a new run of this process with the queries that it is to search; returns its id."""
+    values = {**run_values(info), **asked_values(asked), **claim_values(), "started_at": utc_now()}
+    return rows.insert("runs", values)
 
 
 def insert_queries(rows: Rows, results: Sequence[tuple[int, QueryResult]]) -> None:
