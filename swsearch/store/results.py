@@ -28,8 +28,6 @@ from swsearch.words import quoted
 if TYPE_CHECKING:
     from swsearch.store.store import Store
 
-_LIST_ORDER = (HITS.c.rank, HITS.c.hsp)
-
 
 class Results(HitWriter):
     """The queries and hits of a store's runs, and the queries that could not be searched."""
@@ -54,8 +52,7 @@ class Results(HitWriter):
             of_run = select(QUERIES.c.id).where(QUERIES.c.run_id == run_id).order_by(QUERIES.c.number)
             for query_id in connection.execute(of_run).scalars().all():
                 row = connection.execute(select(QUERIES).where(QUERIES.c.id == query_id)).one()
-                hits = connection.execute(select(HITS).where(HITS.c.query_id == query_id).order_by(*_LIST_ORDER))
-                yield query_result(row, tuple(hit_of(hit, row.header) for hit in hits))
+                yield query_result(row, _hits_of(connection, row))
 
     def query(self, run_id: int, number: int) -> QueryResult:
         """The result of one committed query.
@@ -70,8 +67,7 @@ class Results(HitWriter):
             row = connection.execute(select(QUERIES).where(wanted)).first()
             if row is None:
                 raise HitsNotFound(self._store.name, run_id, number)
-            hits = connection.execute(select(HITS).where(HITS.c.query_id == row.id).order_by(*_LIST_ORDER))
-            return query_result(row, tuple(hit_of(hit, row.header) for hit in hits))
+            return query_result(row, _hits_of(connection, row))
 
     def find(self, run_id: int, identifiers: Collection[str]) -> list[int]:
         """Numbers of a run's committed queries that have one of these identifiers or accessions.
@@ -135,6 +131,12 @@ def letters_of_run(connection: Connection, run_id: int) -> dict[int, tuple[str, 
 def as_fasta(queries: Mapping[int, tuple[str, str]]) -> str:
     """Queries as FASTA, in the order of their numbers."""
     return "".join(f">{header}\n{letters}\n" for _, (header, letters) in sorted(queries.items()))
+
+
+def _hits_of(connection: Connection, query: Row[Any]) -> tuple[Hit, ...]:
+    """All hits of a query, in the order of the list."""
+    found = select(HITS).where(HITS.c.query_id == query.id).order_by(HITS.c.rank, HITS.c.hsp)
+    return tuple(hit_of(row, query.header) for row in connection.execute(found))
 
 
 def query_result(row: Row[Any], hits: tuple[Hit, ...]) -> QueryResult:

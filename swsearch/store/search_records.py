@@ -205,10 +205,10 @@ class UsageOfDay:
     cells: int
 
 
-_SAME_NAMES: Final = tuple(
+_PLAIN_FIELDS: Final = tuple(
     field.name for field in fields(StoredSearch) if field.name in SEARCHES.c and field.name != "options"
 )
-"""The fields of a search that are as in the column of this name."""
+"""The fields of a search that are the values of a column of their name."""
 
 
 def stored_search(row: Row[Any]) -> StoredSearch:
@@ -227,7 +227,7 @@ def stored_search(row: Row[Any]) -> StoredSearch:
         started=row.started_at,
         finished=row.finished_at,
         expires=row.expires_at,
-        **{name: getattr(row, name) for name in _SAME_NAMES},
+        **{name: getattr(row, name) for name in _PLAIN_FIELDS},
     )
 
 
