@@ -11,14 +11,15 @@ import re
 import secrets
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 
 from swsearch.errors import InputError, Refused, SearchNotFound
 from swsearch.store.models import LINKS, SEARCHES, TOKENS
 from swsearch.store.rows import utc_now
 from swsearch.store.search_records import StoredSearch, stored_search
+from swsearch.store.searches import row_of
 
 if TYPE_CHECKING:
     from swsearch.store.store import Store
@@ -145,7 +146,7 @@ class Accounts:
         link_key = _LINK_PREFIX + secrets.token_urlsafe(32)
         stored = StoredLink(secrets.token_hex(4), utc_now())
         with self._store.writing() as connection:
-            search_id = _search_id(connection, key, owner, locked=True)
+            search_id = row_of(connection, key, owner, locked=True).id
             n_links = connection.execute(select(func.count()).where(LINKS.c.search_id == search_id)).scalar_one()
             if n_links >= MAX_LINKS:
                 raise Refused("too_many_links", f"this search has {n_links} links; withdraw one of them")
@@ -162,7 +163,7 @@ class Accounts:
             The owner has no such search.
         """
         with self._store.reading() as connection:
-            of_search = LINKS.c.search_id == _search_id(connection, key, owner)
+            of_search = LINKS.c.search_id == row_of(connection, key, owner).id
             rows = connection.execute(select(LINKS).where(of_search).order_by(LINKS.c.created_at, LINKS.c.id))
             return [StoredLink(row.id, row.created_at) for row in rows]
 
@@ -177,7 +178,7 @@ class Accounts:
             The search has no such link.
         """
         with self._store.writing() as connection:
-            chosen = LINKS.c.search_id == _search_id(connection, key, owner, locked=True)
+            chosen = LINKS.c.search_id == row_of(connection, key, owner, locked=True).id
             if link_id is not None:
                 chosen &= LINKS.c.id == link_id
             n_deleted = connection.execute(delete(LINKS).where(chosen)).rowcount
@@ -198,11 +199,3 @@ class Accounts:
             if row is None:
                 raise SearchNotFound(link_key)
             return stored_search(row)
-
-
-def _search_id(connection: Connection, key: str, owner: str, *, locked: bool = False) -> int:
-    found = select(SEARCHES.c.id).where(SEARCHES.c.key == key, SEARCHES.c.owner == owner)
-    row: Any = connection.execute(found.with_for_update() if locked else found).scalar()
-    if row is None:
-        raise SearchNotFound(key)
-    return int(row)

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from swsearch.store.store import Store
 
 _WITH_KEY: Final = select(SEARCHES).where(SEARCHES.c.key == bindparam("key"))
+_LOCKED_WITH_KEY: Final = _WITH_KEY.with_for_update()
 _WITH_KEYS: Final = select(SEARCHES).where(SEARCHES.c.key.in_(bindparam("keys", expanding=True)))
-_FINISHED_WITH_KEYS: Final = _WITH_KEYS.where(SEARCHES.c.state.not_in(UNFINISHED))
 _WAITING: Final = (
     select(SEARCHES.c.key, SEARCHES.c.owner, SEARCHES.c.cells, SEARCHES.c.cells_done)
     .where(SEARCHES.c.state.in_(UNFINISHED))
@@ -167,15 +167,12 @@ class Searches:
             There is no such search.
         """
         with self._store.reading() as connection:
-            row = connection.execute(_WITH_KEY, {"key": key}).first()
-            if row is None or owner not in (None, row.owner):
-                raise SearchNotFound(key)
-            return stored_search(row)
+            return stored_search(row_of(connection, key, owner))
 
-    def with_keys(self, keys: Sequence[str], *, finished: bool = False) -> dict[str, StoredSearch]:
-        """The searches with these keys that exist; with ``finished``, those that are finished."""
+    def with_keys(self, keys: Sequence[str]) -> dict[str, StoredSearch]:
+        """The searches with these keys that exist."""
         with self._store.reading() as connection:
-            rows = connection.execute(_FINISHED_WITH_KEYS if finished else _WITH_KEYS, {"keys": list(keys)})
+            rows = connection.execute(_WITH_KEYS, {"keys": list(keys)})
             return {row.key: stored_search(row) for row in rows}
 
     def of_owner(self, owner: str, limit: int = 100, before: int | None = None) -> list[StoredSearch]:
@@ -197,9 +194,7 @@ class Searches:
             There is no such search.
         """
         with self._store.writing() as connection:
-            row = connection.execute(select(SEARCHES).where(SEARCHES.c.key == key).with_for_update()).first()
-            if row is None or owner not in (None, row.owner):
-                raise SearchNotFound(key)
+            row = row_of(connection, key, owner, locked=True)
             if row.state in UNFINISHED:
                 end_early(connection, row, state=CANCELLED, finished_at=utc_now())
             return stored_search(connection.execute(select(SEARCHES).where(SEARCHES.c.id == row.id)).one())
@@ -478,6 +473,14 @@ def _lift_statement(dialect: str) -> Any:
     least = row.excluded.served
     lifted = {"served": case((OWNERS.c.served < least, least), else_=OWNERS.c.served)}
     return row.on_conflict_do_update(index_elements=["owner"], set_=lifted)
+
+
+def row_of(connection: Connection, key: str, owner: str | None, *, locked: bool = False) -> Any:
+    """The row of a search; if ``owner`` is given, only of this owner. Raises SearchNotFound if there is none."""
+    row = connection.execute(_LOCKED_WITH_KEY if locked else _WITH_KEY, {"key": key}).first()
+    if row is None or owner not in (None, row.owner):
+        raise SearchNotFound(key)
+    return row
 
 
 def end_early(connection: Connection, row: Any, **values: Any) -> None:
