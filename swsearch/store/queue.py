@@ -75,6 +75,8 @@ _DELETE_QUERIES: Final = delete(SEARCH_QUERIES).where(SEARCH_QUERIES.c.search_id
 _CHANGE_QUERY: Final = update(SEARCH_QUERIES).where(
     SEARCH_QUERIES.c.search_id == bindparam("of"), SEARCH_QUERIES.c.number == bindparam("query")
 )
+_FREE: Final = {"lease_owner": None, "lease_until": None}
+"""The lease of a query that no worker holds."""
 _FIRST_REASON: Final = (
     select(FAILURES.c.reason).where(FAILURES.c.run_id == bindparam("of")).order_by(FAILURES.c.number).limit(1)
 )
@@ -339,8 +341,8 @@ class Queue:
             connection.execute(update(SEARCHES).where(SEARCHES.c.id == search_id).values(**values))
             if row.run_id is not None:
                 connection.execute(delete(RUNS).where(RUNS.c.id == row.run_id))
-            fresh = {"state": QUEUED, "lease_owner": None, "lease_until": None, "losses": 0}
-            connection.execute(update(SEARCH_QUERIES).where(SEARCH_QUERIES.c.search_id == search_id).values(**fresh))
+            fresh = update(SEARCH_QUERIES).where(SEARCH_QUERIES.c.search_id == search_id)
+            connection.execute(fresh.values(**_FREE, state=QUEUED, losses=0))
 
 
 def _held_by(connection: Connection, worker: str, queries: Sequence[Query]) -> tuple[dict[int, Any], set[Query]]:
@@ -396,8 +398,9 @@ def _count(
         connection.execute(_CHANGE_SEARCH, going_on)
         remain = {counts["of"] for counts in going_on}
         these = sorted((query.search_id, query.number) for query in queries if query.search_id in remain)
-        free = {"state": state, "lease_owner": None, "lease_until": None}
-        connection.execute(_CHANGE_QUERY, [{"of": id, "query": number, **free} for id, number in these])
+        connection.execute(
+            _CHANGE_QUERY, [{"of": id, "query": number, **_FREE, "state": state} for id, number in these]
+        )
     if ended:
         _end(connection, [(rows[counts["of"]], counts) for counts in ended], keep)
 
@@ -442,10 +445,9 @@ def _returned(connection: Connection, which: Any) -> int:
 
 
 def _requeue(connection: Connection, queries: Sequence[Lease], *, lost: bool = False) -> None:
-    for query in queries:
-        values = {"state": QUEUED, "lease_owner": None, "lease_until": None, "losses": query.losses + lost}
-        of_query = and_(SEARCH_QUERIES.c.search_id == query.search_id, SEARCH_QUERIES.c.number == query.number)
-        connection.execute(update(SEARCH_QUERIES).where(of_query).values(**values))
+    if queries:
+        these = [{"of": each.search_id, "query": each.number, "losses": each.losses + lost} for each in queries]
+        connection.execute(_CHANGE_QUERY, [{**query, **_FREE, "state": QUEUED} for query in these])
 
 
 def _owners(connection: Connection, queries: Sequence[Lease]) -> dict[int, str]:
