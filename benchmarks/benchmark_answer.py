@@ -36,7 +36,7 @@ STEPS = {
         "Queue.complete": "the result is stored",
     },
     "swsearch.search.searcher": {"Searcher.search": "the engine begins", "Searcher._result": "ranking and alignments"},
-    "swsearch.store.views": {"ResultViews.view": "the hits are read"},
+    "swsearch.store.results": {"Results.view": "the hits are read"},
 }
 """The methods that are steps, by module, and what happens in them."""
 NOTES = "SWSEARCH_ANSWER_NOTES"

@@ -17,8 +17,8 @@ from swsearch.scoring.matrix import matrix_names
 from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.service import SearchStatus
+from swsearch.store.results import ResultPage
 from swsearch.store.rows import STATES
-from swsearch.store.views import ResultPage
 
 Option = str | int | float | bool | None
 

@@ -33,8 +33,8 @@ from swsearch.service.proxies import address
 from swsearch.service.reports import Download
 from swsearch.service.service import SearchStatus, Service
 from swsearch.service.submit import Submission
+from swsearch.store.results import SORTS, HitFilter, HitView
 from swsearch.store.search_records import StoredSearch
-from swsearch.store.views import SORTS, HitFilter, HitView
 
 MAX_WAIT: Final = 50.0
 """Longest time for which a request is held, in seconds; proxies end requests after 60."""
@@ -201,7 +201,7 @@ def _first_hits(service: Service, search: StoredSearch, n_hits: int) -> bytes:
     """The best hits of the first query of a search as JSON; null while it is not finished, or without that query."""
     if search.run_id is not None and search.is_finished:
         with suppress(HitsNotFound):
-            page = service.store.views.view(search.run_id, 0, HitView(limit=n_hits))
+            page = service.store.results.view(search.run_id, 0, HitView(limit=n_hits))
             return api_models.hit_page_json(page, 0)
     return b"null"
 
@@ -293,7 +293,7 @@ def queries(request: Request, key: Key, offset: Offset = 0, limit: Limit = 100) 
     """The queries of a search that are done, in order; and those that failed."""
     service, owner = service_of(request), owner_of(request)
     search, run_id = service.run_of(key, owner)
-    listed = service.store.views.summaries(run_id, offset, limit)
+    listed = service.store.results.summaries(run_id, offset, limit)
     failed = service.failures(search)
     return api_models.QueryPage(
         queries=[
@@ -341,7 +341,7 @@ def hits(
     service = service_of(request)
     _, run_id = service.run_of(key, owner_of(request))
     view = HitView(sort, order == "desc", keep=keep, offset=offset, limit=limit)
-    page = service.store.views.view(run_id, number, view)
+    page = service.store.results.view(run_id, number, view)
     return Response(api_models.hit_page_json(page, offset), media_type="application/json")
 
 

@@ -286,7 +286,7 @@ class Service(Closeable):
         if search.run_id is None or not search.is_finished:
             return None
         ends = ListEnds(self.store.runs.get(search.run_id).info)
-        for n_subjects, n_passed in self.store.views.list_lengths(search.run_id):
+        for n_subjects, n_passed in self.store.results.list_lengths(search.run_id):
             ends.count(n_subjects, n_passed)
         return ends.message("a larger --top")
 

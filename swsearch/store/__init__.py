@@ -13,7 +13,7 @@ module                  noun
 ``connections``         URLs, engines and transactions of SQLAlchemy
 ``models``, ``schema``  tables and types of columns; creation, revision and upgrade
 ``runs``                ``store.runs``: the record of a run, who works on it, which may be deleted
-``results``, ``views``  ``store.results``: queries and hits; ``store.views``: pages and columns of them
+``results``             ``store.results``: queries and hits, pages and columns of them
 ``searches``            ``store.searches``: what was submitted; records of it are in ``search_records``
 ``queue``               ``store.queue``: claim, complete, retry; ``scheduling`` says whose turn it is
 ``accounts``            ``store.accounts``: tokens of owners, links to searches

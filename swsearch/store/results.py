@@ -3,15 +3,34 @@
 A query and its hits are committed together, so every query in the store is complete, even after the process was killed.
 :meth:`Results.committed` lists these queries, so that the run can be resumed. Every row is checked before it is
 converted to a record.
+
+A result may have 100,000 hits and more, of which a page shows some dozens. Sorting and filtering are therefore left to
+the database, and only the rows of the page become records (:meth:`Results.view`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Connection, Row, select
+import numpy as np
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Float,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    cast,
+    func,
+    select,
+    tuple_,
+)
 
 from swsearch.errors import HitsNotFound, StoreError
 from swsearch.hits.hit import Alignment, Hit
@@ -23,18 +42,152 @@ from swsearch.store.models import FAILURES, HITS, QUERIES, checked
 from swsearch.store.rows import ALIGNMENT_FIELDS, HIT_FIELDS
 from swsearch.store.run_file import HitWriter
 from swsearch.store.runs import Runs, find_run
+from swsearch.typing import Floats, Places
 from swsearch.words import quoted
 
 if TYPE_CHECKING:
     from swsearch.store.store import Store
 
+SORTS: Final = (
+    "rank", "id", "length", "score", "bits", "evalue", "identity", "query_coverage", "subject_coverage", "columns",
+    "query_start", "subject_start",
+)  # fmt: skip
+"""Values by which hits can be sorted. Hits of equal value are in the order of their ranks."""
+
+
+@dataclass(frozen=True)
+class HitFilter:
+    """The hits that a page shows; a hit must fulfil all conditions.
+
+    Attributes
+    ----------
+    text : str
+        Text that the subject's header contains, in upper or lower case; empty for every header.
+    taxid : int or None
+        The taxonomy id after ``OX=`` in the subject's header.
+    subjects : frozenset of int or None
+        Indices of subjects in the database; None for all.
+    max_evalue : float or None
+        Largest E-value. Hits without E-value do not fulfil it.
+    min_bits : float or None
+        Lowest bit score. Hits without bit score do not fulfil it.
+    min_identity, min_query_coverage : float or None
+        Lowest percentages, 0 to 100, of the alignment.
+    ranks : frozenset of int or None
+        Ranks of subjects; None for all.
+    """
+
+    text: str = ""
+    taxid: int | None = None
+    subjects: frozenset[int] | None = None
+    max_evalue: float | None = None
+    min_bits: float | None = None
+    min_identity: float | None = None
+    min_query_coverage: float | None = None
+    ranks: frozenset[int] | None = None
+
+    def __bool__(self) -> bool:
+        """Whether there is a condition."""
+        return self != HitFilter()
+
+
+@dataclass(frozen=True)
+class HitView:
+    """The order, the filter and the part of the hits that a page shows.
+
+    Attributes
+    ----------
+    sort : str
+        One of :data:`SORTS`.
+    orders_alignments : bool
+        Whether the order by rank is that of the E-values of alignments (:meth:`RunInfo.listed`), not of subjects.
+    descending : bool
+        Hits without a value come last in both directions.
+    keep : HitFilter
+    offset, limit : int
+        Number of hits before the page, and largest number on it.
+    """
+
+    sort: str = "rank"
+    descending: bool = False
+    orders_alignments: bool = False
+    keep: HitFilter = field(default_factory=HitFilter)
+    offset: int = 0
+    limit: int = 50
+
+
+@dataclass(frozen=True)
+class ResultPage:
+    """A page of hits.
+
+    Attributes
+    ----------
+    query : QueryResult
+        The query; its ``hits`` are those of the page, in the order of the view.
+    n_matching : int
+        Number of hits that the filter lets through.
+    n_hits : int
+        Number of hits of the query, one for each alignment.
+    n_subjects : int
+        Number of subjects among all hits of the query.
+    """
+
+    query: QueryResult
+    n_matching: int
+    n_hits: int
+    n_subjects: int
+
+
+@dataclass(frozen=True)
+class QuerySummary:
+    """One query of a run without its letters and hits.
+
+    Attributes
+    ----------
+    number : int
+        Index of the query in the run, from 0.
+    header : str
+    length : int
+        Number of letters.
+    n_hits, n_passed : int
+        Number of stored alignments, and of subjects that passed the filters before the list was cut.
+    best_header : str or None
+        Header of the first subject; None if there are no hits.
+    best_evalue : float or None
+        Its E-value.
+    best_bits : float or None
+        Its bit score.
+    """
+
+    number: int
+    header: str
+    length: int
+    n_hits: int
+    n_passed: int
+    best_header: str | None
+    best_evalue: float | None
+    best_bits: float | None
+
+
+_QUERY: Final = select(QUERIES).where(QUERIES.c.run_id == bindparam("run"), QUERIES.c.number == bindparam("query"))
+_OF_QUERY = HITS.c.query_id == bindparam("of")
+_RANKED: Final = (
+    select(HITS).where(_OF_QUERY).order_by(HITS.c.rank, HITS.c.hsp).offset(bindparam("skip")).limit(bindparam("most"))
+)
+_LAST_RANK: Final = select(func.max(HITS.c.rank)).where(_OF_QUERY)
+
 
 class Results(HitWriter):
-    """The queries and hits of a store's runs, and the queries that could not be searched."""
+    """The queries and hits of a store's runs, and the queries that could not be searched.
+
+    A method with the number of a query raises :class:`HitsNotFound` if the run has no such query.
+    """
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._store = store
+
+    # --- all queries of a run ---
 
     def queries(self, run: str | int = "latest") -> Iterator[QueryResult]:
         """Results of a run's committed queries, in order of their numbers, one at a time.
@@ -53,21 +206,6 @@ class Results(HitWriter):
             for query_id in connection.execute(of_run).scalars().all():
                 row = connection.execute(select(QUERIES).where(QUERIES.c.id == query_id)).one()
                 yield query_result(row, _hits_of(connection, row))
-
-    def query(self, run_id: int, number: int) -> QueryResult:
-        """The result of one committed query.
-
-        Raises
-        ------
-        HitsNotFound
-            The run has no query with this number.
-        """
-        with self._store.reading() as connection:
-            wanted = (QUERIES.c.run_id == run_id) & (QUERIES.c.number == number)
-            row = connection.execute(select(QUERIES).where(wanted)).first()
-            if row is None:
-                raise HitsNotFound(self._store.name, run_id, number)
-            return query_result(row, _hits_of(connection, row))
 
     def find(self, run_id: int, identifiers: Collection[str]) -> list[int]:
         """Numbers of a run's committed queries that have one of these identifiers or accessions.
@@ -120,6 +258,180 @@ class Results(HitWriter):
         """The searched queries of a run as FASTA, in their order."""
         with self._store.reading() as connection:
             return as_fasta(letters_of_run(connection, run_id))
+
+    # --- the result of one query, or a part of it for readers of a few hits ---
+
+    def query(self, run_id: int, number: int) -> QueryResult:
+        """The result of one committed query, with all its hits."""
+        with self._reading_query(run_id, number) as (connection, row):
+            return query_result(row, _hits_of(connection, row))
+
+    def view(self, run_id: int, number: int, view: HitView) -> ResultPage:
+        """A page of the sorted and filtered hits of a query."""
+        with self._reading_query(run_id, number) as (connection, row):
+            return _read_page(connection, row, view)
+
+    def subject(self, run_id: int, number: int, rank: int) -> QueryResult:
+        """A query with the alignments of the subject of this rank; without hits if there is no such subject."""
+        with self._reading_query(run_id, number) as (connection, query):
+            found = select(HITS).where(HITS.c.query_id == query.id, HITS.c.rank == rank).order_by(HITS.c.hsp)
+            return query_result(query, tuple(hit_of(row, query.header) for row in connection.execute(found)))
+
+    def hits(self, run_id: int, number: int, keep: HitFilter) -> Iterator[Hit]:
+        """The hits of a query that the filter lets through, by rank, one at a time."""
+        with self._reading_query(run_id, number) as (connection, query):
+            kept = and_(HITS.c.query_id == query.id, *_conditions(keep, query))
+            for row in connection.execute(select(HITS).where(kept).order_by(HITS.c.rank, HITS.c.hsp)):
+                yield hit_of(row, query.header)
+
+    def summaries(self, run_id: int, offset: int, limit: int) -> list[QuerySummary]:
+        """Some queries of a run in order of their numbers; an unknown run has none."""
+        best = and_(HITS.c.query_id == QUERIES.c.id, HITS.c.rank == 1, HITS.c.hsp == 1)
+        columns = (
+            QUERIES.c.number, QUERIES.c.header, func.length(QUERIES.c.letters), QUERIES.c.n_hits, QUERIES.c.n_passed,
+            HITS.c.subject_header, HITS.c.evalue, HITS.c.bits,
+        )  # fmt: skip
+        found = select(*columns).select_from(QUERIES.outerjoin(HITS, best)).where(QUERIES.c.run_id == run_id)
+        with self._store.reading() as connection:
+            rows = connection.execute(found.order_by(QUERIES.c.number).offset(offset).limit(limit))
+            return [QuerySummary(*row) for row in rows]
+
+    def list_lengths(self, run_id: int) -> list[tuple[int, int]]:
+        """The numbers of subjects that are listed and that passed, of each query of a run."""
+        found = select(func.coalesce(func.max(HITS.c.rank), 0), QUERIES.c.n_passed)
+        found = found.select_from(QUERIES.outerjoin(HITS, HITS.c.query_id == QUERIES.c.id))
+        found = found.where(QUERIES.c.run_id == run_id).group_by(QUERIES.c.id, QUERIES.c.n_passed)
+        with self._store.reading() as connection:
+            return [(n_subjects, n_passed) for n_subjects, n_passed in connection.execute(found)]
+
+    def neighbours(self, run_id: int, number: int) -> tuple[int | None, int | None]:
+        """The numbers of the committed queries before and after a query; None where there is none."""
+        number_of = QUERIES.c.number
+        of_run = QUERIES.c.run_id == run_id
+        with self._store.reading() as connection:
+            before = connection.execute(select(func.max(number_of)).where(of_run, number_of < number)).scalar()
+            after = connection.execute(select(func.min(number_of)).where(of_run, number_of > number)).scalar()
+            return before, after
+
+    def query_places(self, run_id: int, number: int) -> tuple[Places, Places]:
+        """Starts and ends of the hits on the query, 0-based and half-open; int64, shape (n_hits,), by rank."""
+        with self._reading_query(run_id, number) as (connection, query):
+            found = select(HITS.c.query_start, HITS.c.query_end).where(HITS.c.query_id == query.id)
+            rows = connection.execute(found.order_by(HITS.c.rank, HITS.c.hsp)).all()
+        starts, ends = zip(*rows, strict=True) if rows else ((), ())
+        return np.array(starts, np.int64), np.array(ends, np.int64)
+
+    def subject_scores(self, run_id: int, number: int) -> tuple[Floats, Floats]:
+        """Bit scores and E-values of the subjects; float64, shape (n_subjects,), NaN where there is none, by rank."""
+        with self._reading_query(run_id, number) as (connection, query):
+            found = select(HITS.c.bits, HITS.c.evalue).where(HITS.c.query_id == query.id, HITS.c.hsp == 1)
+            rows = connection.execute(found.order_by(HITS.c.rank)).all()
+        bits, evalues = zip(*rows, strict=True) if rows else ((), ())
+        return np.array(bits, np.float64), np.array(evalues, np.float64)  # None becomes NaN
+
+    def subjects(self, run_id: int, number: int) -> list[tuple[int, str]]:
+        """The subjects of a query, by rank: index in the database, and header."""
+        with self._reading_query(run_id, number) as (connection, query):
+            of_query = (HITS.c.query_id == query.id) & (HITS.c.hsp == 1)
+            found = select(HITS.c.subject_index, HITS.c.subject_header).where(of_query).order_by(HITS.c.rank)
+            return [(row.subject_index, row.subject_header) for row in connection.execute(found)]
+
+    @contextmanager
+    def _reading_query(self, run_id: int, number: int) -> Iterator[tuple[Connection, Row[Any]]]:
+        """A connection, and the row of a query of a run."""
+        with self._store.reading() as connection:
+            row = connection.execute(_QUERY, {"run": run_id, "query": number}).first()
+            if row is None:
+                raise HitsNotFound(self._store.name, run_id, number)
+            yield connection, row
+
+
+def _read_page(connection: Connection, query: Row[Any], view: HitView) -> ResultPage:
+    """A page of the hits of ``query``, a row of the table of queries."""
+    if view.sort == "rank" and not view.descending and not view.keep and not view.orders_alignments:
+        page = {"of": query.id, "skip": view.offset, "most": view.limit}
+        hits = tuple(hit_of(row, query.header) for row in connection.execute(_RANKED, page))
+        is_last = bool(hits) and view.offset + len(hits) == query.n_hits
+        n_subjects = hits[-1].rank if is_last else _n_subjects(connection, query)
+        return ResultPage(query_result(query, hits), query.n_hits, query.n_hits, n_subjects)
+    n_subjects = _n_subjects(connection, query)
+    of_query = HITS.c.query_id == query.id
+    kept = and_(of_query, *_conditions(view.keep, query))
+    n_matching = query.n_hits
+    if view.keep:
+        n_matching = connection.execute(select(func.count()).select_from(HITS).where(kept)).scalar_one()
+    keys = select(HITS.c.rank, HITS.c.hsp).where(kept)
+    found = connection.execute(_in_order(keys, view, query).offset(view.offset).limit(view.limit)).all()
+    # Only keys and the sorted value pass through the sort; the rows, with their letters, are read afterwards.
+    chosen = select(HITS).where(of_query, tuple_(HITS.c.rank, HITS.c.hsp).in_([tuple(key) for key in found]))
+    rows = {(row.rank, row.hsp): row for row in connection.execute(chosen)}
+    hits = tuple(hit_of(rows[rank, hsp], query.header) for rank, hsp in found)
+    return ResultPage(query_result(query, hits), n_matching, query.n_hits, n_subjects)
+
+
+def _n_subjects(connection: Connection, query: Row[Any]) -> int:
+    """Number of subjects among the hits of ``query``."""
+    return connection.execute(_LAST_RANK, {"of": query.id}).scalar() or 0
+
+
+def _percentage(part: ColumnElement[Any], whole: Any) -> ColumnElement[float]:
+    percentage: ColumnElement[float] = 100.0 * cast(part, Float) / whole
+    return percentage
+
+
+def _identity() -> ColumnElement[float]:
+    return _percentage(HITS.c.identities, HITS.c.columns)
+
+
+def _query_coverage(query: Row[Any]) -> ColumnElement[float]:
+    return _percentage(HITS.c.query_end - HITS.c.query_start, max(1, len(query.letters)))
+
+
+def _conditions(keep: HitFilter, query: Row[Any]) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = []
+    header = HITS.c.subject_header
+    if keep.text:
+        conditions.append(header.icontains(keep.text, autoescape=True))
+    if keep.taxid is not None:
+        conditions.append((header + " ").contains(f" OX={keep.taxid} ", autoescape=True))
+    for column, chosen in ((HITS.c.subject_index, keep.subjects), (HITS.c.rank, keep.ranks)):
+        if chosen is not None:
+            # As text, because a statement has a largest number of parameters.
+            listed: BindParameter[int] = bindparam(None, sorted(chosen), expanding=True, literal_execute=True)
+            conditions.append(column.in_(listed))
+    if keep.max_evalue is not None:
+        conditions.append(HITS.c.evalue <= keep.max_evalue)
+    if keep.min_bits is not None:
+        conditions.append(HITS.c.bits >= keep.min_bits)
+    if keep.min_identity is not None:
+        conditions.append(_identity() >= keep.min_identity)
+    if keep.min_query_coverage is not None:
+        conditions.append(_query_coverage(query) >= keep.min_query_coverage)
+    return conditions
+
+
+def _in_order(keys: Select[Any], view: HitView, query: Row[Any]) -> Select[Any]:
+    if view.sort == "rank":
+        order: tuple[ColumnElement[Any], ...] = (HITS.c.rank, HITS.c.hsp)
+        if view.orders_alignments:
+            order = (HITS.c.evalue, -HITS.c.score, HITS.c.subject_index, HITS.c.hsp)
+        return keys.order_by(*(value.desc() if view.descending else value for value in order))
+    sorted_by: dict[str, ColumnElement[Any]] = {
+        "id": func.lower(HITS.c.subject_header),
+        "length": HITS.c.subject_length,
+        "score": HITS.c.score,
+        "bits": HITS.c.bits,
+        "evalue": HITS.c.evalue,
+        "identity": _identity(),
+        "query_coverage": _query_coverage(query),
+        "subject_coverage": _percentage(HITS.c.subject_end - HITS.c.subject_start, HITS.c.subject_length),
+        "columns": HITS.c.columns,
+        "query_start": HITS.c.query_start,
+        "subject_start": HITS.c.subject_start,
+    }
+    value = sorted_by[view.sort]
+    ordered = value.desc() if view.descending else value.asc()
+    return keys.order_by(value.is_(None), ordered, HITS.c.rank, HITS.c.hsp)
 
 
 def letters_of_run(connection: Connection, run_id: int) -> dict[int, tuple[str, str]]:

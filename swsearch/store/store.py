@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from swsearch.store.accounts import Accounts
     from swsearch.store.queue import Queue
     from swsearch.store.searches import Searches
-    from swsearch.store.views import ResultViews
 
 
 class Store(Closeable):
@@ -67,9 +66,7 @@ class Store(Closeable):
         The store in messages: its file, or its URL without the password.
     runs : Runs
     results : Results
-        Queries and hits of runs.
-    views : ResultViews
-        Pages and single columns of results.
+        Queries and hits of runs, and pages of them.
     searches : Searches
         What was submitted to a service.
     queue : Queue
@@ -123,13 +120,6 @@ class Store(Closeable):
         return self
 
     # Most commands need none of these, and their modules take time to import.
-
-    @cached_property
-    def views(self) -> ResultViews:
-        """Pages and single columns of results."""
-        from swsearch.store.views import ResultViews
-
-        return ResultViews(self)
 
     @cached_property
     def searches(self) -> Searches:

@@ -6,9 +6,9 @@ from contextlib import closing
 from sqlalchemy import event
 
 from swsearch.store.models import SEARCHES
+from swsearch.store.results import HitView
 from swsearch.store.searches import OwnerLimits
 from swsearch.store.store import Store
-from swsearch.store.views import HitView
 from tests.store.conftest import submit
 from tests.store.test_searches import claim, new_search, search_all
 
@@ -28,7 +28,7 @@ def test_the_cost_of_a_search_does_not_grow_with_those_that_are_done(tmp_path, m
         assert store.queue.has_work()
         search_all(store.queue, claim(store.queue))
         assert store.searches.with_keys([stored.key])[stored.key].n_done == 1
-        assert store.views.view(store.searches.get(stored.key).run_id, 0, HitView(limit=25)).query
+        assert store.results.view(store.searches.get(stored.key).run_id, 0, HitView(limit=25)).query
         assert len(store.searches.waiting()) == 0
         assert len(store.searches.of_owner("ann", 2)) == 2
 

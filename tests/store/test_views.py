@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from swsearch.errors import StoreError
+from swsearch.store.results import SORTS, HitFilter, HitView
 from swsearch.store.store import Store
-from swsearch.store.views import SORTS, HitFilter, HitView
 from tests.store.conftest import DIALECTS, RUN, make_hit, make_query, postgres_database
 
 N_HITS = 60
@@ -87,7 +87,7 @@ def views(request, tmp_path_factory):
         run = store.runs.start(RUN)
         for query in (make_query(0), QUERY, make_query(7, 0)):
             store.results.add(run, query)
-        yield store.views
+        yield store.results
 
 
 def expected_order(sort, descending):

@@ -41,8 +41,8 @@ from swsearch.report.summary import (
     scoring_line,
 )
 from swsearch.service.pages.templating import description_of, first_word, shown_bits, shown_evalue, whole
+from swsearch.store.results import SORTS, HitFilter, HitView, ResultPage
 from swsearch.store.runs import StoredRun
-from swsearch.store.views import SORTS, HitFilter, HitView, ResultPage
 from swsearch.words import counted
 
 ROWS: Final = 50

@@ -66,9 +66,9 @@ from swsearch.service.proxies import address, server_url
 from swsearch.service.reports import Download, file_name, offered_formats, subject_part
 from swsearch.service.service import Service
 from swsearch.service.submit import Submission, plain_text
+from swsearch.store.results import HitView
 from swsearch.store.runs import StoredRun
 from swsearch.store.store import Store
-from swsearch.store.views import HitView
 
 MAX_PASTED: Final = 64 << 20
 """Largest number of bytes of pasted sequences."""
@@ -118,7 +118,7 @@ def _hits_view(request: Request, reference: str, number: int, given: Mapping[str
     service, run = service_of(request), PageSearches(request).run(reference)
     view = replace(read_view(given), orders_alignments=orders_alignments(run.info))
     view = with_taxa(view, service, run, number - 1)
-    found = service.store.views.view(run.id, number - 1, view)
+    found = service.store.results.view(run.id, number - 1, view)
     return HitsView(run, found, view, _query_address(reference, number), given)
 
 
@@ -152,9 +152,9 @@ def _query_page(request: Request, reference: str, number: int) -> HTMLResponse:
     first = view.page
     whole = HitView(limit=view.view.limit, orders_alignments=view.view.orders_alignments)
     if view.view != whole:
-        first = service.store.views.view(view.run.id, number - 1, replace(whole, limit=ROWS))
+        first = service.store.results.view(view.run.id, number - 1, replace(whole, limit=ROWS))
     search = PageSearches(request).view(reference)
-    before, after = service.store.views.neighbours(view.run.id, number - 1)
+    before, after = service.store.results.neighbours(view.run.id, number - 1)
     return page(
         "query.html", status, view=view, errors=errors, reference=reference, search=search, number=number,
         facts=_facts(service, view.run), figure=overview_figure(first.query, first.n_hits, view.base), is_part=False,
@@ -268,13 +268,13 @@ def result(request: Request, reference: str) -> HTMLResponse:
     search = searches.view(reference)
     run = searches.begun_run(reference)
     if run is not None and search.has_ended and run.n_queries == 1 and run.n_failed == 0:
-        only = store.views.summaries(run.id, 0, 1)
+        only = store.results.summaries(run.id, 0, 1)
         if only:
             return _query_page(request, reference, only[0].number + 1)
     number = page_number(request.query_params)
     lines, failures = [], []
     if run is not None:
-        summaries = store.views.summaries(run.id, (number - 1) * _LISTED, _LISTED)
+        summaries = store.results.summaries(run.id, (number - 1) * _LISTED, _LISTED)
         lines = [(one, _query_address(reference, one.number + 1)) for one in summaries]
         failures = store.results.failures(run.id)[:_LISTED]
     return page(
@@ -399,7 +399,7 @@ def _kept_hits(
     """A function that reads a query with the hits that a filter keeps."""
     number = view.query.number
     keep = with_taxa(read_view(given), service, run, number).keep
-    return lambda store: [replace(view.query, hits=tuple(store.views.hits(run.id, number, keep)))]
+    return lambda store: [replace(view.query, hits=tuple(store.results.hits(run.id, number, keep)))]
 
 
 async def _download(download: Download, name: str, media: str) -> Response:
@@ -434,10 +434,10 @@ def query(request: Request, reference: str, number: Number) -> HTMLResponse:
 def subject(request: Request, reference: str, number: Number, rank: Number) -> HTMLResponse:
     """The alignments of one subject."""
     service, run = service_of(request), PageSearches(request).run(reference)
-    found = service.store.views.subject(run.id, number - 1, rank)
+    found = service.store.results.subject(run.id, number - 1, rank)
     if not found.hits:
         raise SearchNotFound(reference)
-    n_subjects = service.store.views.view(run.id, number - 1, HitView(limit=1)).n_subjects
+    n_subjects = service.store.results.view(run.id, number - 1, HitView(limit=1)).n_subjects
     return _about_query(request, "subject.html", reference, found, **subject_values(run.info, found, n_subjects))
 
 
@@ -448,8 +448,8 @@ def multiple_alignment(request: Request, reference: str, number: Number) -> HTML
     FORMATS["afasta"].check_fits(run.info)
     given = _given(request)
     given["rank"] = given["rank"] or ",".join(map(str, range(1, MAX_BARS + 1)))
-    found = service.store.views.subject(run.id, number - 1, 0)
-    hits = service.store.views.hits(run.id, number - 1, read_view(given).keep)
+    found = service.store.results.subject(run.id, number - 1, 0)
+    hits = service.store.results.hits(run.id, number - 1, read_view(given).keep)
     found = replace(found, hits=tuple(islice(hits, MAX_ALIGNED)))
     if not found.hits:
         raise SearchNotFound(reference)
@@ -464,8 +464,8 @@ def multiple_alignment(request: Request, reference: str, number: Number) -> HTML
 def scores(request: Request, reference: str, number: Number) -> HTMLResponse:
     """The figure of the scores."""
     service, run = service_of(request), PageSearches(request).run(reference)
-    found = service.store.views.subject(run.id, number - 1, 0)
-    figure = score_figure(*service.store.views.subject_scores(run.id, number - 1), run.info, found.n_passed)
+    found = service.store.results.subject(run.id, number - 1, 0)
+    figure = score_figure(*service.store.results.subject_scores(run.id, number - 1), run.info, found.n_passed)
     missing = "This run has no bit scores."
     return _about_query(request, "figure.html", reference, found, figure=figure, missing=missing)
 
@@ -474,8 +474,8 @@ def scores(request: Request, reference: str, number: Number) -> HTMLResponse:
 def coverage(request: Request, reference: str, number: Number) -> HTMLResponse:
     """The figure of the coverage."""
     service, run = service_of(request), PageSearches(request).run(reference)
-    starts, ends = service.store.views.query_places(run.id, number - 1)
-    found = service.store.views.subject(run.id, number - 1, 0)
+    starts, ends = service.store.results.query_places(run.id, number - 1)
+    found = service.store.results.subject(run.id, number - 1, 0)
     figure = coverage_figure(starts, ends, found.length) if len(starts) else None
     missing = "There are no alignments."
     return _about_query(request, "figure.html", reference, found, figure=figure, missing=missing)
@@ -489,7 +489,7 @@ async def domains(request: Request, reference: str, number: Number) -> HTMLRespo
         service, run = service_of(request), PageSearches(request).run(reference)
         if not _has_domains(service, run):
             raise SearchNotFound(reference)
-        return service.store.views.subject(run.id, number - 1, 0)
+        return service.store.results.subject(run.id, number - 1, 0)
 
     query = await run_in_threadpool(found)
     name, of_query = identifier(query.header), await request.app.state.domain_finder.of(query.letters)
@@ -507,8 +507,8 @@ def _has_domains(service: Service, run: StoredRun) -> bool:
 def organism_table(request: Request, reference: str, number: Number) -> HTMLResponse:
     """The organisms of the subjects: a tree if the database has a taxonomy, otherwise a list."""
     service, run = service_of(request), PageSearches(request).run(reference)
-    subjects = service.store.views.subjects(run.id, number - 1)
-    query = service.store.views.subject(run.id, number - 1, 0)
+    subjects = service.store.results.subjects(run.id, number - 1)
+    query = service.store.results.subject(run.id, number - 1, 0)
     with taxonomy_of_run(service, run) as taxonomy:
         if taxonomy is not None:
             tree = organism_tree(taxonomy, subjects, "taxa")

@@ -24,8 +24,7 @@ from swsearch.database.opening import open_database
 from swsearch.errors import AlphabetMismatch, DatabaseError, InputError, Refused, SearchNotFound
 from swsearch.search.options import SearchOptions
 from swsearch.service.databases import UnreadableSubjects, is_subject_set
-from swsearch.service.hub import Hub
-from swsearch.service.json_api import owner_of, service_of
+from swsearch.service.json_api import hub_of, owner_of, service_of
 from swsearch.service.service import SearchStatus
 from swsearch.service.settings import LOCAL_OWNER
 from swsearch.service.submit import Submission
@@ -107,7 +106,7 @@ class PageSearches:
         self._owner = owner_of(request)
         self.service = service_of(request)
         self._store = self.service.store
-        self._hub: Hub = request.app.state.hub
+        self._hub = hub_of(request)
 
     def view(self, reference: str) -> SearchView:
         """A search, or a stored run."""
@@ -219,7 +218,7 @@ class PageSearches:
         )
 
     def _view_of_run(self, run: StoredRun, reference: str) -> SearchView:
-        first = self._store.views.summaries(run.id, 0, 1)
+        first = self._store.results.summaries(run.id, 0, 1)
         n_asked = None if run.asked is None else run.asked.n_of_shard
         n_queries = run.n_queries + run.n_failed if n_asked is None else n_asked
         return SearchView(

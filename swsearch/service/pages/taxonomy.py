@@ -13,8 +13,8 @@ from swsearch.database.stored_taxonomy import taxonomy_of_subjects
 from swsearch.hits.result import TAXONOMY_DIGEST
 from swsearch.sequences.headers import header_organism, header_taxid
 from swsearch.service.service import Service
+from swsearch.store.results import HitView
 from swsearch.store.runs import StoredRun
-from swsearch.store.views import HitView
 from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 
 
@@ -84,7 +84,7 @@ def with_taxa(view: HitView, service: Service, run: StoredRun, number: int) -> H
         tree = taxonomy.tree
         taxon = tree.index(taxid)
         chosen = set()
-        for index, header in service.store.views.subjects(run.id, number):
+        for index, header in service.store.results.subjects(run.id, number):
             found = taxonomy.of(index, header)
             if taxid in found.taxids or any(taxon in tree.lineage(one) for one in found.taxa):
                 chosen.add(index)

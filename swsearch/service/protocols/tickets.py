@@ -35,8 +35,7 @@ from swsearch.sequences.record import identifier
 from swsearch.service import api_models
 from swsearch.service.bodies import readers_of, sent_fields
 from swsearch.service.databases import OfferedDatabase
-from swsearch.service.hub import Hub
-from swsearch.service.json_api import owner_of, service_of
+from swsearch.service.json_api import hub_of, owner_of, service_of
 from swsearch.service.protocols import ticket_jobs
 from swsearch.service.protocols.ticket_jobs import (
     KEEP_ALIVE_SECONDS,
@@ -138,7 +137,6 @@ async def _submitted(request: Request, submit: Callable[..., Ticket], *further: 
 
 async def _held_status(request: Request, ticket: Ticket, began: float) -> str:
     """The status of a ticket when it is finished, or when the request has been held long enough."""
-    hub: Hub = request.app.state.hub
     while True:
         searches = await run_in_threadpool(_searches, request, ticket)
         status = status_of(searches)
@@ -146,7 +144,7 @@ async def _held_status(request: Request, ticket: Ticket, began: float) -> str:
         if status not in (ticket_jobs.PENDING, ticket_jobs.RUNS) or left <= 0:
             return status
         unfinished = next(search for search in searches if search is not None and not search.is_finished)
-        await hub.finished(unfinished.key, left)
+        await hub_of(request).finished(unfinished.key, left)
 
 
 def _searches(request: Request, ticket: Ticket) -> list[StoredSearch | None]:
@@ -185,7 +183,7 @@ def queries(request: Request, ticket_id: Id, limit: Number, number: Number) -> d
     run_id = searches[0].run_id
     assert run_id is not None
     limit = min(limit, _MAX_LOOKUP)
-    found = service_of(request).store.views.summaries(run_id, number * limit, limit + 1)
+    found = service_of(request).store.results.summaries(run_id, number * limit, limit + 1)
     names = [{"id": one.number, "name": api_models.shown(identifier(one.header)), "set": 0} for one in found[:limit]]
     return {"lookup": names, "hasNext": len(found) > limit}
 
