@@ -1,4 +1,4 @@
-"""The search form: fields made from the options of a search, errors beside fields, and sequences to try.
+"""The search form: fields made from the options of a search, errors beside fields, its submission, sequences to try.
 
 The fields are rows of :data:`swsearch.options.SEARCH_OPTIONS`. Files of the server cannot be named in a form, and what
 concerns the machine is the server's choice.
@@ -12,11 +12,18 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
 
+from starlette.datastructures import FormData, UploadFile
+
 from swsearch.errors import InputError, SwSearchError
 from swsearch.options import SCORING, SEARCH_FILES, SEARCH_OPTIONS, Option
 from swsearch.scoring.matrix import matrix_names
 from swsearch.search.options import SearchOptions
 from swsearch.sequences.alphabet import DNA
+from swsearch.sequences.fasta_text import without_layout
+from swsearch.service.bodies import TAKE
+from swsearch.service.pages.searches import field_of
+from swsearch.service.service import Service
+from swsearch.service.submit import Submission, plain_text
 
 FIRST: Final = ("top", "evalue", "translate")
 """The options that are shown at once; the others are behind one fold."""
@@ -213,6 +220,43 @@ class SearchForm:
 
 def _text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+# --- a form that was sent ---
+
+
+async def read_form(sent: FormData) -> tuple[SearchForm, bytes]:
+    """The form as it was sent, and the sequences: those of the file if there is one."""
+    texts = {name: value for name, value in sent.multi_items() if isinstance(value, str)}
+    names = tuple(value for name, value in sent.multi_items() if name == "databases" and isinstance(value, str))
+    known = {one.name for one in form_fields()}
+    form = SearchForm(texts.get("sequences", ""), names, {name: text for name, text in texts.items() if name in known})
+    form.subjects = texts.get("subjects", "")
+    sequences = form.sequences.encode()
+    for _, value in sent.multi_items():
+        if isinstance(value, UploadFile) and value.filename:
+            sequences = await value.read()
+    return form, sequences
+
+
+def submit_form(
+    service: Service, owner: str, form: SearchForm, sequences: bytes, options: dict[str, str | int | float]
+) -> list[str]:
+    """Search each chosen database; returns the keys of the searches. The first problem is added to the form."""
+    keys: list[str] = []
+    name, alphabet = "", options.pop("alphabet", None)
+    queries_are = None if alphabet is None else str(alphabet)
+    pasted = form.subjects
+    subjects = [without_layout(pasted, has_headers=True) or pasted] if pasted.strip() else []
+    try:
+        sent_text = plain_text(sequences, service.settings.limits, TAKE.get())
+        text = without_layout(sent_text, has_headers=True) or sent_text
+        for name, sent in [*((name, None) for name in form.databases), *(("", sent) for sent in subjects)]:
+            submission = Submission(text, name, options, queries_are, subjects=sent)
+            keys.append(service.submit(submission, owner)[0].key)
+    except InputError as error:
+        form.add_error(field_of(error, name, queries_are), error.on_command_line())
+    return keys
 
 
 # --- sequences to try ---

@@ -31,7 +31,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from sse_starlette import EventSourceResponse
-from starlette.datastructures import FormData, UploadFile
 
 from swsearch.domains.domain_report import drawing
 from swsearch.errors import HitsNotFound, InputError, RunNotFound, SearchNotFound, SwSearchError
@@ -39,15 +38,15 @@ from swsearch.hits.result import QueryResult
 from swsearch.report.formats import ALIGNMENTS, FORMATS, new_report
 from swsearch.report.html import MAX_BARS, alignment_key, anchored_rows
 from swsearch.report.icicle import organism_tree
-from swsearch.sequences.fasta_text import MAX_FLANK, without_layout
+from swsearch.sequences.fasta_text import MAX_FLANK
 from swsearch.sequences.record import identifier
 from swsearch.service.answers import EarlyAnswer, told
 from swsearch.service.api_models import shown
-from swsearch.service.bodies import TAKE, readers_of, sent_form
+from swsearch.service.bodies import readers_of, sent_form
 from swsearch.service.guard import SIGN_IN, SIGN_OUT, Identity, cookie, kept_token, local_address
 from swsearch.service.json_api import owner_of, service_of
 from swsearch.service.pages.figures import coverage_figure, score_figure
-from swsearch.service.pages.form import EXAMPLES, FIRST, SearchForm, form_fields
+from swsearch.service.pages.form import EXAMPLES, FIRST, SearchForm, form_fields, read_form, submit_form
 from swsearch.service.pages.results import (
     ROWS,
     HitsView,
@@ -59,13 +58,13 @@ from swsearch.service.pages.results import (
     read_view,
     subject_values,
 )
-from swsearch.service.pages.searches import PageSearches, curl_lines, field_of, python_lines, query_line, request_body
+from swsearch.service.pages.searches import PageSearches, curl_lines, python_lines, query_line, request_body
 from swsearch.service.pages.taxonomy import organisms, taxonomy_of_run, with_taxa
 from swsearch.service.pages.templating import page, rendered, static_response, whole
 from swsearch.service.proxies import address, server_url
 from swsearch.service.reports import Download, file_name, offered_formats, subject_part
 from swsearch.service.service import Service
-from swsearch.service.submit import Submission, plain_text
+from swsearch.service.submit import Submission
 from swsearch.store.results import HitView
 from swsearch.store.runs import StoredRun
 from swsearch.store.store import Store
@@ -125,13 +124,15 @@ def _hits_view(request: Request, reference: str, number: int, given: Mapping[str
 def _search_page(service: Service, form: SearchForm, status: int = 200) -> HTMLResponse:
     """The page with the search form."""
     fields = form_fields()
+    hidden = [one for one in fields if one.name not in FIRST]
+    groups = dict.fromkeys(one.group for one in hidden)
     labels = {"sequences": "Sequences", "databases": "Databases", "subjects": "Your own subjects"}
     labels |= {one.name: one.label for one in fields}
     return page(
         "search.html", status, form=form, databases=service.databases.offered(), examples=EXAMPLES, labels=labels,
         takes_subjects=service.settings.subject_sets is not None,
         first=[one for one in fields if one.name in FIRST],
-        groups=_grouped([one for one in fields if one.name not in FIRST]),
+        groups=[(group, [one for one in hidden if one.group == group]) for group in groups],
     )  # fmt: skip
 
 
@@ -177,10 +178,6 @@ def _facts(service: Service, run: StoredRun) -> list[tuple[str, str]]:
     return fact_lines(run.info, offered[0].origin if offered else "")
 
 
-def _grouped(fields: list[Any]) -> list[tuple[str, list[Any]]]:
-    return [(group, [one for one in fields if one.group == group]) for group in dict.fromkeys(f.group for f in fields)]
-
-
 @router.get("/")
 def search_form(request: Request) -> HTMLResponse:
     """The search form; ``again`` fills it with a search, ``example`` with sequences to try."""
@@ -206,22 +203,8 @@ def search_form(request: Request) -> HTMLResponse:
 async def submit(request: Request) -> Response:
     """Submit the searches of a form, one for each chosen database."""
     async with sent_form(request, max_part_size=MAX_PASTED) as sent:
-        form, sequences = await _read_form(sent)
+        form, sequences = await read_form(sent)
     return await readers_of(request).read(request, _submitted, service_of(request), owner_of(request), form, sequences)
-
-
-async def _read_form(sent: FormData) -> tuple[SearchForm, bytes]:
-    """The form as it was sent, and the sequences: those of the file if there is one."""
-    texts = {name: value for name, value in sent.multi_items() if isinstance(value, str)}
-    names = tuple(value for name, value in sent.multi_items() if name == "databases" and isinstance(value, str))
-    known = {one.name for one in form_fields()}
-    form = SearchForm(texts.get("sequences", ""), names, {name: text for name, text in texts.items() if name in known})
-    form.subjects = texts.get("subjects", "")
-    sequences = form.sequences.encode()
-    for _, value in sent.multi_items():
-        if isinstance(value, UploadFile) and value.filename:
-            sequences = await value.read()
-    return form, sequences
 
 
 def _submitted(service: Service, owner: str, form: SearchForm, sequences: bytes) -> Response:
@@ -234,31 +217,11 @@ def _submitted(service: Service, owner: str, form: SearchForm, sequences: bytes)
         form.errors["databases"] = "Choose at least one database."
     elif unknown := [name for name in form.databases if name not in offered]:
         form.errors["databases"] = f"There is no database {unknown[0][:60]!r} any more; choose another one."
-    references = [] if form.errors else _submit(service, owner, form, sequences, options)
+    references = [] if form.errors else submit_form(service, owner, form, sequences, options)
     if form.errors and not references:
         return _search_page(service, form, 422)
     there = f"/results/{references[0]}" if len(references) == 1 else "/history"
     return RedirectResponse(there, 303)
-
-
-def _submit(
-    service: Service, owner: str, form: SearchForm, sequences: bytes, options: dict[str, str | int | float]
-) -> list[str]:
-    """Search each chosen database; returns the keys of the searches. The first problem is added to the form."""
-    keys: list[str] = []
-    name, alphabet = "", options.pop("alphabet", None)
-    queries_are = None if alphabet is None else str(alphabet)
-    pasted = form.subjects
-    subjects = [without_layout(pasted, has_headers=True) or pasted] if pasted.strip() else []
-    try:
-        sent_text = plain_text(sequences, service.settings.limits, TAKE.get())
-        text = without_layout(sent_text, has_headers=True) or sent_text
-        for name, sent in [*((name, None) for name in form.databases), *(("", sent) for sent in subjects)]:
-            submission = Submission(text, name, options, queries_are, subjects=sent)
-            keys.append(service.submit(submission, owner)[0].key)
-    except InputError as error:
-        form.add_error(field_of(error, name, queries_are), error.on_command_line())
-    return keys
 
 
 @router.get("/results/{reference}")
