@@ -17,20 +17,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from sqlalchemy import (
-    BindParameter,
-    ColumnElement,
-    Connection,
-    Float,
-    Row,
-    Select,
-    and_,
-    bindparam,
-    cast,
-    func,
-    select,
-    tuple_,
-)
+from sqlalchemy import ColumnElement, Connection, Float, Row, Select, bindparam, cast, func, select, tuple_
 
 from swsearch.errors import HitsNotFound, StoreError
 from swsearch.hits.hit import Alignment, Hit
@@ -280,13 +267,13 @@ class Results(HitWriter):
     def hits(self, run_id: int, number: int, keep: HitFilter) -> Iterator[Hit]:
         """The hits of a query that the filter lets through, by rank, one at a time."""
         with self._reading_query(run_id, number) as (connection, query):
-            kept = and_(HITS.c.query_id == query.id, *_conditions(keep, query))
-            for row in connection.execute(select(HITS).where(kept).order_by(HITS.c.rank, HITS.c.hsp)):
+            kept = select(HITS).where(HITS.c.query_id == query.id, *_conditions(keep, query))
+            for row in connection.execute(kept.order_by(HITS.c.rank, HITS.c.hsp)):
                 yield hit_of(row, query.header)
 
     def summaries(self, run_id: int, offset: int, limit: int) -> list[QuerySummary]:
         """Some queries of a run in order of their numbers; an unknown run has none."""
-        best = and_(HITS.c.query_id == QUERIES.c.id, HITS.c.rank == 1, HITS.c.hsp == 1)
+        best = (HITS.c.query_id == QUERIES.c.id) & (HITS.c.rank == 1) & (HITS.c.hsp == 1)
         columns = (
             QUERIES.c.number, QUERIES.c.header, func.length(QUERIES.c.letters), QUERIES.c.n_hits, QUERIES.c.n_passed,
             HITS.c.subject_header, HITS.c.evalue, HITS.c.bits,
@@ -356,11 +343,11 @@ def _read_page(connection: Connection, query: Row[Any], view: HitView) -> Result
         return ResultPage(query_result(query, hits), query.n_hits, query.n_hits, n_subjects)
     n_subjects = _n_subjects(connection, query)
     of_query = HITS.c.query_id == query.id
-    kept = and_(of_query, *_conditions(view.keep, query))
+    kept = (of_query, *_conditions(view.keep, query))
     n_matching = query.n_hits
     if view.keep:
-        n_matching = connection.execute(select(func.count()).select_from(HITS).where(kept)).scalar_one()
-    keys = select(HITS.c.rank, HITS.c.hsp).where(kept)
+        n_matching = connection.execute(select(func.count()).select_from(HITS).where(*kept)).scalar_one()
+    keys = select(HITS.c.rank, HITS.c.hsp).where(*kept)
     found = connection.execute(_in_order(keys, view, query).offset(view.offset).limit(view.limit)).all()
     # Only keys and the sorted value pass through the sort; the rows, with their letters, are read afterwards.
     chosen = select(HITS).where(of_query, tuple_(HITS.c.rank, HITS.c.hsp).in_([tuple(key) for key in found]))
@@ -397,7 +384,7 @@ def _conditions(keep: HitFilter, query: Row[Any]) -> list[ColumnElement[bool]]:
     for column, chosen in ((HITS.c.subject_index, keep.subjects), (HITS.c.rank, keep.ranks)):
         if chosen is not None:
             # As text, because a statement has a largest number of parameters.
-            listed: BindParameter[int] = bindparam(None, sorted(chosen), expanding=True, literal_execute=True)
+            listed = bindparam(None, sorted(chosen), column.type, expanding=True, literal_execute=True)
             conditions.append(column.in_(listed))
     if keep.max_evalue is not None:
         conditions.append(HITS.c.evalue <= keep.max_evalue)

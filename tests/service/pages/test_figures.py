@@ -9,11 +9,12 @@ import pytest
 from swsearch.service.pages.figures import coverage_figure, score_figure
 from tests.store.conftest import RUN
 
+FILTERED = replace(RUN, parameters={"evalue": "inf", "chosen_subjects": 40})
 
-def run_with(n_searched, evalue, *, is_filtered=False):
-    """A run that searched this number of subjects, all of the database or those that a filter has left."""
-    parameters = {"evalue": evalue} | ({"chosen_subjects": n_searched} if is_filtered else {})
-    return replace(RUN, parameters=parameters, database=replace(RUN.database, n_subjects=n_searched))
+
+def run_with(n_subjects, evalue):
+    """A run that searched all of so many subjects."""
+    return replace(RUN, parameters={"evalue": evalue}, database=replace(RUN.database, n_subjects=n_subjects))
 
 
 def heights(svg):
@@ -84,12 +85,7 @@ def test_extreme_scores_give_a_figure(bits):
             ["7 weaker subjects passed the limits", "the 997 other subjects are not stored"],
             ["filters"],
         ),
-        (
-            run_with(40, "inf", is_filtered=True),
-            10,
-            ["left subjects out", "the 37 other subjects"],
-            ["weaker", "the limit was"],
-        ),
+        (FILTERED, 10, ["left subjects out", "the 37 other subjects"], ["weaker", "the limit was"]),
     ],
 )
 def test_the_caption_says_which_subjects_are_counted(run, n_passed, present, absent):
