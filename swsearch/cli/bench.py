@@ -80,7 +80,9 @@ def bench(
     instruction_sets: Annotated[
         str, typer.Option(help="Instruction sets, separated by commas: best, all, or by name.")
     ] = "best",
-    threads: Annotated[str, typer.Option(*options.THREADS, help="Thread counts, separated by commas.")] = "1",
+    threads: Annotated[
+        str, options.declared("threads", help="Thread counts, separated by commas.", rich_help_panel=None)
+    ] = "1",
     format_name: options.TableFormat = "table",
 ) -> None:
     """Measure cells a second (GCUPS) by query length, instruction set and thread count.

@@ -246,12 +246,13 @@ def _named_store(arguments: options.Arguments, *, must_store: bool) -> str:
     Where there can be no such folder, nothing is stored, unless ``must_store``. A store whose driver is missing is
     refused here, before databases and engines are opened.
     """
-    if arguments.store != DEFAULT_STORE:
-        if is_store_url(arguments.store):  # a file needs no SQLAlchemy
+    store: str = arguments.store
+    if store != DEFAULT_STORE:
+        if is_store_url(store):  # a file needs no SQLAlchemy
             from swsearch.store.connections import check_url
 
-            check_url(arguments.store)
-        return arguments.store
+            check_url(store)
+        return store
     from swsearch.folders import make_user_folder
 
     try:

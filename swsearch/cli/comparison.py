@@ -17,7 +17,7 @@ from swsearch.cli import options
 from swsearch.cli.command_run import AskedSearch, CommandRun, asked_search, checked_report, command_run
 from swsearch.cli.searchers import gpus_started
 from swsearch.errors import InputError
-from swsearch.options import OUTPUT
+from swsearch.options import OUTPUT, option_of
 from swsearch.words import counted
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def cluster(
     output_format: Annotated[
         str,
         typer.Option(
-            *options.FORMAT,
+            *option_of("format").flags,
             metavar="[tsv|jsonl]",
             help="tsv: a representative and a member on each line, without a header; jsonl: a cluster on each line.",
             rich_help_panel=OUTPUT,

@@ -17,8 +17,8 @@ import typer
 VARIABLE: Final = "_SWSEARCH_COMPLETE"
 """Environment variable by which the script asks the program for words; the name follows from that of the program."""
 
-Words = Callable[[str], list[str]]
-"""A function of the beginning of a word, whose result are the words with this beginning."""
+Words = Callable[[Any, str], list[str]]
+"""A function of the context and the beginning of a word, whose result are the words with this beginning."""
 
 
 class Shell(StrEnum):
@@ -56,20 +56,20 @@ def one_of(choices: Iterable[str]) -> Words:
     """Completes one of some words."""
     words = tuple(choices)
 
-    def complete(incomplete: str) -> list[str]:
+    def complete(ctx: Any, incomplete: str) -> list[str]:
         return [word for word in words if word.startswith(incomplete)]
 
     return complete
 
 
-def formats(incomplete: str) -> list[str]:
+def formats(ctx: Any, incomplete: str) -> list[str]:
     """Report formats."""
     from swsearch.report.formats import FORMATS
 
     return [name for name in FORMATS if name.startswith(incomplete)]
 
 
-def fields(incomplete: str) -> list[str]:
+def fields(ctx: Any, incomplete: str) -> list[str]:
     """Names of fields; of a list with commas, the last one."""
     from swsearch.report.fields import FIELDS
 
@@ -78,7 +78,7 @@ def fields(incomplete: str) -> list[str]:
     return [f"{before}{comma}{name}" for name in ("std", *FIELDS) if name.startswith(last) and name not in chosen]
 
 
-def matrices(incomplete: str) -> list[str]:
+def matrices(ctx: Any, incomplete: str) -> list[str]:
     """Names of matrices."""
     from swsearch.scoring.matrix import matrix_names
 

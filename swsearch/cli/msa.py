@@ -59,13 +59,10 @@ def msa(
     ] = PAIRINGS[0],
     out: Annotated[
         str | None,
-        typer.Option(
-            *options.OUT,
-            click_type=options.OUTPUT_FILE,
-            help="Write the alignments to this file, or each query to a file in this folder, which exists or "
-            "ends with /. "
-            "[stdout]",
-            rich_help_panel=OUTPUT,
+        options.declared(
+            "out",
+            help="Write the alignments to this file, or each query to a file in this folder, which exists or ends with "
+            "/. [stdout]",
         ),
     ] = None,
     context: typer.Context,

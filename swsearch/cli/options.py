@@ -21,7 +21,7 @@ from swsearch.cli import completion
 from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import FileRegistry, registry
 from swsearch.folders import check_staging, make_user_folder, user_store
-from swsearch.options import DEFAULT_STORE, EVERY_SUBJECT, OPTIONS, OUTPUT, Option, offered, option_of
+from swsearch.options import DEFAULT_STORE, EVERY_SUBJECT, OPTIONS, Option, offered, option_of
 from swsearch.words import quoted
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ def _table_option(row: Option, command: str) -> TyperOption:
         help=_help(row),
         hidden=row.is_hidden,
         autocompletion=_completion(row),
-        envvar=STORE_VARIABLE if row.name == "store" else None,
+        envvar=_variable(row),
         show_envvar=True,
         rich_help_panel=row.panel or None,
     )
@@ -261,19 +261,19 @@ def _type(row: Option) -> Any:
     return get_click_type(annotation=kind, parameter_info=typer.Option(min=row.minimum, max=row.maximum))
 
 
+def _variable(row: Option) -> str | None:
+    return STORE_VARIABLE if row.name == "store" else None
+
+
 def _metavar(row: Option) -> str | None:
     return row.metavar or (f"[{'|'.join(row.choices)}]" if row.choices else None)
 
 
 def _completion(row: Option) -> Callable[[Any, list[str], str], list[Any]] | None:
-    if row.choices:
-        return lambda _ctx, _args, incomplete: completion.one_of(row.choices)(incomplete)
-    if row.completion == "runs":
-        return lambda ctx, _args, incomplete: list(completion.runs(ctx, incomplete))
-    if row.completion:
-        words: completion.Words = getattr(completion, row.completion)
-        return lambda _ctx, _args, incomplete: list(words(incomplete))
-    return None
+    if not row.choices and not row.completion:
+        return None
+    words = completion.one_of(row.choices) if row.choices else getattr(completion, row.completion)
+    return lambda ctx, args, incomplete: list(words(ctx, incomplete))
 
 
 def declared(name: str, command: str | None = None, **changes: Any) -> Any:
@@ -289,11 +289,10 @@ def declared(name: str, command: str | None = None, **changes: Any) -> Any:
         "max": row.maximum,
         "metavar": _metavar(row),
         "click_type": _FILES.get(row.file),
+        "autocompletion": _completion(row),
+        "callback": _CHECKS.get(row.file or row.name),
+        "envvar": _variable(row),
     }
-    if row.choices or row.completion:
-        settings["autocompletion"] = (
-            completion.one_of(row.choices) if row.choices else getattr(completion, row.completion)
-        )
     return typer.Option(*row.flags, **settings | changes)
 
 
@@ -304,144 +303,36 @@ def table_or_json(name: str) -> str:
     return name
 
 
-FORMAT: Final = option_of("format").flags
-OUT: Final = option_of("out").flags
-THREADS: Final = option_of("threads").flags
-
 DATABASE_HELP: Final = "A database made by `swsearch index`, its URL in an object store, or a sequence file."
-AnyDatabase = Annotated[
-    str,
-    typer.Argument(
-        metavar="DB",
-        click_type=INPUT_NAME,
-        help=DATABASE_HELP,
-    ),
-]
+AnyDatabase = Annotated[str, typer.Argument(metavar="DB", click_type=INPUT_NAME, help=DATABASE_HELP)]
 Threads = Annotated[int | None, declared("threads")]
 Out = Annotated[Path | None, declared("out")]
 Quiet = Annotated[bool, declared("quiet")]
 DatabaseTaxidMap = Annotated[str | None, declared("taxid_map", "index")]
-KeptStore = Annotated[
-    str,
-    declared(
-        "store",
-        help="SQLite file or database URL for the hits.",
-        click_type=KEPT_STORE,
-        envvar=STORE_VARIABLE,
-        callback=kept_store,
-    ),
-]
-CreatedStore = Annotated[
-    str,
-    declared(
-        "store",
-        help="SQLite file or database URL for the hits; a missing file is created.",
-        envvar=STORE_VARIABLE,
-        callback=created_store,
-    ),
-]
-StageStore = Annotated[str, declared("stage_store", callback=check_staging)]
-TableFormat = Annotated[
-    str,
-    typer.Option(
-        *FORMAT,
-        metavar="[table|json]",
-        autocompletion=completion.one_of(("table", "json")),
-        help="Format of the output: a table for readers, or JSON for programs.",
-        rich_help_panel=OUTPUT,
-        callback=table_or_json,
-    ),
-]
+KeptStore = Annotated[str, declared("store", "report")]
+CreatedStore = Annotated[str, declared("store", "serve")]
+StageStore = Annotated[str, declared("stage_store")]
+TableFormat = Annotated[str, declared("format", "kernels", callback=table_or_json)]
 
 
 class Arguments:
-    """The values of the options of a command, by the names of the table.
+    """The values of the options of a command, as attributes by the names of the table.
 
-    An option that the command does not offer has the default that the table has for this command, such as ``top`` of
-    all against all.
+    Their types are those of the table. An option that the command does not offer has the default that the table has
+    for this command, such as ``top`` of all against all.
     """
-
-    alphabet: str | None
-    iterations: int
-    sensitive: bool
-    translate: str | None
-    matrix: str | None
-    taxid: str | None
-    taxid_map: str | None
-    taxonomy: str | None
-    query: list[str] | None
-    query_format: str
-    in_pssm: list[Path] | None
-    db: list[str] | None
-    resume: str | None
-    thresholds: str
-    evalue: float
-    overlaps: bool
-    shard: str
-    format: str
-    fields: str | None
-    width: int | None
-    lca_top: float | None
-    out: Path | None
-    plot: Path | None
-    save_pssm: Path | None
-    unaligned: Path | None
-    aligned_queries: Path | None
-    aligned: bool
-    flank: int | None
-    events: Path | None
-    explain: bool
-    store: str
-    stage_store: str
-    quiet: bool
-    engine: str
-    threads: int | None
-    devices: str | None
-    kernel: str
-    no_bound: bool
-    partition_residues: int | None
-    cluster: str | None
-    slices: str
-    deadline: float
-    pairs: bool
-    mode: str
-    free_ends: str | None
-    text: bool
-    costs: str | None
-    match: int | None
-    mismatch: int | None
-    gap_open: int | None
-    gap_extend: int | None
-    cigar: bool | None
-    serial: bool
-    matrix_out: Path | None
-    blastdb: list[str] | None
-    skip_bad: bool
-    skipped: Path | None
-    force: bool
-    databases: str | None
-    host: str
-    port: int
-    worker: bool
-    expiry_days: float
-    give_up_after: int
-    limit: list[str] | None
-    protocol: list[str] | None
-    trusted_proxy: list[str] | None
-    sso_header: str
-    families: list[str] | None
-    subject_sets: str | None
-    root_path: str
-    hints: bool
 
     def __init__(self, command: str, given: Mapping[str, Any]) -> None:
         self.command = command
-        for row in OPTIONS:
-            if row.name not in self.__dict__ or command in row.commands:
-                setattr(self, row.name, row.default_in(command))
+        self._values = {row.name: option_of(row.name, command).default_in(command) for row in OPTIONS}
         for row in offered(command):
             if row.name in given:
-                setattr(self, row.name, _converted(row, given[row.name]))
+                self._values[row.name] = _converted(row, given[row.name])
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self._values:
+            raise AttributeError(name)
+        return self._values[name]
 
     @classmethod
     def of(cls, context: typer.Context) -> Arguments:
@@ -452,7 +343,7 @@ class Arguments:
     def changed(self, **values: Any) -> Arguments:
         """The same values, except for these."""
         other = Arguments(self.command, {})
-        other.__dict__.update(self.__dict__ | values)
+        other._values = self._values | values
         return other
 
     @property

@@ -243,7 +243,10 @@ def merge(
 def export(
     run: Run,
     out: Annotated[
-        str, typer.Option(*options.OUT, click_type=options.CREATED_STORE, help="Store to write the run to.")
+        str,
+        options.declared(
+            "out", click_type=options.CREATED_STORE, help="Store to write the run to.", rich_help_panel=None
+        ),
     ],
     store: options.KeptStore = DEFAULT_STORE,
     stage_store: options.StageStore = "auto",
