@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from swsearch.cli.options import Arguments, alphabet_named, refuse_empty
+from swsearch.cli.output import ProgressReport, result_stream, say
 from swsearch.errors import InputError
+from swsearch.output_files import check_plot
 
 if TYPE_CHECKING:
     from swsearch.pairs.pair_alignment import Pair, PairAlignment, PairScoring
@@ -36,9 +38,7 @@ def align(
     given = Arguments.of(context)
     if not given.text and "" in (query, subject):
         refuse_empty()
-    from swsearch.cli.output import ProgressReport, result_stream, say
     from swsearch.engine.registry import Machine
-    from swsearch.output_files import check_plot
     from swsearch.pairs import pair_report
     from swsearch.pairs.aligner import PairAligner
     from swsearch.pairs.pair_alignment import CIGAR_CELLS, cost_set, mode_scoring

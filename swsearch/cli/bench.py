@@ -13,6 +13,8 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.command import CommandGroup, is_on_command_line
+from swsearch.cli.output import result_stream, say
+from swsearch.errors import InputError, SwSearchError
 from swsearch.words import counted, quoted
 
 if TYPE_CHECKING:
@@ -34,7 +36,6 @@ def engines(format_name: options.TableFormat = "table") -> None:
     Example: swsearch engines --format json
     """
     from swsearch.engine.registry import engine_infos
-    from swsearch.errors import SwSearchError
 
     infos = engine_infos()
     gcups: dict[str, float] = {}
@@ -93,8 +94,6 @@ def bench(
 
     Example: swsearch bench --residues 20000000 --threads 1,2
     """
-    from swsearch.errors import InputError
-
     if context.invoked_subcommand is not None:
         given = [f"--{name.replace('_', '-')}" for name in _given(context)]
         if given:
@@ -105,7 +104,6 @@ def bench(
         raise InputError("--residues is the size of generated subjects; leave it out, or --fasta")
     from swsearch.bench.workloads import generated_proteins, generated_query, measure, workload_of_file
     from swsearch.cli.documents import describe_measurement
-    from swsearch.cli.output import say
     from swsearch.engine.cpu.engine import usable_instruction_sets
     from swsearch.threads import check_threads
 
@@ -184,8 +182,6 @@ def kernels(
     """
     from swsearch.bench import kernel_rates
     from swsearch.bench.workloads import generated_proteins, workload_of_file
-    from swsearch.cli.output import result_stream
-    from swsearch.errors import InputError
     from swsearch.threads import threads_to_use
 
     arguments = options.Arguments.of(context)
@@ -219,8 +215,6 @@ def kernels(
 
 def _refuse_useless(given: list[str], tasks: list[str]) -> None:
     """Refuse options that have no effect on these tasks."""
-    from swsearch.errors import InputError
-
     if "fasta" in given and "residues" in given:
         raise InputError("--residues is the size of generated subjects; leave it out, or --fasta")
     for name, task in _TASK_OF.items():
@@ -264,8 +258,6 @@ def _write_json(rows: list[dict[str, Any]], stream: TextIO) -> None:
 
 def _numbers(option: str, text: str) -> list[int]:
     """The integers in a text of integers of at least 1, separated by commas."""
-    from swsearch.errors import InputError
-
     numbers = options.whole_numbers(text)
     if numbers is None or 0 in numbers:
         shown = quoted(text)

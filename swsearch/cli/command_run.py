@@ -18,11 +18,14 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.command_line import command_line, resuming_line
+from swsearch.cli.output import ProgressReport, format_by_name, say, say_plan, table_width
 from swsearch.cli.searchers import open_searcher
 from swsearch.command_log import append, log_path
 from swsearch.errors import InputError, OutputClosed, StoreError
 from swsearch.file_registry import is_store_url
+from swsearch.folders import make_user_folder
 from swsearch.options import DEFAULT_STORE, offered, option_of
+from swsearch.output_files import log_file, refuse_compressed
 from swsearch.words import counted
 
 if TYPE_CHECKING:
@@ -130,7 +133,6 @@ class CommandRun:
         resume_finished : bool
             Whether ``--resume latest`` also takes up a finished run.
         """
-        from swsearch.cli.output import ProgressReport, say
         from swsearch.run import Run
 
         arguments, searcher = self.asked.arguments, self.searcher
@@ -209,7 +211,6 @@ def command_run(
 def _say_plan(searcher: PlannedSearch, found: Survey, *, quiet: bool) -> None:
     if quiet and log_path() is None:  # nobody would read it, and the forecast takes time
         return
-    from swsearch.cli.output import say, say_plan
 
     for line in (searcher.engine_choice, *searcher.notes, *found.notes):
         say(line, quiet=quiet)
@@ -253,7 +254,6 @@ def _named_store(arguments: options.Arguments, *, must_store: bool) -> str:
 
             check_url(store)
         return store
-    from swsearch.folders import make_user_folder
 
     try:
         return str(make_user_folder())
@@ -266,8 +266,6 @@ def _named_store(arguments: options.Arguments, *, must_store: bool) -> str:
 
 def _say_not_stored(error: StoreError, n_stored: int = 0) -> None:
     """Print why the user's store does not keep the hits, or those of more than ``n_stored`` queries."""
-    from swsearch.cli.output import say
-
     verb = "is" if n_stored == 1 else "are"
     kept = f"no more than {counted(n_stored, 'query', 'queries')} {verb} stored" if n_stored else "nothing is stored"
     say(f"warning: {kept}: {error.marked}")
@@ -284,8 +282,6 @@ def checked_report(arguments: options.Arguments) -> Report | None:
         An option is out of its range, options exclude each other, there is no such format, or an option that chooses a
         part of a report, or a taxonomy, is given for none.
     """
-    from swsearch.output_files import refuse_compressed
-
     if arguments.store == "none" and arguments.resume is not None:
         raise InputError("--resume goes on with a stored run; name its store with --store")
     arguments.refuse_options_of_clusters()
@@ -298,7 +294,6 @@ def checked_report(arguments: options.Arguments) -> Report | None:
 
 
 def _asked_report(arguments: options.Arguments) -> Report | None:
-    from swsearch.cli.output import format_by_name, table_width
     from swsearch.cli.report import refuse_unused
     from swsearch.report.formats import new_report
 
@@ -329,7 +324,6 @@ def _asked_report(arguments: options.Arguments) -> Report | None:
 
 
 def _event_stream(path: Path, stack: ExitStack) -> TextIO:
-    from swsearch.output_files import log_file
 
     return stack.enter_context(log_file(Path("/dev/stdout") if str(path) == "-" else path, "--events"))
 
@@ -357,7 +351,6 @@ def _store_opener(
             on_failure(error)
 
     def open_store() -> Store | RunFile:
-        from swsearch.cli.output import say
         from swsearch.store.run_file import open_run_store
 
         notify = partial(say, quiet=arguments.quiet)
@@ -372,8 +365,6 @@ def _say_what_is_kept(
     begun: tuple[RunOutcome, AskedQueries] | None, error: BaseException, paths: Sequence[str]
 ) -> None:
     """Print how many queries are stored and how to go on, if ``error`` ended the search before all were searched."""
-    from swsearch.cli.output import say
-
     if begun is None or begun[0].run_id is None:
         if isinstance(error, KeyboardInterrupt | SystemExit):
             say("nothing was stored")

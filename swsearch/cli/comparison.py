@@ -15,6 +15,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.command_run import AskedSearch, CommandRun, asked_search, checked_report, command_run
+from swsearch.cli.output import format_by_name, result_stream, say
 from swsearch.cli.searchers import gpus_started
 from swsearch.errors import InputError
 from swsearch.options import OUTPUT, option_of
@@ -48,7 +49,6 @@ def allpairs(
     """
     arguments = options.Arguments.of(context)
     from swsearch.cli.databases import open_databases
-    from swsearch.cli.output import say
     from swsearch.search.queries import SubjectQueries
 
     asked = asked_search(arguments)
@@ -115,7 +115,6 @@ def cluster(
     if output_format not in _FORMATS:
         raise InputError(f"--format {output_format}: choose {' or '.join(_FORMATS)}")
     from swsearch.cli.databases import open_databases
-    from swsearch.cli.output import format_by_name, result_stream, say
     from swsearch.run.comparisons import CLUSTER_MODES, PairGraph
     from swsearch.search.queries import SubjectQueries
     from swsearch.sequences.fasta_text import write_record
@@ -193,7 +192,6 @@ def rbh(
     """
     arguments = options.Arguments.of(context)
     from swsearch.cli.databases import open_databases
-    from swsearch.cli.output import say
     from swsearch.run.comparisons import BestHits, ReciprocalHits
     from swsearch.search.queries import DatabaseQueries
 

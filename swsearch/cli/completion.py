@@ -14,6 +14,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from swsearch.errors import SwSearchError
+from swsearch.folders import user_store
+
 VARIABLE: Final = "_SWSEARCH_COMPLETE"
 """Environment variable by which the script asks the program for words; the name follows from that of the program."""
 
@@ -87,8 +90,6 @@ def matrices(ctx: Any, incomplete: str) -> list[str]:
 
 def runs(ctx: Any, incomplete: str) -> list[tuple[str, str]]:
     """Numbers of the runs of the store that the command line names, the newest first, and ``latest``."""
-    from swsearch.errors import SwSearchError
-    from swsearch.folders import user_store
     from swsearch.store.store import Store
 
     found = [("latest", "the newest finished run")]

@@ -28,6 +28,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from swsearch.cli import options
+from swsearch.cli.output import say
 from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import registry
 from swsearch.folders import user_folder
@@ -258,7 +259,6 @@ def config(
     """
     from swsearch.cli.command import all_commands, context_of
     from swsearch.cli.documents import write_document
-    from swsearch.cli.output import say
     from swsearch.cli.parsing import configured, option_names
 
     name = " ".join(command or ["query"])

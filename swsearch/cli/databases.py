@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swsearch.cli.output import ProgressReport, say
 from swsearch.database.opening import CachingReport, open_database
 from swsearch.words import counted
 
@@ -41,7 +42,6 @@ class _ShownCaching(CachingReport):
 
     @contextmanager
     def fetching(self, url: str, n_bytes: int) -> Iterator[Callable[[int], None]]:
-        from swsearch.cli.output import ProgressReport, say
 
         say(f"fetching {url}, {counted(n_bytes, 'byte')}", quiet=self._quiet)
         with ProgressReport("fetching", n_bytes, "MB/s", 1e6, self._quiet) as progress:
@@ -49,13 +49,11 @@ class _ShownCaching(CachingReport):
 
     @contextmanager
     def packing(self) -> Iterator[ReadProgress]:
-        from swsearch.cli.output import ProgressReport
 
         with ProgressReport("packing", 0, "M residues/s", 1e6, self._quiet) as progress:
             yield lambda _, residues: progress.reach(residues)
 
     def packed(self, name: str, built: BuildReport, cache: Path) -> None:
-        from swsearch.cli.output import say
 
         repeated = repetitions(built)
         more = f"; {repeated}" if repeated else ""
@@ -67,7 +65,6 @@ def fetching(quiet: bool) -> Fetching:
 
     @contextmanager
     def shown(download: HttpFile) -> Iterator[Callable[[int], None]]:
-        from swsearch.cli.output import ProgressReport, say
 
         first = download.n_here
         size = "" if download.n_bytes is None else f", {counted(download.n_bytes, 'byte')}"

@@ -14,7 +14,9 @@ import typer
 from swsearch.cli import options
 from swsearch.cli.command import CommandGroup
 from swsearch.cli.index import Blastdb, Fasta, LeftOut, SkipBad, Skipped, refuse_unused_list, sources_of
+from swsearch.cli.output import ProgressReport, result_stream, say
 from swsearch.errors import AlphabetMismatch, DatabaseError, InputError, UsageError
+from swsearch.file_registry import registry
 from swsearch.words import counted, quoted
 
 if TYPE_CHECKING:
@@ -69,9 +71,7 @@ def get(
     """
     from swsearch.cli.databases import fetching
     from swsearch.cli.index import built_lines
-    from swsearch.cli.output import say
     from swsearch.database.public_databases import TABLE_VARIABLE, get_database, get_file, public_databases
-    from swsearch.file_registry import registry
 
     rows = public_databases()
     if name is None:
@@ -197,8 +197,6 @@ def verify(databases: AnyDatabases, threads: options.Threads = None) -> None:
 
     Example: swsearch db verify swissprot.db trembl.db
     """
-    from swsearch.cli.output import say
-
     n_failed = 0
     for database in databases:
         try:
@@ -245,7 +243,6 @@ def export(
     Example: swsearch db export proteins.db --out proteins.fasta
     """
     from swsearch.cli.databases import open_databases
-    from swsearch.cli.output import result_stream
     from swsearch.database.export import export as write_fasta
 
     with open_databases(database, threads=threads) as subjects, result_stream(out) as stream:
@@ -294,7 +291,6 @@ def fetch(
     Example: swsearch db fetch proteins.db --ids list.txt --out some.fasta
     """
     from swsearch.cli.databases import open_databases
-    from swsearch.cli.output import result_stream
     from swsearch.filters.entries import Entry, SubjectRange, fetch, find_subjects, is_minus, read_entries
     from swsearch.sequences.fasta_text import write_pieces
 
@@ -344,7 +340,6 @@ def add(
 
     Example: swsearch db add proteins.db --blastdb swissprot --skip-bad
     """
-    from swsearch.cli.output import ProgressReport, say
     from swsearch.database.changes import add_to_database
     from swsearch.database.opening import load_catalogue
     from swsearch.sequences.alphabet import ALPHABETS
@@ -406,7 +401,6 @@ def remove(
 
     Example: swsearch db remove proteins.db --from-file obsolete.txt
     """
-    from swsearch.cli.output import say
     from swsearch.database.changes import remove_from_database
     from swsearch.filters.subject_filters import identifier_lines
 
@@ -439,7 +433,6 @@ def compact(
 
     Example: swsearch db compact proteins.db --slices 8
     """
-    from swsearch.cli.output import ProgressReport, say
     from swsearch.database.changes import compact_database
 
     with ProgressReport("compacting", 0, "M residues/s", 1e6, quiet) as progress:
@@ -480,7 +473,6 @@ def taxonomy(
     Example: swsearch db taxonomy nr.db taxdump/ --taxid-map prot.accession2taxid.gz
     """
     from swsearch.cli.index import taxonomy_line
-    from swsearch.cli.output import say
     from swsearch.database.changes import set_taxonomy
 
     done = set_taxonomy(database, taxdump, taxid_map)

@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from swsearch.errors import InputError
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -101,7 +103,6 @@ def _totals(database: PackedDatabase, n_bytes: int) -> dict[str, Any]:
 def describe_databases(names: Sequence[str], databases: Sequence[PackedDatabase]) -> dict[str, Any]:
     """What several databases hold, and what a search of all together would search, or why there is none."""
     from swsearch.database.opening import open_database
-    from swsearch.errors import InputError
 
     each = [describe_database(name, database) for name, database in zip(names, databases, strict=True)]
     together, reason = None, None

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from swsearch.cli import options
+from swsearch.cli.output import ProgressReport, format_by_name, result_stream, say
 from swsearch.words import counted
 
 
@@ -42,7 +43,6 @@ def domains(
     """
     arguments = options.Arguments.of(context)
     from swsearch.cli.databases import open_databases
-    from swsearch.cli.output import ProgressReport, format_by_name, result_stream, say
     from swsearch.domains.annotation import DomainLimits, open_annotation
     from swsearch.domains.domain_report import FORMATS, writer_of
     from swsearch.sequences.source import refuse_repeated_pipes

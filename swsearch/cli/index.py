@@ -15,7 +15,10 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.options import INPUT_PATH
+from swsearch.cli.output import ProgressReport, result_stream, say
 from swsearch.errors import InputError, OutputClosed, UsageError
+from swsearch.file_registry import registry
+from swsearch.output_files import COMPRESSED
 from swsearch.words import as_options, counted, one_line
 
 if TYPE_CHECKING:
@@ -63,7 +66,6 @@ class LeftOut:
     """
 
     def __init__(self, path: Path | None, stack: ExitStack) -> None:
-        from swsearch.cli.output import result_stream
 
         self._path = path
         self._first: list[InvalidRecord] = []
@@ -128,7 +130,6 @@ def sources_of(
     DatabaseError
         ``blastdbcmd`` is not installed, or fails.
     """
-    from swsearch.cli.output import say
     from swsearch.database.blastdb import blast_name, exported
 
     sources: list[Path | HeldFile] = []
@@ -158,7 +159,6 @@ def index(fasta: Fasta = None, *, context: typer.Context) -> None:
 
     Example: swsearch index uniprot.fasta.gz -o uniprot.db --taxonomy taxdump.tar.gz
     """
-    from swsearch.cli.output import ProgressReport, say
     from swsearch.database.builder import build_database
     from swsearch.database.opening import refuse_url
 
@@ -212,9 +212,6 @@ def _usual_name(sources: list[Path]) -> Path:
     UsageError
         There are several sources, or it is stdin.
     """
-    from swsearch.file_registry import registry
-    from swsearch.output_files import COMPRESSED
-
     if len(sources) > 1 or str(sources[0]) == "-":
         given = " ".join(shlex.quote(str(source)) for source in sources)
         raise UsageError(f"name the database: swsearch index {given} --out DB")

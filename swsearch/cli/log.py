@@ -20,9 +20,12 @@ from typer.core import TyperOption
 from swsearch import __version__
 from swsearch.cli.command_line import command_line
 from swsearch.cli.options import OUTPUT_FILE, of_share
+from swsearch.cli.output import say
 from swsearch.command_log import append, close_log, log_path, open_log
 from swsearch.errors import InputError
+from swsearch.file_registry import identities_of, registry
 from swsearch.options import OUTPUT
+from swsearch.output_files import descriptor_of, refuse_compressed
 from swsearch.words import counted, quoted
 
 NAME: Final = "log"
@@ -68,7 +71,6 @@ def begin_log(name: str | None, others: Sequence[str], shard: str | None = None)
     """
     if name is None or log_path() is not None:
         return
-    from swsearch.cli.output import say
 
     name = of_share(name, shard or "1/1")
     _refuse(name, others)
@@ -112,9 +114,6 @@ def end_log(began: float, outcome: int | BaseException) -> None:
 
 def _refuse(name: str, others: Sequence[str]) -> None:
     """Refuse a file that cannot be a log, or that other words of the command line name."""
-    from swsearch.file_registry import identities_of, registry
-    from swsearch.output_files import descriptor_of, refuse_compressed
-
     shown = f"--{NAME} {name or quoted(name)}"
     if name in ("", "-") or descriptor_of(name) in (0, 1, 2):
         raise InputError(f"{shown}: a log is a file, and its lines are printed on stderr anyway; name a file")

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from swsearch.cli import options
+from swsearch.cli.output import ProgressReport, format_by_name, result_stream, say
 from swsearch.cli.query import is_database
 from swsearch.errors import InputError, UsageError
+from swsearch.file_registry import registry
 from swsearch.options import INPUT, OUTPUT
+from swsearch.output_files import text_file
 from swsearch.words import counted
 
 if TYPE_CHECKING:
@@ -87,7 +90,6 @@ def msa(
         raise InputError(f"--together: {databases[0]} is the only database; name further ones, or leave it out")
     rows = arguments.rows
     assert rows is not None
-    from swsearch.cli.output import ProgressReport, format_by_name, result_stream, say
     from swsearch.cli.report import CutMessage
     from swsearch.report.formats import ALIGNMENTS
 
@@ -97,8 +99,6 @@ def msa(
     report = _report(format_name, pair)
     if folder is not None and pair != PAIRINGS[0]:
         raise InputError(f"--out {out}: a complex has one alignment; name a file")
-    from swsearch.file_registry import registry
-    from swsearch.output_files import text_file
     from swsearch.report.base import ReportContext
     from swsearch.report.pairing import write_complex
     from swsearch.run.deep_alignments import deep_alignments

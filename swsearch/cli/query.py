@@ -27,11 +27,13 @@ from swsearch.cli import options
 from swsearch.cli.command import is_on_command_line
 from swsearch.cli.command_line import follows
 from swsearch.cli.command_run import asked_search, checked_report, command_run
+from swsearch.cli.output import say
 from swsearch.cli.searchers import gpus_started
 from swsearch.command_log import append
 from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import CATALOGUE, is_url
 from swsearch.options import MACHINE
+from swsearch.output_files import COMPRESSED, check_plot
 from swsearch.words import counted
 
 if TYPE_CHECKING:
@@ -96,7 +98,6 @@ def query(
         if found is not None:
             execute_on_server(found[0], found[1] or [], found[2])
             return
-    from swsearch.cli.output import say
 
     outcome = execute(files or [], arguments, context, skip_refused=False)
     if outcome.run_id is not None:
@@ -128,8 +129,6 @@ def batch(
 
     Example: swsearch batch reads.fasta s3://bucket/genome.db --store 'hits-{shard}.sqlite' --shard auto --resume latest
     """
-    from swsearch.cli.output import say
-
     arguments = options.Arguments.of(context)
     is_printed = arguments.format != "none" or arguments.out is not None
     if not is_printed:
@@ -200,7 +199,6 @@ def execute(
         queries = QueryFiles.of(paths, arguments.query_format)
         arguments = translating(arguments, queries, subjects.name, subjects.alphabet)
 
-        from swsearch.cli.output import say
         from swsearch.cli.report import CutMessage, SavedProfiles, query_fastas, refuse_run_without_checkpoints
         from swsearch.run import survey
         from swsearch.search.searcher import Searcher
@@ -249,7 +247,6 @@ def translating(arguments: options.Arguments, queries: QueryFiles, database: str
     """The options with the translation that queries of the other alphabet need, which is said; ``holds`` is the
     alphabet of the database. ``--translate none`` refuses such queries.
     """
-    from swsearch.cli.output import say
     from swsearch.search.queries import offered_translation
     from swsearch.sequences.alphabet import ALPHABETS
 
@@ -268,8 +265,6 @@ def translating(arguments: options.Arguments, queries: QueryFiles, database: str
 
 def _about_residues(paths: list[str]) -> int:
     """About the number of residues of the query files, from their sizes; that of a large search for pipes."""
-    from swsearch.output_files import COMPRESSED
-
     n_bytes = 0
     for path in map(Path, paths):
         if not path.is_file():
@@ -365,8 +360,6 @@ def _checked_report(arguments: options.Arguments) -> Report | None:
             others = [{"--out": "the report"}.get(other, other) for other in on_stdout if other != option]
             raise InputError(f"{option} -: {others[0]} is written to stdout, too; name a file for one of them")
     if arguments.plot is not None:
-        from swsearch.output_files import check_plot
-
         check_plot(arguments.plot)
     return checked_report(arguments)
 
@@ -402,8 +395,6 @@ def _sample_check(searcher: PlannedSearch) -> SampleCheck | None:
 
 def _say_misfits(check: SampleCheck, *, quiet: bool) -> None:
     """Print one warning if queries do not follow the statistics; the log names all of them."""
-    from swsearch.cli.output import say
-
     of_all = f"{check.n_checked:,} of {counted(check.n_queries, 'query', 'queries')}"
     append(f"the scores of {of_all} were compared with their statistics")
     for misfit in check.misfits if len(check.misfits) > 1 else ():
@@ -421,7 +412,6 @@ def _plot_scores(
     store: Store | RunFile | None,
 ) -> None:
     """Draw the counted scores; print and store the warning if they disagree with the statistics."""
-    from swsearch.cli.output import say
     from swsearch.search.score_check import write_score_plot
 
     checked = check.result()

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from swsearch.cli import options
+from swsearch.cli.command import is_on_command_line
+from swsearch.cli.output import ProgressReport, format_by_name, result_stream, say
 from swsearch.errors import InputError, SwSearchError, UsageError
 from swsearch.options import MACHINE, SEARCH_FILES, offered
 
@@ -37,7 +39,6 @@ def execute_on_server(url: str, files: list[str], arguments: options.Arguments) 
             "a server searches one database at a time; give --db once, or search with `swsearch query` here"
         )
     _refuse_options_of_this_machine(arguments)
-    from swsearch.cli.output import ProgressReport, format_by_name, result_stream, say
     from swsearch.cli.query import translating
     from swsearch.report.formats import new_report
     from swsearch.search.queries import QueryFiles
@@ -107,7 +108,6 @@ def on_running_server(
 
     None if there is none, if a server would refuse the search, for queries from a pipe, and for wrong arguments.
     """
-    from swsearch.cli.command import is_on_command_line
     from swsearch.cli.query import queries_and_databases
     from swsearch.database.opening import load_catalogue
     from swsearch.search.queries import QueryFiles

@@ -17,7 +17,10 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from swsearch.cli import completion, options
+from swsearch.cli.command import words_give
+from swsearch.cli.output import format_by_name, result_stream, say, table_width
 from swsearch.errors import DatabaseError, InputError
+from swsearch.file_registry import is_url
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.options import EVERY_SUBJECT, SEQUENCES
 from swsearch.report.steps import ReportStep, Step
@@ -46,7 +49,6 @@ def refuse_unused(report: Report | None, taxid: str | None, taxonomy: str | None
     """
     if (taxonomy is None and taxid_map is None) or taxid is not None:
         return
-    from swsearch.cli.command import words_give
 
     if not words_give("taxonomy", "taxid_map"):
         return
@@ -78,8 +80,6 @@ def steps_of_report(
     If the report has organisms, the steps say which ids are not current and, with ``cuts_lists``, which lists may be
     too short for the taxa of their queries.
     """
-    from swsearch.cli.output import result_stream, say
-
     stream = stack.enter_context(result_stream(out, binary=report.binary))
     steps: list[Step] = [ReportStep(report, context, stream)]
     if context.taxonomy is not None:
@@ -196,7 +196,6 @@ class SavedProfiles(Step):
     """
 
     def __init__(self, path: Path, stack: ExitStack) -> None:
-        from swsearch.cli.output import result_stream
 
         self._stream = stack.enter_context(result_stream(path, option="--save-pssm"))
 
@@ -270,7 +269,6 @@ class QueryFastas(Step):
     """
 
     def __init__(self, unaligned: Path | None, aligned: Path | None, stack: ExitStack) -> None:
-        from swsearch.cli.output import result_stream
 
         self._streams: list[TextIO | None] = [None, None]
         """Of the queries without hits, and of those with hits."""
@@ -352,7 +350,6 @@ def report(
 
     Example: swsearch report latest --format fasta --flank 50
     """
-    from swsearch.cli.output import format_by_name, say, table_width
     from swsearch.cli.stored_runs import find_run, what_is_missing
     from swsearch.report.formats import new_report
     from swsearch.report.steps import perform
@@ -408,7 +405,6 @@ def _database(
     If headers can take its place and it is not there any more, a warning is printed. ``paths`` are those of the
     databases now; ``taxonomy_files`` are the values of ``--taxonomy`` and ``--taxid-map``.
     """
-    from swsearch.cli.output import say
     from swsearch.report_context import DatabaseUse, database_use
 
     use = database_use(report, stored.info, *taxonomy_files, is_named=bool(paths))
@@ -435,7 +431,6 @@ def _run_database(stored: StoredRun, paths: list[str] | None, stack: ExitStack) 
         The database is not there any more, or its content has changed.
     """
     from swsearch.cli.databases import open_databases
-    from swsearch.file_registry import is_url
 
     searched = stored.info.database
     places = paths or searched.paths

@@ -12,6 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from swsearch.cli.options import Arguments, device_list
+from swsearch.cli.output import ProgressReport, say
+from swsearch.errors import SwSearchError
 
 if TYPE_CHECKING:
     from swsearch.cluster.processes import WorkerProcesses
@@ -69,7 +71,6 @@ def gpus_started(
 
 def _warm_up(arguments: Arguments, cells: int) -> None:
     """Start the GPUs of this process in the background, and import what the search needs meanwhile."""
-    from swsearch.errors import SwSearchError
     from swsearch.threads import SWITCH_SECONDS
 
     with contextlib.suppress(SwSearchError):
@@ -110,7 +111,6 @@ def open_searcher(
 
 
 def _open_cluster(arguments: Arguments, place: str, database: PackedDatabase) -> AbstractContextManager[PlannedSearch]:
-    from swsearch.cli.output import say
     from swsearch.cluster import open_cluster_searcher
 
     return open_cluster_searcher(
@@ -133,10 +133,8 @@ def _open_separate(
     If these cannot be used, or if a GPU has too little memory for the database, this process opens the engine, or
     reports what is wrong.
     """
-    from swsearch.cli.output import say
     from swsearch.cluster.cluster_searcher import ClusterSearcher
     from swsearch.engine.registry import Machine
-    from swsearch.errors import SwSearchError
 
     searcher = None
     with contextlib.suppress(SwSearchError):
@@ -162,7 +160,6 @@ def _open_separate(
 @contextlib.contextmanager
 def _open_here(arguments: Arguments, database: PackedDatabase, query_residues: int) -> Iterator[Searcher]:
     """Open an engine of this process; if subjects are translated, the progress of the translation is reported."""
-    from swsearch.cli.output import ProgressReport
     from swsearch.search.searcher import searcher_on
 
     asked = arguments.asked

@@ -18,6 +18,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.command import CommandGroup
+from swsearch.cli.output import say
 from swsearch.command_log import LOG_VARIABLE, log_path
 from swsearch.errors import InputError
 from swsearch.file_registry import unregistered
@@ -288,7 +289,6 @@ def add_token(
 
     Example: swsearch tokens add ann --store hits.sqlite
     """
-    from swsearch.cli.output import say
     from swsearch.store.store import Store
 
     with Store(store, create=True) as opened:
@@ -303,7 +303,6 @@ def list_tokens(store: options.KeptStore = DEFAULT_STORE) -> None:
 
     Example: swsearch tokens list --store hits.sqlite
     """
-    from swsearch.cli.output import say
     from swsearch.store.store import Store
 
     with Store(store) as opened:
@@ -326,7 +325,6 @@ def revoke_tokens(
 
     Example: swsearch tokens revoke 1f0c22aa --store hits.sqlite
     """
-    from swsearch.cli.output import say
     from swsearch.store.store import Store
 
     if not ids:

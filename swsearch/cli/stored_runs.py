@@ -13,7 +13,10 @@ import typer
 from swsearch.cli import completion, options
 from swsearch.cli.command import CommandGroup
 from swsearch.cli.command_line import command_line
+from swsearch.cli.output import say
 from swsearch.errors import InputError, RunNotFound, StoreError
+from swsearch.file_registry import store_identities
+from swsearch.folders import is_user_store
 from swsearch.hits.shards import PLACEHOLDER
 from swsearch.options import DEFAULT_STORE, EVERY_SUBJECT
 from swsearch.words import counted, one_line, quoted, size_in_bytes
@@ -55,9 +58,6 @@ def find_run(store: Store, run: str) -> StoredRun:
 
     This is so if the newest run is not finished, and in the user's store, whose runs begin in every folder.
     """
-    from swsearch.cli.output import say
-    from swsearch.folders import is_user_store
-
     found = store.runs.get(run)
     if run == "latest":
         newest = store.runs.newest()
@@ -104,7 +104,6 @@ def list_runs(store: options.KeptStore = DEFAULT_STORE, format_name: options.Tab
 
     Example: swsearch runs list --format json
     """
-    from swsearch.cli.output import say
     from swsearch.store.store import Store
 
     with Store(store, only_read=True) as opened:
@@ -214,7 +213,6 @@ def merge(
 
     Example: swsearch runs merge hits.sqlite --store hits.sqlite
     """
-    from swsearch.cli.output import say
     from swsearch.merge import Source, choose_runs, plan_merge, shards_named
     from swsearch.store.staged_store import open_store
     from swsearch.store.store import Store
@@ -255,8 +253,6 @@ def export(
 
     Example: swsearch runs export latest --out run7.sqlite
     """
-    from swsearch.cli.output import say
-    from swsearch.file_registry import store_identities
     from swsearch.merge import Source, copy_run
     from swsearch.store.staged_store import open_store
     from swsearch.store.store import Store
@@ -289,7 +285,6 @@ def delete(
 
     Example: swsearch runs delete 3 5 8
     """
-    from swsearch.cli.output import say
     from swsearch.store.staged_store import open_store
 
     with open_store(store, stage=stage_store, notify=say) as opened:
@@ -323,7 +318,6 @@ def prune(
 
     Example: swsearch runs prune --keep 100 --dry-run
     """
-    from swsearch.cli.output import say
     from swsearch.store.staged_store import open_store
 
     if not keep and older_than is None:
@@ -358,7 +352,6 @@ def upgrade(store: options.KeptStore = DEFAULT_STORE, stage_store: options.Stage
 
     Example: swsearch runs upgrade --store hits.sqlite
     """
-    from swsearch.cli.output import say
     from swsearch.store.connections import display_name, store_url
     from swsearch.store.staged_store import upgrade_store
 
