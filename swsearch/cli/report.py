@@ -23,7 +23,7 @@ from swsearch.errors import DatabaseError, InputError
 from swsearch.file_registry import is_url
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.options import EVERY_SUBJECT, SEQUENCES
-from swsearch.report.steps import ReportStep, Step
+from swsearch.report.base import Step, perform
 from swsearch.words import counted
 
 if TYPE_CHECKING:
@@ -81,7 +81,8 @@ def steps_of_report(
     too short for the taxa of their queries.
     """
     stream = stack.enter_context(result_stream(out, binary=report.binary))
-    steps: list[Step] = [ReportStep(report, context, stream)]
+    report.write_to(stream, context)
+    steps: list[Step] = [report]
     if context.taxonomy is not None:
         lca_top = report.lca_top if cuts_lists else None
         steps.append(TaxonMessages(context.taxonomy, lca_top, partial(say, quiet=quiet)))
@@ -352,7 +353,6 @@ def report(
     """
     from swsearch.cli.stored_runs import find_run, what_is_missing
     from swsearch.report.formats import new_report
-    from swsearch.report.steps import perform
     from swsearch.report_context import report_context
     from swsearch.store.store import Store
 

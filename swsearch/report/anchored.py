@@ -29,15 +29,15 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Final, TextIO
+from typing import Final
 
 import numpy as np
 
 from swsearch.hits.cigar import GAP, gapped
 from swsearch.hits.formatting import one_line, shown
 from swsearch.hits.hit import Hit
-from swsearch.hits.result import QueryResult
-from swsearch.report.base import Report, ReportContext
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.base import Report
 from swsearch.report.row_filter import EVERY_ROW, RowFilter
 from swsearch.sequences.alphabet import ALPHABETS, N_AMINO_ACIDS, N_BASES, PAD_CODE, PROTEIN, Alphabet
 from swsearch.sequences.record import identifier, split_header
@@ -162,9 +162,9 @@ class AnchoredReport(Report):
     def __init__(self, rows: RowFilter = EVERY_ROW) -> None:
         self._rows = rows
 
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
+    def begin(self, run: RunInfo) -> None:
         """Write nothing yet."""
-        super().begin(context, stream)
+        super().begin(run)
         self._is_first = True
 
     def write(self, query: QueryResult) -> None:

@@ -1,14 +1,20 @@
-"""What a report is: an object that is given a run, then the results of its queries one by one, and writes them.
+"""The steps of a run: what is done with each result, in the order of the queries; a report writes them.
 
-:class:`ReportContext` is what a report may read beside the results. :mod:`swsearch.report.formats` has the table of the
-formats.
+A run is a loop over its results, in which every step is given each of them::
+
+    for result in results:
+        for step in steps:
+            step.write(result)
+
+Files of profiles or of queries beside the report are steps, too. :class:`ReportContext` is what a report may read
+beside the results. :mod:`swsearch.report.formats` has the table of the formats.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TextIO
 
 from swsearch.errors import InputError
@@ -19,6 +25,39 @@ from swsearch.words import option
 
 if TYPE_CHECKING:  # a report that uses no taxonomy need not import it
     from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
+
+
+class Step:
+    """Something that is done with each result of a run; the methods here do nothing."""
+
+    def begin(self, run: RunInfo) -> None:
+        """Prepare for the results of a run, which is open."""
+
+    def write(self, result: QueryResult) -> None:
+        """Take a result."""
+
+    def end(self) -> None:
+        """Take notice that all results were given."""
+
+    def close(self) -> None:
+        """Release what :meth:`begin` opened; after an error, too."""
+
+
+def perform(steps: Sequence[Step], run: RunInfo, results: Iterable[QueryResult]) -> None:
+    """Give all results to each step, in the order of the steps."""
+    begun = []
+    try:
+        for step in steps:
+            step.begin(run)
+            begun.append(step)
+        for result in results:
+            for step in steps:
+                step.write(result)
+        for step in steps:
+            step.end()
+    finally:
+        for step in begun:
+            step.close()
 
 
 @dataclass(frozen=True)
@@ -65,7 +104,7 @@ class ReportContext:
         return self.taxonomy
 
 
-class Report(ABC):
+class Report(Step, ABC):
     """A report in one format: :meth:`begin`, then :meth:`write` for each query, then :meth:`end`; :meth:`close` always.
 
     Each query is written when it is given, unless the class states otherwise. A report can be begun again after its
@@ -76,10 +115,10 @@ class Report(ABC):
     name : str
         The name of the format.
     context : ReportContext
-        What :meth:`begin` was given.
+        What the report reads beside the results; its run is that of :meth:`begin`.
     stream : text stream
-        Where the report is written. It should accept surrogate escapes (``errors="surrogateescape"``), because headers
-        are written as they were read.
+        Where the report is written; binary reports use its ``buffer``. It should accept surrogate escapes
+        (``errors="surrogateescape"``), because headers are written as they were read. The caller closes it.
     """
 
     name: str
@@ -129,7 +168,12 @@ class Report(ABC):
 
     # --- what it writes ---
 
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
+    def write_to(self, stream: TextIO, context: ReportContext) -> None:
+        """Say where the report is written, and what it reads beside the results; before :meth:`begin`."""
+        self.stream = stream
+        self.context = context
+
+    def begin(self, run: RunInfo) -> None:
         """Write what precedes the first query.
 
         Raises
@@ -137,26 +181,14 @@ class Report(ABC):
         InputError
             The format cannot represent the run.
         """
-        self.check_fits(context.run)
-        self.context = context
-        self.stream = stream
+        self.check_fits(run)
+        self.context = replace(self.context, run=run)
 
     @abstractmethod
     def write(self, query: QueryResult) -> None:
         """Write the result of a query."""
 
-    def end(self) -> None:  # noqa: B027 - most formats end with the last query
-        """Write what follows the last query."""
-
-    def close(self) -> None:  # noqa: B027 - most formats open nothing
-        """Release what :meth:`begin` opened; for a report that is not complete, too."""
-
     def write_all(self, context: ReportContext, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the complete report; each query as soon as ``queries`` yields it."""
-        self.begin(context, stream)
-        try:
-            for query in queries:
-                self.write(query)
-            self.end()
-        finally:
-            self.close()
+        self.write_to(stream, context)
+        perform([self], context.run, queries)

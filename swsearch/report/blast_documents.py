@@ -20,7 +20,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import Any, Final, TextIO
+from typing import Any, Final
 from xml.sax.saxutils import escape
 
 from swsearch.hits.cigar import gapped, midline
@@ -51,9 +51,9 @@ class BlastXmlReport(Report):
 
     name = "xml"
 
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
+    def begin(self, run: RunInfo) -> None:
         """Write nothing yet: the elements before the queries name the first query."""
-        super().begin(context, stream)
+        super().begin(run)
         self._is_opened = False
 
     def write(self, query: QueryResult) -> None:
@@ -244,10 +244,10 @@ class Xml2Report(Report):
 
     name = "xml2"
 
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
+    def begin(self, run: RunInfo) -> None:
         """Write the beginning of the document."""
-        super().begin(context, stream)
-        stream.write(f'<?xml version="1.0"?>\n<BlastXML2\n{_SCHEMA}>\n')
+        super().begin(run)
+        self.stream.write(f'<?xml version="1.0"?>\n<BlastXML2\n{_SCHEMA}>\n')
 
     def write(self, query: QueryResult) -> None:
         """Write a ``BlastOutput2``."""
@@ -272,10 +272,10 @@ class Json2Report(Report):
 
     name = "json2"
 
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
+    def begin(self, run: RunInfo) -> None:
         """Write the beginning of the object."""
-        super().begin(context, stream)
-        stream.write('{"BlastOutput2": [\n')
+        super().begin(run)
+        self.stream.write('{"BlastOutput2": [\n')
         self._before = ""
 
     def write(self, query: QueryResult) -> None:

@@ -20,14 +20,14 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Final, TextIO
+from typing import Final
 from urllib.parse import quote
 
 from swsearch.hits.cigar import parse
 from swsearch.hits.formatting import percent, shown
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.base import Report, ReportContext
+from swsearch.report.base import Report
 from swsearch.report.exons import Exon, exons_of, reads_exons
 from swsearch.sequences.record import identifier
 
@@ -109,11 +109,11 @@ class Gff3Report(_GenomeReport):
 
     name = "gff3"
 
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
+    def begin(self, run: RunInfo) -> None:
         """Write the version."""
-        super().begin(context, stream)
+        super().begin(run)
         self._measured: set[int] = set()
-        stream.write("##gff-version 3\n")
+        self.stream.write("##gff-version 3\n")
 
     def feature(self, query: QueryResult, chain: list[Hit], exons: list[Exon]) -> Iterable[str]:
         """The lines of one alignment or chain."""

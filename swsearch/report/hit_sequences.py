@@ -18,7 +18,6 @@ More than the aligned part of an untranslated subject is read from the database 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TextIO
 
 from swsearch.hits.formatting import blast_evalue
 from swsearch.hits.hit import Hit
@@ -52,10 +51,10 @@ class FastaReport(Report):
     def needs_subjects(self, run: RunInfo) -> bool:  # noqa: D102
         return is_beyond_records(self._part, run)
 
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
+    def begin(self, run: RunInfo) -> None:
         """Write nothing yet."""
-        super().begin(context, stream)
-        self._written = bytearray(context.run.database.n_subjects // 8 + 1)
+        super().begin(run)
+        self._written = bytearray(run.database.n_subjects // 8 + 1)
         """A bit for each subject."""
 
     def write(self, query: QueryResult) -> None:

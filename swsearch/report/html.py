@@ -21,7 +21,7 @@ from functools import cache
 from html import escape
 from importlib import resources
 from itertools import groupby, takewhile
-from typing import Final, TextIO
+from typing import Final
 
 from swsearch.hits.blocks import BLOCK, blocks, value_lines
 from swsearch.hits.cigar import GAP, midline
@@ -339,10 +339,10 @@ class HtmlReport(Report):
     def __init__(self) -> None:
         link_table()  # refuses a file of links that cannot be used, before the search
 
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
+    def begin(self, run: RunInfo) -> None:
         """Write the page up to the first query."""
-        super().begin(context, stream)
-        stream.writelines(_opening(context))
+        super().begin(run)
+        self.stream.writelines(_opening(self.context))
 
     def write(self, query: QueryResult) -> None:
         """Write the section of a query."""

@@ -8,7 +8,7 @@ bases. Text is ASCII with JSON's escapes; a header byte that is not UTF-8 is a l
 from __future__ import annotations
 
 import json
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 from swsearch.hits.formatting import percent
 from swsearch.hits.hit import Hit
@@ -121,11 +121,11 @@ class JsonReport(Report):
 
     name = "json"
 
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
+    def begin(self, run: RunInfo) -> None:
         """Write the run and its parameters."""
-        super().begin(context, stream)
-        head = _text({**describe_run(context.run), "parameters": context.run.reported_parameters})
-        stream.write(f'{head[:-1]}, "queries": [')
+        super().begin(run)
+        head = _text({**describe_run(run), "parameters": run.reported_parameters})
+        self.stream.write(f'{head[:-1]}, "queries": [')
         self._before = "\n"
 
     def write(self, query: QueryResult) -> None:
@@ -153,10 +153,10 @@ class JsonLinesReport(Report):
 
     name = "jsonl"
 
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
+    def begin(self, run: RunInfo) -> None:
         """Write the run."""
-        super().begin(context, stream)
-        stream.write(_text({"type": "run", **describe_run(context.run)}) + "\n")
+        super().begin(run)
+        self.stream.write(_text({"type": "run", **describe_run(run)}) + "\n")
 
     def write(self, query: QueryResult) -> None:
         """Write a query, then its hits."""

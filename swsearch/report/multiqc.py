@@ -6,10 +6,10 @@ for the sample, and draws a bar of the categories for each sample; the files of 
 
 from __future__ import annotations
 
-from typing import Final, TextIO
+from typing import Final
 
-from swsearch.hits.result import QueryResult
-from swsearch.report.base import Report, ReportContext
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.base import Report
 
 LEAST_PERCENT: Final = (90, 70, 50, 30, 0)
 """Least identity of the categories of queries with hits, in percent of the alignment's columns."""
@@ -45,9 +45,9 @@ class MultiqcReport(Report):
 
     name = "multiqc"
 
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
+    def begin(self, run: RunInfo) -> None:
         """Write nothing yet."""
-        super().begin(context, stream)
+        super().begin(run)
         self._counts = [0] * len(_LABELS)
 
     def write(self, query: QueryResult) -> None:

@@ -11,11 +11,10 @@ import json
 import re
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final
 
 from swsearch.errors import InputError
-from swsearch.hits.result import QueryResult
-from swsearch.report.base import ReportContext
+from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.fields import Field, Value
 from swsearch.report.jsons import describe_run
 from swsearch.report.tabular import ColumnsReport
@@ -52,16 +51,16 @@ class ParquetReport(ColumnsReport):
                 f"{option('fields')} names {', '.join(twice)} twice; a column of a parquet file is there once"
             )
 
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
+    def begin(self, run: RunInfo) -> None:
         """Write the beginning of the file."""
         from pyarrow import parquet
 
-        super().begin(context, stream)
-        self._fields = self.fields(context.run)
-        about = {**describe_run(context.run), "parameters": context.run.reported_parameters}
+        super().begin(run)
+        self._fields = self.fields(run)
+        about = {**describe_run(run), "parameters": run.reported_parameters}
         self._schema = arrow_schema(self._fields, {"swsearch": json.dumps(about, allow_nan=False)})
         self._columns: list[list[Value]] = [[] for _ in self._fields]
-        self._writer = parquet.ParquetWriter(stream.buffer, self._schema, compression="zstd")
+        self._writer = parquet.ParquetWriter(self.stream.buffer, self._schema, compression="zstd")
 
     def write(self, query: QueryResult) -> None:
         """Write each row group as soon as it is full."""

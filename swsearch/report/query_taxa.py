@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final
 
 from swsearch.errors import InputError
 from swsearch.hits.formatting import UNKNOWN, blast_evalue, one_line
-from swsearch.hits.result import QueryResult
+from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.taxa import DEFAULT_PERCENT, LCA, UNCLASSIFIED, CommonAncestors, ValueOfQuery
 from swsearch.sequences.record import identifier
@@ -69,9 +69,9 @@ class CountedTaxaReport(AssigningReport):
         The tree of the taxa; None if there was no query.
     """
 
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
+    def begin(self, run: RunInfo) -> None:
         """Write nothing yet."""
-        super().begin(context, stream)
+        super().begin(run)
         self.n_queries = self.n_unclassified = self.n_cut = 0
         self.direct: Counter[int] = Counter()
         self.tree: Taxonomy | None = None

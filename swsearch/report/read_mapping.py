@@ -31,8 +31,8 @@ from typing import Final, TextIO
 from swsearch.errors import writing_to
 from swsearch.hits.formatting import one_line
 from swsearch.hits.hit import Hit
-from swsearch.hits.result import QueryResult
-from swsearch.report.base import Report, ReportContext
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.base import Report
 from swsearch.report.summary import database_line, scoring_line
 from swsearch.sequences.fasta_text import reverse_complement_letters
 from swsearch.sequences.record import identifier, split_header
@@ -67,9 +67,9 @@ class SamReport(Report):
 
     name = "sam"
 
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
+    def begin(self, run: RunInfo) -> None:
         """Open the temporary file of the lines."""
-        super().begin(context, stream)
+        super().begin(run)
         self._named: dict[int, tuple[str, str]] = {}
         """The unique name and the header line of each subject reported so far, by its index in the database."""
         self._taken: set[str] = set()

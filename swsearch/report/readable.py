@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from html import escape
-from typing import Final, TextIO
+from typing import Final
 
 from swsearch.hits.formatting import blast_bits, blast_evalue, cut, frames, one_line, whole_percent
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.base import Report, ReportContext
+from swsearch.report.base import Report
 from swsearch.report.summary import database_line, frames_line, hits_line, query_line, rounds_line, scoring_line
 from swsearch.sequences.record import identifier, split_header
 
@@ -48,9 +48,9 @@ class TableReport(Report):
     def __init__(self, width: int = WIDTH) -> None:
         self._width = width
 
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
+    def begin(self, run: RunInfo) -> None:
         """Write nothing: each query has its own description of the search."""
-        super().begin(context, stream)
+        super().begin(run)
         self._before = ""
 
     def write(self, query: QueryResult) -> None:
@@ -164,10 +164,10 @@ class PairwiseReport(Report):
 
     name = "pairwise"
 
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
+    def begin(self, run: RunInfo) -> None:
         """Write the description of the search."""
-        super().begin(context, stream)
-        stream.writelines(_search_lines(context.run))
+        super().begin(run)
+        self.stream.writelines(_search_lines(run))
 
     def write(self, query: QueryResult) -> None:
         """Write the alignments of a query."""

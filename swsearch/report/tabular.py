@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Final, TextIO
+from typing import Final
 
 from swsearch.errors import InputError
 from swsearch.hits.formatting import UNKNOWN, blast_bits, blast_evalue, one_line
@@ -104,9 +104,9 @@ class Blast7Report(Blast6Report):
 
     name = "blast7"
 
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
+    def begin(self, run: RunInfo) -> None:
         """Write nothing, as the header is that of each query."""
-        super().begin(context, stream)
+        super().begin(run)
         self._n_queries = 0
 
     def write(self, query: QueryResult) -> None:
@@ -162,10 +162,10 @@ def plain_cell(field: Field, context: ReportContext, query: QueryResult, hit: Hi
 class _HeadedReport(ColumnsReport):
     """The common part of both formats: the header line and the lines of the hits."""
 
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
+    def begin(self, run: RunInfo) -> None:
         """Write the header line."""
-        super().begin(context, stream)
-        self._fields = self.fields(context.run)
+        super().begin(run)
+        self._fields = self.fields(run)
         self.write_line([field.name for field in self._fields])
 
     def write(self, query: QueryResult) -> None:
@@ -193,10 +193,10 @@ class CsvReport(_HeadedReport):
 
     name = "csv"
 
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
+    def begin(self, run: RunInfo) -> None:
         """Write the header line."""
-        self._writer = csv.writer(stream, lineterminator="\n")
-        super().begin(context, stream)
+        self._writer = csv.writer(self.stream, lineterminator="\n")
+        super().begin(run)
 
     def write_line(self, cells: list[str]) -> None:
         """Write one line."""

@@ -8,12 +8,12 @@ once. Queries may be profiles; a run is then resumed only with profiles of the s
 
 ``surveys``      reads the query files once, before anything is computed or stored
 ``search``       searches and commits; its entry point is :class:`Run`, whose results are given to the steps of
-                 :mod:`swsearch.report.steps`
+                 :mod:`swsearch.report.base`
 ``resume``       selects the run of the store to write to, and refuses a run that does not fit
 ``comparisons``  are steps of searches of all against all: clusters and reciprocal best hits
 """
 
-from swsearch.report.steps import Step
+from swsearch.report.base import Step
 from swsearch.run.search import EventLog, Run, RunOutcome
 from swsearch.run.surveys import Survey, survey
 

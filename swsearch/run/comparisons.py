@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.steps import Step
+from swsearch.report.base import Step
 from swsearch.typing import Lengths, SubjectIndex
 
 CLUSTER_MODES: Final = ("components", "cover", "length")

@@ -18,7 +18,7 @@ from swsearch.errors import InputError, StoreError
 from swsearch.file_registry import registry
 from swsearch.hits.result import QueryResult, RunInfo, SearchStats
 from swsearch.hits.shards import AskedQueries, Failure, QueryCount, Shard
-from swsearch.report.steps import Step, perform
+from swsearch.report.base import Step, perform
 from swsearch.run.resume import check_number, check_queries, check_query, open_run
 from swsearch.run.surveys import WHOLE, add_to_count, count_queries, query_key, refusal
 from swsearch.search.planned_search import PlannedSearch

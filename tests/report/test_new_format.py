@@ -19,9 +19,9 @@ from swsearch.report.base import Report
 class LengthsReport(Report):
     name = "lengths"
 
-    def begin(self, context, stream):
-        super().begin(context, stream)
-        stream.write(f"{context.run.database.name}\\n")
+    def begin(self, run):
+        super().begin(run)
+        self.stream.write(f"{run.database.name}\\n")
 
     def write(self, query):
         self.stream.writelines(f"{query.length} {hit.subject_length}\\n" for hit in query.hits)

@@ -15,7 +15,7 @@ from typing import Any, Final, TextIO, cast
 
 from starlette.responses import HTMLResponse
 
-from swsearch.hits.result import QueryResult
+from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.blast_documents import json2_index, json2_of_query, xml2_index, xml2_of_query
 from swsearch.report.formats import TaxonomyUse, new_report
@@ -97,12 +97,13 @@ class _Sent(Report):
     def taxonomy_use(self) -> TaxonomyUse:
         return TaxonomyUse.NONE
 
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
-        self._lines = None if self._escaped is None else _Lines(stream, self._escaped)
+    def begin(self, run: RunInfo) -> None:
+        self._lines = None if self._escaped is None else _Lines(self.stream, self._escaped)
         if self._lines is None:
-            stream.write("<p><!--\nQBlastInfoBegin\n\tStatus=READY\nQBlastInfoEnd\n--><p>\n<PRE>\n")
-        super().begin(context, stream)
-        self._inner.begin(context, stream if self._lines is None else cast(TextIO, self._lines))
+            self.stream.write("<p><!--\nQBlastInfoBegin\n\tStatus=READY\nQBlastInfoEnd\n--><p>\n<PRE>\n")
+        super().begin(run)
+        self._inner.write_to(self.stream if self._lines is None else cast(TextIO, self._lines), self.context)
+        self._inner.begin(run)
 
     def write(self, query: QueryResult) -> None:
         self._inner.write(query)
@@ -164,11 +165,10 @@ class _Zipped(Report):
     def taxonomy_use(self) -> TaxonomyUse:
         return TaxonomyUse.NONE
 
-    def begin(self, context: ReportContext, stream: TextIO) -> None:
-        self.context = context
+    def begin(self, run: RunInfo) -> None:
         self._names: list[str] = []
         # The stream cannot be read back, so that the sizes follow the members.
-        self._archive = zipfile.ZipFile(cast(Any, stream).buffer, "w", zipfile.ZIP_DEFLATED)
+        self._archive = zipfile.ZipFile(cast(Any, self.stream).buffer, "w", zipfile.ZIP_DEFLATED)
 
     def write(self, query: QueryResult) -> None:
         name = f"{self._rid}_{len(self._names) + 1}.{self._suffix}"
