@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -31,9 +31,9 @@ from swsearch.words import counted
 if TYPE_CHECKING:
     from swsearch.cluster.processes import WorkerProcesses
     from swsearch.database.reader import PackedDatabase
-    from swsearch.hits.shards import AskedQueries, Shard
+    from swsearch.hits.shards import Shard
     from swsearch.report.base import Report
-    from swsearch.run import RunOutcome, Step, Survey
+    from swsearch.run import Run, RunOutcome, Step, Survey
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import Queries
     from swsearch.store.run_file import RunFile
@@ -74,17 +74,14 @@ class CommandRun:
         The open engine.
     stack : ExitStack
         Closes the engine, the store and the output files.
-    stores : list of Store or RunFile
-        The store, once it is open.
-    begun : pair of RunOutcome and AskedQueries, or None
-        The outcome so far and the queries of the run, once it has begun.
+    run : Run or None
+        The run, once it was made.
     """
 
     asked: AskedSearch
     searcher: PlannedSearch
     stack: ExitStack
-    stores: list[Store | RunFile] = field(default_factory=list)
-    begun: tuple[RunOutcome, AskedQueries] | None = None
+    run: Run | None = None
 
     def report_steps(self, report: Report | None) -> list[Step]:
         """The steps that write the report of this search, if there is one, to the output.
@@ -146,20 +143,11 @@ class CommandRun:
         total = found.asked.n_of_shard
         on_store_failure = None if self.asked.must_store else self._do_without_store
 
-        def done_of(so_far: RunOutcome) -> str:
-            n_done = so_far.n_before + so_far.n_done
-            if total is None:
-                return f"{counted(n_done, 'query', 'queries')} done"
-            return f"{n_done:,} of {counted(total, 'query', 'queries')} done"
-
-        def note_open(outcome: RunOutcome) -> None:
-            self.begun = outcome, found.asked
-
-        outcome = Run(
+        self.run = Run(
             queries,
             searcher,
             command=command_line(),
-            store=_store_opener(arguments, self.stack, self.stores, on_store_failure),
+            store=_store_opener(arguments, self.stack, on_store_failure),
             resume=arguments.resume,
             resume_finished=resume_finished,
             shard=self.asked.shard,
@@ -170,17 +158,17 @@ class CommandRun:
             events=events,
             progress=progress.advance,
             notify=partial(say, quiet=arguments.quiet),
-            on_query_done=lambda so_far: progress.note(done_of(so_far)),
-            on_run_open=note_open,
+            on_query_done=lambda so_far: progress.note(f"{_n_of(so_far.n_before + so_far.n_done, total)} done"),
             on_store_failure=on_store_failure,
-        ).execute(steps)
+        )
+        outcome = self.run.execute(steps)
         if outcome.n_bounded:
             scores = f"{outcome.n_bounded:,} of {counted(outcome.n_scores, 'score')}"
             say(f"{scores} were proved too low to report, the others were computed", quiet=arguments.quiet)
         return outcome
 
     def _do_without_store(self, error: StoreError) -> None:
-        outcome = None if self.begun is None else self.begun[0]
+        outcome = None if self.run is None or not self.run.is_open else self.run.outcome
         is_open = outcome is not None and outcome.run_id is not None  # only its last states are not published
         _say_not_stored(error, outcome.n_done if outcome is not None and not is_open else 0)
         if outcome is not None and is_open:
@@ -204,7 +192,7 @@ def command_run(
     except (typer.Exit, StoreError):  # nothing was searched, or nobody knows what the store keeps
         raise
     except BaseException as error:
-        _say_what_is_kept(None if running is None else running.begun, error, asked.paths)
+        _say_what_is_kept(None if running is None else running.run, error, asked.paths)
         raise
 
 
@@ -329,12 +317,9 @@ def _event_stream(path: Path, stack: ExitStack) -> TextIO:
 
 
 def _store_opener(
-    arguments: options.Arguments,
-    stack: ExitStack,
-    opened: list[Store | RunFile],
-    on_failure: Callable[[StoreError], None] | None,
+    arguments: options.Arguments, stack: ExitStack, on_failure: Callable[[StoreError], None] | None
 ) -> Callable[[], Store | RunFile] | None:
-    """A function that opens the store and adds it to ``opened``; None if nothing is stored.
+    """A function that opens the store; None if nothing is stored.
 
     The store is opened late, while a GPU starts or works. ``stack`` closes it; an error is then passed to
     ``on_failure``, if that is a function.
@@ -342,42 +327,46 @@ def _store_opener(
     if arguments.store == "none":
         return None
 
-    def close() -> None:
-        try:
-            opened[0].close()
-        except StoreError as error:  # of a staged store, whose last states cannot be published
-            if on_failure is None:
-                raise
-            on_failure(error)
-
     def open_store() -> Store | RunFile:
         from swsearch.store.run_file import open_run_store
 
-        notify = partial(say, quiet=arguments.quiet)
-        opened.append(open_run_store(arguments.store, stage=arguments.stage_store, notify=notify))
+        opened = open_run_store(
+            arguments.store, stage=arguments.stage_store, notify=partial(say, quiet=arguments.quiet)
+        )
+
+        def close() -> None:
+            try:
+                opened.close()
+            except StoreError as error:  # of a staged store, whose last states cannot be published
+                if on_failure is None:
+                    raise
+                on_failure(error)
+
         stack.callback(close)
-        return opened[0]
+        return opened
 
     return open_store
 
 
-def _say_what_is_kept(
-    begun: tuple[RunOutcome, AskedQueries] | None, error: BaseException, paths: Sequence[str]
-) -> None:
+def _say_what_is_kept(run: Run | None, error: BaseException, paths: Sequence[str]) -> None:
     """Print how many queries are stored and how to go on, if ``error`` ended the search before all were searched."""
-    if begun is None or begun[0].run_id is None:
+    if run is None or not run.is_open or run.outcome.run_id is None:
         if isinstance(error, KeyboardInterrupt | SystemExit):
             say("nothing was stored")
         return
-    outcome, asked = begun
+    outcome = run.outcome
     n_kept = outcome.n_before + outcome.n_done
-    total = asked.n_of_shard
+    total = None if run.asked is None else run.asked.n_of_shard
     if total is not None and n_kept >= total:
         return
     why = "nobody reads the results any more: " if isinstance(error, OutputClosed) else ""
-    of_total = (
-        counted(n_kept, "query", "queries") if total is None else f"{n_kept:,} of {counted(total, 'query', 'queries')}"
-    )
-    say(f"{why}run {outcome.run_id} in {outcome.store} keeps {of_total} and is marked interrupted")
+    say(f"{why}run {outcome.run_id} in {outcome.store} keeps {_n_of(n_kept, total)} and is marked interrupted")
     again = "" if all(Path(path).is_file() for path in paths) else ", with the same queries as input"
-    say(f"to go on{again}: {resuming_line(begun[0].run_id)}")
+    say(f"to go on{again}: {resuming_line(run.outcome.run_id)}")
+
+
+def _n_of(n_queries: int, total: int | None) -> str:
+    """A number of queries, of all if their number is known."""
+    if total is None:
+        return counted(n_queries, "query", "queries")
+    return f"{n_queries:,} of {counted(total, 'query', 'queries')}"

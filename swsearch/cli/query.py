@@ -39,14 +39,12 @@ from swsearch.words import counted
 if TYPE_CHECKING:
     from swsearch.database.reader import PackedDatabase
     from swsearch.report.base import Report
-    from swsearch.run import RunOutcome
+    from swsearch.run import Run, RunOutcome
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import QueryFiles
     from swsearch.search.score_check import SampleCheck, ScoreCheck
     from swsearch.search.searcher import Searcher
     from swsearch.sequences.alphabet import Alphabet
-    from swsearch.store.run_file import RunFile
-    from swsearch.store.store import Store
 
 
 def query(
@@ -237,9 +235,7 @@ def execute(
                 title = (
                     f"{scored or 'unnamed'} in {database}, {scheme.matrix.name} {scheme.gap.open}/{scheme.gap.extend}"
                 )
-                _plot_scores(
-                    check, outcome, title, arguments.plot, arguments, running.stores[0] if running.stores else None
-                )
+                _plot_scores(check, running.run, title, arguments.plot, quiet=arguments.quiet)
         return outcome
 
 
@@ -403,14 +399,7 @@ def _say_misfits(check: SampleCheck, *, quiet: bool) -> None:
         say(f"warning: {message}; --mask tantan leaves repeats out, --plot shows the scores", quiet=quiet)
 
 
-def _plot_scores(
-    check: ScoreCheck,
-    outcome: RunOutcome,
-    title: str,
-    path: Path,
-    arguments: options.Arguments,
-    store: Store | RunFile | None,
-) -> None:
+def _plot_scores(check: ScoreCheck, run: Run | None, title: str, path: Path, *, quiet: bool) -> None:
     """Draw the counted scores; print and store the warning if they disagree with the statistics."""
     from swsearch.search.score_check import write_score_plot
 
@@ -418,11 +407,11 @@ def _plot_scores(
     write_score_plot(checked, title, path)
     if checked.fit is None:
         n_scores = counted(checked.n_scores, "score")
-        say(f"{n_scores}: too few to fit a distribution to; the plot has none", quiet=arguments.quiet)
+        say(f"{n_scores}: too few to fit a distribution to; the plot has none", quiet=quiet)
     if checked.warning is not None:
-        say(checked.warning, quiet=arguments.quiet)
-        if store is not None and outcome.run_id is not None:
-            store.runs.note_statistics(outcome.run_id, checked.warning)
+        say(checked.warning, quiet=quiet)
+        if run is not None and run.open_store is not None and run.outcome.run_id is not None:
+            run.open_store.runs.note_statistics(run.outcome.run_id, checked.warning)
 
 
 def is_packed(path: str) -> bool:

@@ -14,7 +14,7 @@ once. Queries may be profiles; a run is then resumed only with profiles of the s
 """
 
 from swsearch.report.base import Step
-from swsearch.run.search import EventLog, Run, RunOutcome
+from swsearch.run.search import Run, RunOutcome
 from swsearch.run.surveys import Survey, survey
 
-__all__ = ["EventLog", "Run", "RunOutcome", "Step", "Survey", "survey"]
+__all__ = ["Run", "RunOutcome", "Step", "Survey", "survey"]

@@ -33,24 +33,6 @@ if TYPE_CHECKING:  # the store imports SQLAlchemy, which takes longer than many 
     from swsearch.store.store import Store
 
 
-class EventLog:
-    """The events of a run as JSON lines, for scripts; each is flushed at once. Without a stream, nothing is written.
-
-    Every line has ``event`` (``start``, ``query``, ``failed``, ``end``) and ``seconds`` since the start.
-    """
-
-    def __init__(self, stream: TextIO | None) -> None:
-        self._stream = stream
-        self._began = time.monotonic()
-
-    def write(self, event: str, **values: Any) -> None:
-        """Write one event."""
-        if self._stream is not None:
-            seconds = round(time.monotonic() - self._began, 3)
-            self._stream.write(json.dumps({"event": event, "seconds": seconds, **values}) + "\n")
-            self._stream.flush()
-
-
 @dataclass
 class RunOutcome:
     """The outcome of a :class:`Run`.
@@ -129,15 +111,13 @@ class Run(Closeable):
     stored_too : bool
         Whether results that were stored earlier are yielded, too.
     events : text stream, optional
-        Receives one line of JSON per event.
+        Receives one line of JSON per event (:meth:`tell`).
     progress : callable, optional
         Called with the number of cells completed since the last call, including those of queries that need no search.
     notify : callable, optional
         Called with messages for the user before the run begins, for example that another process works on it.
     on_query_done : callable, optional
         Called with the outcome so far after each query.
-    on_run_open : callable, optional
-        Called with the outcome when the run is open in the store, before the first query.
     on_store_failure : callable, optional
         Called with the error if the store of a new run cannot be opened or written; the search then continues without
         it. By default, this error ends the run.
@@ -145,6 +125,10 @@ class Run(Closeable):
         The record of the run.
     outcome : RunOutcome
         What was done so far.
+    is_open : bool
+        Whether the run has begun: if there is a store, the run is open in it.
+    open_store : Store, RunFile or None
+        The store, while it takes the results.
 
     Raises
     ------
@@ -169,7 +153,6 @@ class Run(Closeable):
     progress: Progress | None = None
     notify: Callable[[str], None] | None = None
     on_query_done: Callable[[RunOutcome], None] | None = None
-    on_run_open: Callable[[RunOutcome], None] | None = None
     on_store_failure: Callable[[StoreError], None] | None = None
 
     def __post_init__(self) -> None:
@@ -178,10 +161,10 @@ class Run(Closeable):
         self.info: RunInfo = info.having_read(registry().sources)
         self.outcome = RunOutcome()
         self.search_repeated = self.search_repeated or self.store is None
-        self._store: Store | RunFile | None = None
-        self._log = EventLog(self.events)
+        self.is_open = False
+        self.open_store: Store | RunFile | None = None
+        self._began = time.monotonic()
         self._found: Generator[QueryResult, None, None] | None = None
-        self._is_open = False
         self._is_complete = False
         self._refused_early: list[tuple[int, InvalidRecord]] = []
         self._counted: AskedQueries | None = None
@@ -205,12 +188,10 @@ class Run(Closeable):
             self._open_run(self.resume, asked)
         try:
             self._found = self.searcher.search(self._unsearched(asked), self.progress)
-            if self.store is not None and self._store is None:
+            if self.store is not None and self.open_store is None:
                 with self._continuing_without_store():
                     self._open_run(None, asked)  # the engine works at the same time
             self._begin_events()
-            if self.on_run_open is not None:
-                self.on_run_open(self.outcome)
         except BaseException:
             self.close()
             raise
@@ -229,11 +210,9 @@ class Run(Closeable):
             self._note_asked()
         self._is_complete = True
         with self._continuing_without_store():
-            if self._store is not None and outcome.run_id is not None:
-                self._store.runs.finish(outcome.run_id)
-        self._log.write(
-            "end", run=outcome.run_id, done=outcome.n_done, before=outcome.n_before, failed=len(outcome.failed)
-        )
+            if self.open_store is not None and outcome.run_id is not None:
+                self.open_store.runs.finish(outcome.run_id)
+        self.tell("end", run=outcome.run_id, done=outcome.n_done, before=outcome.n_before, failed=len(outcome.failed))
 
     def close(self) -> None:
         """End the search; a run that is not complete is marked as interrupted."""
@@ -242,6 +221,16 @@ class Run(Closeable):
         if not self._is_complete:
             self._is_complete = True
             self._leave_interrupted()
+
+    def tell(self, event: str, **values: Any) -> None:
+        """Write an event, if there is a stream for them: a line of JSON, which is flushed at once.
+
+        It has ``event`` (``start``, ``query``, ``failed``, ``end``) and ``seconds`` since the start.
+        """
+        if self.events is not None:
+            seconds = round(time.monotonic() - self._began, 3)
+            self.events.write(json.dumps({"event": event, "seconds": seconds, **values}) + "\n")
+            self.events.flush()
 
     def _asked(self) -> AskedQueries:
         if self.asked is not None:
@@ -254,12 +243,12 @@ class Run(Closeable):
 
     def _open_run(self, resume: str | None, asked: AskedQueries) -> None:
         assert self.store is not None
-        opened = self._store = self.store() if callable(self.store) else self.store
+        opened = self.open_store = self.store() if callable(self.store) else self.store
         self.outcome.store = opened.name
         if resume is None:
             self.outcome.run_id = opened.runs.start(self.info, asked)
             return
-        store = self._store = opened.full
+        store = self.open_store = opened.full
 
         def check(run: StoredRun) -> None:
             known = None if run.asked is None else run.asked.digest
@@ -281,7 +270,7 @@ class Run(Closeable):
 
     def _leave_interrupted(self) -> None:
         """Mark a run that ends with an error as interrupted, or as finished if no query is missing."""
-        store, run_id = self._store, self.outcome.run_id
+        store, run_id = self.open_store, self.outcome.run_id
         if store is None or run_id is None:
             return
         # The error that ends the run is reported, not one of this method; a run whose process has ended counts as
@@ -300,13 +289,13 @@ class Run(Closeable):
         except StoreError as error:
             if self.on_store_failure is None:
                 raise
-            store, run_id = self._store, self.outcome.run_id
+            store, run_id = self.open_store, self.outcome.run_id
             if store is not None and run_id is not None:
                 for number in {entry.copy_of for entry in self._entries if entry.copy_of is not None}:
                     with suppress(StoreError):  # the original is not stored yet
                         self._unstored_sources[number] = store.full.results.query(run_id, number)
             self._leave_interrupted()
-            self._store, self.search_repeated = None, True
+            self.open_store, self.search_repeated = None, True
             self.outcome.run_id, self.outcome.store = None, ""
             self.on_store_failure(error)
 
@@ -314,26 +303,26 @@ class Run(Closeable):
         """Write the first event, and the events of records that were refused before the run was open."""
         outcome = self.outcome
         database = self.info.database.path
-        self._log.write("start", run=outcome.run_id, resumed=outcome.resumed, database=database)
-        self._is_open = True
+        self.tell("start", run=outcome.run_id, resumed=outcome.resumed, database=database)
+        self.is_open = True
         for number, refused in self._refused_early:
             self._note_refused(number, refused)
 
     def _note_refused(self, number: int, refused: InvalidRecord) -> None:
-        if not self._is_open:
+        if not self.is_open:
             self._refused_early.append((number, refused))
             return
         self.outcome.failed.append(refused)
         reason = as_options(refused.line)  # only commands go on without a query
-        if self._store is not None and self.outcome.run_id is not None:
-            self._store.results.add_failure(self.outcome.run_id, Failure(number, reason))
-        self._log.write("failed", number=number, reason=reason)
+        if self.open_store is not None and self.outcome.run_id is not None:
+            self.open_store.results.add_failure(self.outcome.run_id, Failure(number, reason))
+        self.tell("failed", number=number, reason=reason)
 
     # --- queries and results ---
 
     def _unsearched(self, asked: AskedQueries) -> Iterator[SequenceRecord]:
         """The queries to search; all queries with a result to yield are appended to ``_entries``, in order."""
-        searcher, store, run_id = self.searcher, self._store, self.outcome.run_id
+        searcher, store, run_id = self.searcher, self.open_store, self.outcome.run_id
         first_with: dict[bytes, int] = {}
         count = QueryCount()
         for number, record in enumerate(self.queries.records(searcher)):
@@ -365,8 +354,8 @@ class Run(Closeable):
 
     def _check_files(self, asked: AskedQueries, count: QueryCount) -> None:
         """Refuse files that do not contain the run's queries; store the description of the queries if it is new."""
-        if self._store is not None and self.outcome.run_id is not None:
-            check_number(self._store.name, self.outcome.run_id, self._committed, count.n_queries)
+        if self.open_store is not None and self.outcome.run_id is not None:
+            check_number(self.open_store.name, self.outcome.run_id, self._committed, count.n_queries)
         read = count.asked(asked.shard)
         if asked.digest is None:
             self._counted = read
@@ -377,8 +366,8 @@ class Run(Closeable):
 
     def _note_asked(self) -> None:
         """Store the description of the files' queries, if they were counted while they were read."""
-        if self._counted is not None and self._store is not None and self.outcome.run_id is not None:
-            self._store.runs.note_asked(self.outcome.run_id, self._counted)
+        if self._counted is not None and self.open_store is not None and self.outcome.run_id is not None:
+            self.open_store.runs.note_asked(self.outcome.run_id, self._counted)
             self._counted = None
 
     def _from_store(self, entry: _RunEntry) -> QueryResult:
@@ -397,26 +386,26 @@ class Run(Closeable):
 
     def _stored(self, number: int) -> QueryResult:
         """The result of a query of the run that was stored, or kept because the store could not take it."""
-        if self._store is None:
+        if self.open_store is None:
             if number not in self._unstored_sources:
                 raise StoreError(f"the result of query {number}, which others repeat, cannot be read from the store")
             return self._unstored_sources[number]
         assert self.outcome.run_id is not None
-        return self._store.full.results.query(self.outcome.run_id, number)
+        return self.open_store.full.results.query(self.outcome.run_id, number)
 
     def _added(self, result: QueryResult) -> QueryResult:
         """Commit and count a result; return it."""
         outcome = self.outcome
         with self._continuing_without_store():
-            if self._store is not None and outcome.run_id is not None:
+            if self.open_store is not None and outcome.run_id is not None:
                 self._note_asked()
-                self._store.results.add(outcome.run_id, result)
-        if self._store is None and any(entry.copy_of == result.number for entry in self._entries):
+                self.open_store.results.add(outcome.run_id, result)
+        if self.open_store is None and any(entry.copy_of == result.number for entry in self._entries):
             self._unstored_sources[result.number] = result
         outcome.n_done += 1
         outcome.n_scores += result.stats.n_scores
         outcome.n_bounded += result.stats.n_bounded
-        self._log.write("query", number=result.number, id=result.header.split(" ", 1)[0], hits=len(result.hits))
+        self.tell("query", number=result.number, id=result.header.split(" ", 1)[0], hits=len(result.hits))
         if self.on_query_done is not None:
             self.on_query_done(outcome)
         return result

@@ -18,7 +18,7 @@ QUERIES = DATA / "queries.fasta"
 
 PAUSED = """
 import sys
-from swsearch.run import EventLog
+from swsearch.run import Run
 from swsearch.cli.app import main
 from swsearch.store.run_file import HitWriter
 

@@ -57,7 +57,7 @@ def test_a_killed_batch_resumes_to_the_same_bytes(
     """Source: the same batch without interruption. The kill comes before or after the last query's event is written."""
     assert swsearch("batch", *many_queries, few_proteins_db, "--store", "whole.sqlite").code == 0
     arguments = ["batch", *many_queries, few_proteins_db, "--store", "b.sqlite", "--resume", "latest"]
-    moment = f'EventLog, "write", {committed + 1}' if told else f'HitWriter, "add", {committed}'
+    moment = f'Run, "tell", {committed + 1}' if told else f'HitWriter, "add", {committed}'
     process = spawn_paused(moment, *arguments, "--events", "events.jsonl", "--partition-residues", "2000")
     process.send_signal(signal.SIGKILL)
     process.communicate()
@@ -451,7 +451,7 @@ def test_a_reader_who_goes_away_takes_no_stored_query_along(
 
 def test_query_files_that_change_meanwhile_are_noticed(swsearch, spawn_paused, tmp_path, few_proteins_db, many_queries):
     """The second file grows between the count and the reading, while the command is paused at the start of the run."""
-    process = spawn_paused('EventLog, "write", 1', "batch", *many_queries, few_proteins_db, "--store", "b.sqlite")
+    process = spawn_paused('Run, "tell", 1', "batch", *many_queries, few_proteins_db, "--store", "b.sqlite")
     with (tmp_path / "two.fasta").open("a") as file:
         file.write(">more\nMKVLWYEEKLLKFDDPPQQR\n")
     _, errors = process.communicate("\n")

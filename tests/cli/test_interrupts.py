@@ -65,7 +65,7 @@ def test_queries_of_a_pipe_must_come_again(spawn_paused, tmp_path, few_proteins_
 
 
 def test_a_search_without_a_store_says_that_nothing_was_stored(spawn_paused, few_proteins_db):
-    process = spawn_paused('EventLog, "write", 2', "query", QUERIES, few_proteins_db, "--store", "none")
+    process = spawn_paused('Run, "tell", 2', "query", QUERIES, few_proteins_db, "--store", "none")
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate()
     assert process.returncode == 130
