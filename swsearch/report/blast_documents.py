@@ -28,7 +28,7 @@ from swsearch.hits.formatting import frames, matrix_of, one_line, shown
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
-from swsearch.report.taxa import first_organism, first_taxid
+from swsearch.report.taxa import organisms, taxids
 from swsearch.sequences.genetic_code import CODON
 from swsearch.sequences.record import identifier, split_header
 
@@ -351,9 +351,10 @@ def _hits(context: ReportContext, query: QueryResult) -> Iterator[dict[str, Any]
             "accession": name,
             "title": one_line(split_header(header)[1]) or NO_HEADER,
         }
-        taxid, organism = first_taxid(context, hsps[0]), first_organism(context, hsps[0])
-        described |= {} if taxid is None else {"taxid": taxid}
-        described |= {} if organism is None else {"sciname": one_line(organism)}
+        if ids := taxids(context, hsps[0]):
+            described["taxid"] = ids[0]
+        if names := organisms(context, hsps[0]):
+            described["sciname"] = one_line(names[0])
         yield {
             "num": place,
             "description": [described],

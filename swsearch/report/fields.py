@@ -87,9 +87,15 @@ def _subject_strand(run: RunInfo, hit: Hit) -> str | None:
     return hit.strand if run.aligned_alphabet == "dna" else None
 
 
-def _of_taxa(name: str, title: str, value: Callable[[ReportContext, Hit], str | None]) -> Field:
-    """A column of names that only a taxonomy has."""
-    return Field(name, title, lambda context, _, hit: value(context, hit), kind=str, use=TaxonomyUse.NEEDED)
+def _of_taxa(
+    name: str,
+    title: str,
+    value: Callable[[ReportContext, Hit], Value],
+    kind: type[str] | type[int] = str,
+    use: TaxonomyUse = TaxonomyUse.NEEDED,
+) -> Field:
+    """A column about the organisms of the subject; by default, of names that only a taxonomy has."""
+    return Field(name, title, lambda context, _, hit: value(context, hit), kind=kind, use=use)
 
 
 def _of_query(name: str, title: str, kind: type[str] | type[int] = str) -> Field:
@@ -104,6 +110,10 @@ def _assigned_by(ancestors: taxa.CommonAncestors, field: Field) -> Field:
 
 
 _IF_KNOWN: Final = TaxonomyUse.IF_KNOWN
+_COMMON_NAMES: Final = taxa.names_of(lambda tree, taxon: tree.common_name(taxon))
+_BLAST_NAMES: Final = taxa.names_of(lambda tree, taxon: tree.blast_name(taxon))
+_DOMAINS: Final = taxa.names_of(lambda tree, taxon: tree.domain(taxon))
+_LINEAGES: Final = taxa.names_of(taxa.lineage)
 
 _ALL: Final = (
     Field("qseqid", "query id", lambda c, q, h: identifier(q.header), kind=str),
@@ -141,20 +151,20 @@ _ALL: Final = (
     Field("btop", "BTOP", lambda c, q, h: btop(*shown(q.letters, h)), kind=str),
     Field("stitle", "subject title", lambda c, q, h: h.subject_header, kind=str),
     Field("salltitles", "subject titles", lambda c, q, h: h.subject_header, kind=str),
-    Field("staxid", "subject tax id", lambda c, q, h: taxa.first_taxid(c, h), use=_IF_KNOWN),
-    Field("staxids", "subject tax ids", lambda c, q, h: taxa.joined_taxids(c, h), kind=str, use=_IF_KNOWN),
-    Field("ssciname", "subject sci name", lambda c, q, h: taxa.first_organism(c, h), kind=str, use=_IF_KNOWN),
-    Field("sscinames", "subject sci names", lambda c, q, h: taxa.joined_organisms(c, h), kind=str, use=_IF_KNOWN),
-    _of_taxa("scomname", "subject com names", taxa.first_name(lambda t, n: t.common_name(n))),
-    _of_taxa("scomnames", "subject com names", taxa.joined_names(lambda t, n: t.common_name(n))),
-    _of_taxa("sblastname", "subject blast name", taxa.first_name(lambda t, n: t.blast_name(n))),
-    _of_taxa("sblastnames", "subject blast names", taxa.joined_names(lambda t, n: t.blast_name(n), alphabetical=True)),
-    _of_taxa("sskingdom", "subject super kingdom", taxa.first_name(lambda t, n: t.domain(n))),
-    _of_taxa("sskingdoms", "subject super kingdoms", taxa.joined_names(lambda t, n: t.domain(n), alphabetical=True)),
-    _of_taxa("skingdoms", "subject kingdoms", taxa.joined_names(taxa.name_at("kingdom"))),
-    _of_taxa("sphylums", "subject phylums", taxa.joined_names(taxa.name_at("phylum"))),
-    _of_taxa("slineage", "subject lineage", taxa.first_name(taxa.lineage)),
-    _of_taxa("slineages", "subject lineages", taxa.joined_lineages),
+    _of_taxa("staxid", "subject tax id", taxa.first(taxa.taxids), int, _IF_KNOWN),
+    _of_taxa("staxids", "subject tax ids", taxa.joined(taxa.taxids), use=_IF_KNOWN),
+    _of_taxa("ssciname", "subject sci name", taxa.first(taxa.organisms), use=_IF_KNOWN),
+    _of_taxa("sscinames", "subject sci names", taxa.joined(taxa.organisms), use=_IF_KNOWN),
+    _of_taxa("scomname", "subject com names", taxa.first(_COMMON_NAMES)),
+    _of_taxa("scomnames", "subject com names", taxa.joined(_COMMON_NAMES)),
+    _of_taxa("sblastname", "subject blast name", taxa.first(_BLAST_NAMES)),
+    _of_taxa("sblastnames", "subject blast names", taxa.joined(_BLAST_NAMES, alphabetical=True)),
+    _of_taxa("sskingdom", "subject super kingdom", taxa.first(_DOMAINS)),
+    _of_taxa("sskingdoms", "subject super kingdoms", taxa.joined(_DOMAINS, alphabetical=True)),
+    _of_taxa("skingdoms", "subject kingdoms", taxa.joined(taxa.names_of(taxa.name_at("kingdom")))),
+    _of_taxa("sphylums", "subject phylums", taxa.joined(taxa.names_of(taxa.name_at("phylum")))),
+    _of_taxa("slineage", "subject lineage", taxa.first(_LINEAGES)),
+    _of_taxa("slineages", "subject lineages", taxa.joined(_LINEAGES, taxa.LINEAGES_SEPARATOR)),
     _of_query("lca", "query lca tax id", int),
     _of_query("lcarank", "query lca rank"),
     _of_query("lcaname", "query lca sci name"),

@@ -81,7 +81,7 @@ class CountedTaxaReport(AssigningReport):
         self.tree = self.context.needed_taxonomy.tree
         self.n_queries += 1
         self.n_cut += self.ancestors.is_cut(self.run, query)
-        taxon = self.ancestors.of(self.context, query).taxon
+        taxon, _ = self.ancestors.of(self.context, query)
         if taxon is None:
             self.n_unclassified += 1
         else:
@@ -92,8 +92,8 @@ class CountedTaxaReport(AssigningReport):
 
 
 def _evalue(ancestors: CommonAncestors, context: ReportContext, query: QueryResult) -> str:
-    found = ancestors.of(context, query)
-    return "0" if found.taxon is None else blast_evalue(found.evalue, digits=2)
+    taxon, evalue = ancestors.of(context, query)
+    return "0" if taxon is None else blast_evalue(evalue, digits=2)
 
 
 _COLUMNS: Final[dict[str, ValueOfQuery]] = {

@@ -14,8 +14,7 @@ of several.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from swsearch.errors import InputError
@@ -30,14 +29,14 @@ if TYPE_CHECKING:
 
     NameOfTaxon = Callable[[Taxonomy, int], str | None]
 
-    NameOfHit = Callable[[ReportContext, Hit], str | None]
+    ValuesOfHit = Callable[[ReportContext, Hit], Sequence[str | int]]
 
 # --- the organisms of a hit ---
 
 
 _SEPARATOR: Final = ";"
 _LINEAGE_SEPARATOR: Final = "; "
-_LINEAGES_SEPARATOR: Final = "<>"
+LINEAGES_SEPARATOR: Final = "<>"
 """As in DIAMOND's column ``slineages``."""
 
 
@@ -56,41 +55,26 @@ def organisms(context: ReportContext, hit: Hit) -> list[str]:
     return names
 
 
-def first_taxid(context: ReportContext, hit: Hit) -> int | None:
-    """The smallest taxonomy id."""
-    found = taxids(context, hit)
-    return found[0] if found else None
+def names_of(name: NameOfTaxon) -> ValuesOfHit:
+    """The different names of this kind of a subject's organisms, in the order of their ids, as a function of a hit."""
+    return lambda context, hit: _names(context, hit, name)
 
 
-def joined_taxids(context: ReportContext, hit: Hit) -> str | None:
-    """All taxonomy ids."""
-    return _SEPARATOR.join(map(str, taxids(context, hit))) or None
+def first(values: ValuesOfHit) -> Callable[[ReportContext, Hit], str | int | None]:
+    """The first of several values, as a function of a context and a hit; None if there is none."""
+    return lambda context, hit: next(iter(values(context, hit)), None)
 
 
-def first_organism(context: ReportContext, hit: Hit) -> str | None:
-    """The first scientific name."""
-    found = organisms(context, hit)
-    return found[0] if found else None
+def joined(
+    values: ValuesOfHit, separator: str = _SEPARATOR, *, alphabetical: bool = False
+) -> Callable[[ReportContext, Hit], str | None]:
+    """All of several values in one text, as a function of a context and a hit; None if there is none."""
 
+    def text(context: ReportContext, hit: Hit) -> str | None:
+        found = list(map(str, values(context, hit)))
+        return separator.join(sorted(found) if alphabetical else found) or None
 
-def joined_organisms(context: ReportContext, hit: Hit) -> str | None:
-    """All scientific names."""
-    return _SEPARATOR.join(organisms(context, hit)) or None
-
-
-def first_name(name: NameOfTaxon) -> NameOfHit:
-    """The name of this kind of the first organism that has one, as a function of a context and a hit."""
-    return lambda context, hit: next(iter(_names(context, hit, name)), None)
-
-
-def joined_names(name: NameOfTaxon, *, alphabetical: bool = False) -> NameOfHit:
-    """The names of this kind of all organisms, as a function of a context and a hit."""
-
-    def joined(context: ReportContext, hit: Hit) -> str | None:
-        found = _names(context, hit, name)
-        return _SEPARATOR.join(sorted(found) if alphabetical else found) or None
-
-    return joined
+    return text
 
 
 def name_at(rank: str) -> NameOfTaxon:
@@ -108,11 +92,6 @@ def lineage(tree: Taxonomy, taxon: int) -> str | None:
     return _LINEAGE_SEPARATOR.join(tree.lineage_names(taxon)) or None
 
 
-def joined_lineages(context: ReportContext, hit: Hit) -> str | None:
-    """The lineages of all organisms."""
-    return _LINEAGES_SEPARATOR.join(_names(context, hit, lineage)) or None
-
-
 def _names(context: ReportContext, hit: Hit, name: NameOfTaxon) -> list[str]:
     """The different names of a kind, of the organisms of a hit's subject, in the order of their ids."""
     taxonomy = context.needed_taxonomy
@@ -127,22 +106,6 @@ DEFAULT_PERCENT: Final = 10.0
 """Default of ``--lca-top``, that of DIAMOND's ``--top`` with ``--outfmt 102``."""
 UNCLASSIFIED: Final = 0
 """The taxonomy id of a query without a taxon, as in DIAMOND and Kraken."""
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """The taxon of one query.
-
-    Attributes
-    ----------
-    taxon : int or None
-        Its place in the tree of the query's taxonomy; None if the query is unclassified.
-    evalue : float or None
-        The smallest E-value of a hit that counts and has an organism; None if there is none, or no E-values.
-    """
-
-    taxon: int | None
-    evalue: float | None
 
 
 class CommonAncestors:
@@ -168,16 +131,20 @@ class CommonAncestors:
         if not (math.isfinite(percent) and 0 <= percent <= 100):
             raise InputError(f"{option('lca_top', percent)}: give a percentage of the best bit score, from 0 to 100")
         self.percent = percent
-        self._last: tuple[QueryResult, Assignment] | None = None
+        self._last: tuple[QueryResult, tuple[int | None, float | None]] | None = None
 
-    def of(self, context: ReportContext, query: QueryResult) -> Assignment:
-        """The taxon of a query; the context must have a taxonomy."""
+    def of(self, context: ReportContext, query: QueryResult) -> tuple[int | None, float | None]:
+        """The taxon of a query and the smallest E-value of a hit that counts and has an organism.
+
+        The taxon is its place in the tree of the context, which must have a taxonomy. Both are None if the query is
+        unclassified; the E-value also if there are no E-values.
+        """
         last = self._last
         if last is None or last[0] is not query:  # each line of a table asks for the same query
             last = self._last = query, self._assigned(context, query)
         return last[1]
 
-    def _assigned(self, context: ReportContext, query: QueryResult) -> Assignment:
+    def _assigned(self, context: ReportContext, query: QueryResult) -> tuple[int | None, float | None]:
         taxonomy = context.needed_taxonomy
         taxa: set[int] = set()
         evalues = []
@@ -187,7 +154,7 @@ class CommonAncestors:
             if found and hit.evalue is not None:
                 evalues.append(hit.evalue)
         taxon = taxonomy.tree.lca(taxa)
-        return Assignment(taxon, None if taxon is None else min(evalues, default=None))
+        return taxon, None if taxon is None else min(evalues, default=None)
 
     def counting(self, query: QueryResult) -> Iterator[Hit]:
         """The hits that count, in their order."""
@@ -229,7 +196,7 @@ ValueOfQuery = Callable[[CommonAncestors, ReportContext, QueryResult], str | int
 
 def query_taxid(ancestors: CommonAncestors, context: ReportContext, query: QueryResult) -> int:
     """The taxonomy id; :data:`UNCLASSIFIED` if there is none."""
-    taxon = ancestors.of(context, query).taxon
+    taxon, _ = ancestors.of(context, query)
     return UNCLASSIFIED if taxon is None else context.needed_taxonomy.tree.taxid(taxon)
 
 
@@ -237,7 +204,7 @@ def _of_taxon(name: NameOfTaxon) -> ValueOfQuery:
     """The name of this kind of the taxon; None if there is none."""
 
     def value(ancestors: CommonAncestors, context: ReportContext, query: QueryResult) -> str | None:
-        taxon = ancestors.of(context, query).taxon
+        taxon, _ = ancestors.of(context, query)
         return None if taxon is None else name(context.needed_taxonomy.tree, taxon)
 
     return value

@@ -41,8 +41,8 @@ def query_of(*hits, tree):
 
 def assigned(query, taxonomy, percent=10.0):
     """Return the id and the E-value that a query is assigned."""
-    found = CommonAncestors(percent).of(context_of(PROTEIN_RUN, taxonomy), query)
-    return None if found.taxon is None else taxonomy.tree.taxid(found.taxon), found.evalue
+    taxon, evalue = CommonAncestors(percent).of(context_of(PROTEIN_RUN, taxonomy), query)
+    return None if taxon is None else taxonomy.tree.taxid(taxon), evalue
 
 
 @pytest.mark.parametrize(
