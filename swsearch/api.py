@@ -69,7 +69,7 @@ from swsearch.report.formats import new_report
 from swsearch.report.row_filter import EVERY_ROW, RowFilter
 from swsearch.report_context import DatabaseUse, database_use, report_context
 from swsearch.run import Run, survey
-from swsearch.run.deep_alignments import deep_alignments, distinct, open_searchers
+from swsearch.run.deep_alignments import deep_alignments, distinct, joined, open_searchers
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import Queries, QueriesInMemory, Query, QueryFiles, SubjectQueries, query_records
 from swsearch.search.searcher import open_searcher
@@ -336,7 +336,7 @@ def align_families(
                 first.check(record)
         alphabet = first.options.aligned_alphabet(first.database.alphabet)
         alignments = stack.enter_context(closing(deep_alignments(records, searchers)))
-        results = (with_kept_rows(distinct(found.query), rows, alphabet) for found in alignments)
+        results = (with_kept_rows(distinct(joined(found)), rows, alphabet) for found in alignments)
         run = first.run_info("python").having_read(registry().sources)
         return SearchResults(run, None, results, stack.pop_all(), len(records))
 

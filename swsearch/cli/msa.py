@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -21,11 +21,9 @@ from swsearch.output_files import text_file
 from swsearch.words import counted
 
 if TYPE_CHECKING:
-    from swsearch.cli.report import CutMessage
     from swsearch.hits.result import QueryResult
     from swsearch.report.base import Report
     from swsearch.report.row_filter import RowFilter
-    from swsearch.run.deep_alignments import DeepAlignment
     from swsearch.search.searcher import Searcher
     from swsearch.sequences.record import SequenceRecord
 
@@ -101,7 +99,7 @@ def msa(
         raise InputError(f"--out {out}: a complex has one alignment; name a file")
     from swsearch.report.base import ReportContext
     from swsearch.report.pairing import write_complex
-    from swsearch.run.deep_alignments import deep_alignments
+    from swsearch.run.deep_alignments import deep_alignments, joined
 
     with ExitStack() as stack:
         searchers, queries = _opened(paths, databases, arguments, stack, together=together)
@@ -118,50 +116,43 @@ def msa(
         cut = CutMessage(tell, is_search=True)
         cut.begin(run)
 
-        def finish(alignment: DeepAlignment) -> QueryResult:
-            kept, line = _finished(alignment, searchers[0], names, rows)
+        def finish(results: Sequence[QueryResult]) -> QueryResult:
+            for result in results:
+                cut.write(result)
+            kept, line = _finished(results, searchers[0], names, rows)
             tell(line)
             return kept
 
-        found = _counted(deep_alignments(queries, searchers, progress.advance), cut)
+        found = deep_alignments(queries, searchers, progress.advance)
         beside = ReportContext(run)
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            for alignment, path in zip(found, files_of_queries, strict=True):
+            for results, path in zip(found, files_of_queries, strict=True):
                 with text_file(path, "--out") as stream:
-                    report.write_all(beside, [finish(alignment)], stream)
+                    report.write_all(beside, [finish(results)], stream)
             cut.end()
             return
         with result_stream(None if out is None else Path(out)) as stream:
             if pair != PAIRINGS[0]:
                 chains = list(found)
-                unpaired = [finish(alignment) for alignment in chains]
-                write_complex([one.query for one in chains], unpaired, stream, complete=pair == "complete")
+                write_complex(list(map(joined, chains)), list(map(finish, chains)), stream, complete=pair == "complete")
             else:
                 report.write_all(beside, map(finish, found), stream)
         cut.end()
 
 
-def _counted(alignments: Iterable[DeepAlignment], cut: CutMessage) -> Iterator[DeepAlignment]:
-    """The alignments, whose list of each database is counted."""
-    for alignment in alignments:
-        for result in alignment.of_databases:
-            cut.write(result)
-        yield alignment
-
-
 def _finished(
-    alignment: DeepAlignment, searcher: Searcher, names: Sequence[str], rows: RowFilter
+    results: Sequence[QueryResult], searcher: Searcher, names: Sequence[str], rows: RowFilter
 ) -> tuple[QueryResult, str]:
-    """The query of an alignment with the hits that have a row, and a line about it for the user."""
+    """A query with the hits in all databases that have a row, and a line about its alignment for the user."""
     from swsearch.report.anchored import alignment_codes, n_kinds, name_of, with_kept_rows
     from swsearch.report.row_filter import effective_number, mean_kinds
-    from swsearch.run.deep_alignments import distinct
+    from swsearch.run.deep_alignments import distinct, joined
 
     alphabet = searcher.options.aligned_alphabet(searcher.database.alphabet)
-    kept = with_kept_rows(distinct(alignment.query), rows, alphabet)
+    kept = with_kept_rows(distinct(joined(results)), rows, alphabet)
     codes, kinds = alignment_codes(kept, alphabet), n_kinds(alphabet)
-    of_each = zip(names, alignment.of_databases, strict=True)
+    of_each = zip(names, results, strict=True)
     sources = ", ".join(f"{counted(one.n_subjects, 'subject')} in {name}" for name, one in of_each)
     neff = effective_number(codes, kinds, searcher.threads)
     rounds = f"{counted(kept.n_rounds, 'round')}{', converged' if kept.converged else ''}"

@@ -104,15 +104,6 @@ class _Piece:
     is_cut: bool = False
 
 
-class _Place(NamedTuple):
-    """The place of a border: columns on both sides, and bases of the codon that it splits, which has 0 or 3."""
-
-    left: list[_Column]
-    right: list[_Column]
-    after: int
-    before: int
-
-
 class _Borders:
     """Chooses borders between the alignments of a query on one strand of the subject of ``hit``."""
 
@@ -133,10 +124,10 @@ class _Borders:
         pieces = [piece for hit in chain for piece in self._pieces(hit)]
         done, last = [], pieces[0]
         for piece in pieces[1:]:
-            place = self._place(last.columns, piece.columns)
-            if place is not None:
-                done.append(replace(last, columns=place.left, after=place.after, is_cut=True))
-                last = replace(piece, columns=place.right, before=place.before, is_cut=True)
+            cut = self._cut(last, piece)
+            if cut is not None:
+                done.append(cut[0])
+                last = cut[1]
             elif piece.gap:
                 last = replace(last, columns=last.columns + piece.gap + piece.columns)
             else:
@@ -200,9 +191,9 @@ class _Borders:
             columns.append(_Column(operation, at, base + step * CODON * place, letter, self._pair(at, letter)))
         return columns[::step]
 
-    def _place(self, left: list[_Column], right: list[_Column]) -> _Place | None:
-        """The best border between two pieces if it is one of an intron with splice sites, else None."""
-        left, right = _between_pairs(left), _between_pairs(right)
+    def _cut(self, one: _Piece, other: _Piece) -> tuple[_Piece, _Piece] | None:
+        """Two pieces, cut at the best border between them if it is one of an intron with splice sites, else None."""
+        left, right = _between_pairs(one.columns), _between_pairs(other.columns)
         if not left or not right:
             return None
         end, start = left[-1].residue + 1, right[0].residue
@@ -244,8 +235,14 @@ class _Borders:
                 score += self._worth.get(sites, 0)
                 if highest_score is None or score > highest_score:
                     highest_score = score
-                    best = _Place(left[:n_left], right[from_column:], after, before) if sites in SITES else None
-        return best
+                    best = (n_left, from_column, after, before) if sites in SITES else None
+        if best is None:
+            return None
+        n_left, from_column, after, before = best
+        return (
+            replace(one, columns=left[:n_left], after=after, is_cut=True),
+            replace(other, columns=right[from_column:], before=before, is_cut=True),
+        )
 
 
 @cache

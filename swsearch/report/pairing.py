@@ -12,7 +12,7 @@ alignment of all chains, as ``colabfold_batch`` takes it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, TextIO
 
 from swsearch.hits.cigar import GAP
@@ -27,30 +27,8 @@ UNPAIRED: Final = "DUMMY"
 """Header of a row without a hit, as in the files of ColabFold's server."""
 
 
-@dataclass(frozen=True)
-class Chain:
-    """A query, and its best hit of each organism.
-
-    Attributes
-    ----------
-    query : QueryResult
-        Without hits.
-    best : dict of str to Hit
-        By organism.
-    """
-
-    query: QueryResult
-    best: dict[str, Hit]
-
-    @classmethod
-    def of(cls, query: QueryResult) -> Chain:
-        """The chain of a query with its hits."""
-        best: dict[str, Hit] = {}
-        for hit in query.hits:
-            found = organism_of(hit.subject_header)
-            if found is not None:
-                best.setdefault(found, hit)
-        return cls(replace(query, hits=()), best)
+_Chain = tuple[QueryResult, dict[str, Hit]]
+"""A query without hits, and its best hit of each organism."""
 
 
 def organism_of(header: str) -> str | None:
@@ -65,20 +43,24 @@ def organism_of(header: str) -> str | None:
     return header_organism(header) if taxid is None else str(taxid)
 
 
-def paired_organisms(chains: Sequence[Chain], *, complete: bool) -> list[str]:
+def _chain(query: QueryResult) -> _Chain:
+    best: dict[str, Hit] = {}
+    for hit in query.hits:
+        found = organism_of(hit.subject_header)
+        if found is not None:
+            best.setdefault(found, hit)
+    return replace(query, hits=()), best
+
+
+def _paired_organisms(chains: Sequence[_Chain], *, complete: bool) -> list[str]:
     """The organisms with a row, in the order of their rows.
 
     Those that have a hit in more chains come first, then those whose hits have the smaller sum of ranks, then by name.
-
-    Parameters
-    ----------
-    chains : sequence of Chain
-    complete : bool
-        Whether an organism must have a hit in all chains; otherwise in at least two.
+    With ``complete``, an organism must have a hit in all chains; otherwise in at least two.
     """
     ranks: dict[str, list[int]] = {}
-    for chain in chains:
-        for organism, hit in chain.best.items():
+    for _, best in chains:
+        for organism, hit in best.items():
             ranks.setdefault(organism, []).append(hit.rank)
     needed = len(chains) if complete else 2
     kept = [(-len(found), sum(found), organism) for organism, found in ranks.items() if len(found) >= needed]
@@ -87,16 +69,16 @@ def paired_organisms(chains: Sequence[Chain], *, complete: bool) -> list[str]:
 
 def write_pairs(queries: Iterable[QueryResult], stream: TextIO, *, complete: bool) -> None:
     """Write one ``a3m`` block for each chain, with the rows of paired organisms (:mod:`swsearch.report.anchored`)."""
-    chains = [Chain.of(query) for query in queries]
-    organisms = paired_organisms(chains, complete=complete)
-    for place, chain in enumerate(chains):
+    chains = list(map(_chain, queries))
+    organisms = _paired_organisms(chains, complete=complete)
+    for place, (query, best) in enumerate(chains):
         if place:
             stream.write(SEPARATOR)
-        stream.write(query_row(chain.query))
-        unpaired = f">{UNPAIRED}\n{GAP * chain.query.length}\n"
+        stream.write(query_row(query))
+        unpaired = f">{UNPAIRED}\n{GAP * query.length}\n"
         for organism in organisms:
-            hit = chain.best.get(organism)
-            stream.write(unpaired if hit is None else hit_row(chain.query, hit))
+            hit = best.get(organism)
+            stream.write(unpaired if hit is None else hit_row(query, hit))
 
 
 def write_complex(
@@ -127,7 +109,7 @@ def write_complex(
     if len(letters) > 1:
         names = (str(FIRST_CHAIN + place) for place in range(len(letters)))
         stream.write(">" + "\t".join(names) + "\n" + "".join(letters) + "\n")
-        _write_paired_rows([Chain.of(chains[place]) for place in first_of.values()], stream, complete=complete)
+        _write_paired_rows([_chain(chains[place]) for place in first_of.values()], stream, complete=complete)
     for place, (one, first) in enumerate(first_of.items()):
         before = GAP * sum(map(len, letters[:place]))
         after = GAP * sum(map(len, letters[place + 1 :]))
@@ -137,10 +119,9 @@ def write_complex(
             stream.write(f">{row_header(query, hit)}\n{before}{aligned_letters(query, hit)}{after}\n")
 
 
-def _write_paired_rows(chains: Sequence[Chain], stream: TextIO, *, complete: bool) -> None:
-    for organism in paired_organisms(chains, complete=complete):
-        hits = [chain.best.get(organism) for chain in chains]
-        pairs = list(zip((chain.query for chain in chains), hits, strict=True))
+def _write_paired_rows(chains: Sequence[_Chain], stream: TextIO, *, complete: bool) -> None:
+    for organism in _paired_organisms(chains, complete=complete):
+        pairs = [(query, best.get(organism)) for query, best in chains]
         headers = [UNPAIRED if hit is None else row_header(query, hit) for query, hit in pairs]
         rows = [GAP * query.length if hit is None else aligned_letters(query, hit) for query, hit in pairs]
         stream.write(">" + "\t".join(headers) + "\n" + "".join(rows) + "\n")

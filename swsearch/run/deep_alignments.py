@@ -2,15 +2,15 @@
 
 The first database is searched with the query, in several rounds if the options say so. Every further database, such as
 one of environmental sequences, is searched once with the profile of the last round, as ColabFold's server does. The
-hits of the databases follow each other. :func:`deep_alignments` gives the hits of all databases, and
-:func:`distinct` leaves out those that repeat a row, such as a sequence that two databases have.
+hits of the databases follow each other. :func:`deep_alignments` gives the hits of all databases, :func:`joined` makes
+one list of them, and :func:`distinct` leaves out those that repeat a row, such as a sequence that two databases have.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Final
 
@@ -31,22 +31,6 @@ from swsearch.typing import Progress
 
 QUERIES_AT_ONCE: Final = 16
 """Queries whose hits in all databases are in memory together."""
-
-
-@dataclass(frozen=True)
-class DeepAlignment:
-    """A query and its hits in all databases.
-
-    Attributes
-    ----------
-    query : QueryResult
-        That of the first database, with the hits of all, in the order of the databases; ranks are counted through.
-    of_databases : tuple of QueryResult
-        Its result in each database.
-    """
-
-    query: QueryResult
-    of_databases: tuple[QueryResult, ...]
 
 
 def open_searchers(
@@ -100,8 +84,8 @@ def options_of_further(options: SearchOptions) -> SearchOptions:
 
 def deep_alignments(
     queries: Iterable[SequenceRecord], searchers: Sequence[Searcher], progress: Progress | None = None
-) -> Generator[DeepAlignment, None, None]:
-    """The hits of each query in all databases, in the order of the queries.
+) -> Generator[tuple[QueryResult, ...], None, None]:
+    """The results of each query in all databases, in the order of the queries.
 
     Parameters
     ----------
@@ -118,8 +102,17 @@ def deep_alignments(
         found = [list(first.search(batch, progress))]
         profiles = [_profile(first, query, result) for query, result in zip(batch, found[0], strict=True)]
         found += [list(searcher.search(profiles, progress)) for searcher in further]
-        for results in zip(*found, strict=True):
-            yield _joined(results)
+        yield from zip(*found, strict=True)
+
+
+def joined(results: Sequence[QueryResult]) -> QueryResult:
+    """The result of a query in the first database with the hits of all, in their order; ranks are counted through."""
+    hits: list[Hit] = []
+    n_before = 0
+    for result in results:
+        hits += [replace(hit, rank=hit.rank + n_before) for hit in result.hits] if n_before else result.hits
+        n_before += result.n_subjects
+    return replace(results[0], hits=tuple(hits), n_passed=sum(result.n_passed for result in results))
 
 
 def distinct(query: QueryResult) -> QueryResult:
@@ -141,14 +134,3 @@ def _profile(first: Searcher, query: SequenceRecord, result: QueryResult) -> Seq
     scores = with_other_letters(result.pssm.scores.astype(np.int64), codes, first.scheme.matrix)
     has_relatives = result.pssm.has_relatives
     return PositionSpecificQuery(query.header, searched.codes, query.alphabet, scores, has_relatives=has_relatives)
-
-
-def _joined(results: Sequence[QueryResult]) -> DeepAlignment:
-    hits: list[Hit] = []
-    n_before = 0
-    for result in results:
-        hits += [replace(hit, rank=hit.rank + n_before) for hit in result.hits] if n_before else result.hits
-        n_before += result.n_subjects
-    n_passed = sum(result.n_passed for result in results)
-    query = replace(results[0], hits=tuple(hits), n_passed=n_passed)
-    return DeepAlignment(query, tuple(results))
