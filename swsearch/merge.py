@@ -1,10 +1,9 @@
 """Merges runs: copies the results of the shards of one batch into a single new run. Also copies a run to another store.
 
 A run is a stored search of many queries; a shard is the part of its queries that ``swsearch batch --shard i/n``
-searched. Inputs are open stores of hits that have the runs; outputs are a new run in the target store and a
-:class:`MergeReport` that names missing queries. The steps are :func:`choose_runs`, :func:`plan_merge` (which checks and
-writes nothing) and :meth:`MergePlan.carry_out`. ``swsearch runs merge`` calls them; ``swsearch runs export`` calls
-:func:`copy_run`.
+searched. Inputs are open stores of hits that have the runs; the output is a new run in the target store. The steps are
+:func:`choose_runs`, :func:`plan_merge` (which checks and writes nothing; the plan names missing queries) and
+:meth:`MergePlan.carry_out`. ``swsearch runs merge`` calls them; ``swsearch runs export`` calls :func:`copy_run`.
 
 Each run stores a description of the queries of its batch (:mod:`swsearch.hits.shards`). Runs are shards of one batch if
 these descriptions and the search parameters are equal. The merged run stores the description of the complete batch, so
@@ -42,31 +41,6 @@ class Source:
     def shard(self) -> Shard | None:
         """The shard of the run; None if it is not known."""
         return None if self.run.asked is None else self.run.asked.shard
-
-
-@dataclass(frozen=True)
-class MergeReport:
-    """The outcome of a merge.
-
-    Attributes
-    ----------
-    run_id : int
-        Id of the merged run.
-    n_queries, n_failed : int
-        Number of queries that it contains, and number of queries that could not be searched.
-    missing : list of int
-        Numbers of the queries that are in no source; complete only if ``is_exact``.
-    missing_shards : list of Shard
-    is_exact : bool
-        Whether the sources describe the batch's queries; of some runs they are not known.
-    """
-
-    run_id: int
-    n_queries: int
-    n_failed: int
-    missing: list[int]
-    missing_shards: list[Shard]
-    is_exact: bool
 
 
 def choose_runs(stores: Sequence[Store | Source], notify: Callable[[str], None]) -> list[Source]:
@@ -135,7 +109,7 @@ class MergePlan:
     failures : tuple of Failure
         Queries that could not be searched, ascending by number.
     missing : list of int
-        Numbers of the queries that are in no source.
+        Numbers of the queries that are in no source; complete only if ``asked`` is known.
     missing_shards : list of Shard
     asked : AskedQueries or None
         Description of all queries of the batch; None if no source has it.
@@ -151,8 +125,15 @@ class MergePlan:
     asked: AskedQueries | None
     partial: bool
 
-    def carry_out(self, target: Store, command: str) -> MergeReport:
-        """Write one new run with the queries of all sources; ``command`` is the command line of the merge.
+    @property
+    def n_queries(self) -> int:
+        """Number of queries of the merged run, without those that could not be searched."""
+        return sum(map(len, self.numbers))
+
+    def carry_out(self, target: Store, command: str) -> int:
+        """Write one new run with the queries of all sources; return its id.
+
+        ``command`` is the command line of the merge.
 
         The new run is finished if every query of the batch is in it or could not be searched, and interrupted
         otherwise. It is written in one transaction: if an error or a signal stops the merge, nothing is stored.
@@ -175,9 +156,7 @@ class MergePlan:
             are_finished = all(source.run.state == FINISHED for source in self.sources)
             is_whole = are_finished if self.asked is None else not self.missing
             (target.runs.finish if is_whole else target.runs.interrupt)(merged)
-        n_there = sum(map(len, self.numbers))
-        is_exact = self.asked is not None
-        return MergeReport(merged, n_there, len(self.failures), self.missing, self.missing_shards, is_exact)
+        return merged
 
 
 def plan_merge(sources: Sequence[Source], *, partial: bool = False) -> MergePlan:

@@ -225,16 +225,16 @@ def merge(
         sources = choose_runs(given, say)
         plan = plan_merge(sources, partial=partial)
         target = stack.enter_context(open_store(store, create=True, stage=stage_store, notify=say))
-        merged = plan.carry_out(target, command_line())
-    if merged.missing:
-        which = f"; {shards_named(merged.missing_shards)} not there" if merged.missing_shards else ""
-        at_least = "" if merged.is_exact else "at least "
-        number = f"number {merged.missing[0]} for one"
-        say(f"warning: {at_least}{counted(len(merged.missing), 'query is', 'queries are')} missing, {number}{which}")
-    counts = f"{counted(merged.n_queries, 'query', 'queries')} of {counted(len(sources), 'shard')}"
-    failed = f", {merged.n_failed:,} failed" if merged.n_failed else ""
-    missing = f", {len(merged.missing):,} missing" if merged.missing else ""
-    print(f"run {merged.run_id} in {target.name}: {counts}{failed}{missing}")
+        run_id = plan.carry_out(target, command_line())
+    if plan.missing:
+        which = f"; {shards_named(plan.missing_shards)} not there" if plan.missing_shards else ""
+        at_least = "at least " if plan.asked is None else ""
+        number = f"number {plan.missing[0]} for one"
+        say(f"warning: {at_least}{counted(len(plan.missing), 'query is', 'queries are')} missing, {number}{which}")
+    counts = f"{counted(plan.n_queries, 'query', 'queries')} of {counted(len(sources), 'shard')}"
+    failed = f", {len(plan.failures):,} failed" if plan.failures else ""
+    missing = f", {len(plan.missing):,} missing" if plan.missing else ""
+    print(f"run {run_id} in {target.name}: {counts}{failed}{missing}")
 
 
 @app.command(short_help="Copy one run into a store of its own.")

@@ -705,7 +705,7 @@ def _in_shards(world: World, queries: Queries, options: SearchOptions) -> list[Q
                 store.results.add(run, replace(result, number=number))
             store.runs.finish(run)
             sources.append(Source(store, store.runs.get(run)))
-        merged = plan_merge(sources).carry_out(store, "merge").run_id
+        merged = plan_merge(sources).carry_out(store, "merge")
         return list(store.results.queries(merged))
 
 

@@ -83,10 +83,11 @@ def test_shares_merge_in_any_kind_of_store(target, tmp_path):
                 store.results.add_failure(run_id, Failure(6, "bad"))
             store.runs.finish(run_id)
         sources = choose_runs([store], pytest.fail)
-        merged = plan_merge(sources).carry_out(store, "merge")
-        assert (merged.n_queries, merged.n_failed, merged.missing) == (6, 1, [])
+        plan = plan_merge(sources)
+        merged = plan.carry_out(store, "merge")
+        assert (plan.n_queries, len(plan.failures), plan.missing) == (6, 1, [])
         run = store.runs.get("latest")
-        assert (run.id, run.state, run.n_missing, run.asked) == (merged.run_id, "finished", 0, asked("1/1"))
+        assert (run.id, run.state, run.n_missing, run.asked) == (merged, "finished", 0, asked("1/1"))
         with Store(tmp_path / "copy.sqlite", create=True) as other:
             copied = other.runs.get(copy_run(other, Source(store, run)))
             assert (copied.state, copied.n_failed, copied.n_missing) == ("finished", 1, 0)
@@ -105,10 +106,10 @@ def test_runs_that_do_not_say_what_they_were_asked_merge(tmp_path):
         stores.append(store)
     plan = plan_merge(choose_runs(stores, pytest.fail))
     with Store(tmp_path / "m.sqlite", create=True) as merged:
-        report = plan.carry_out(merged, "merge")
-        assert (report.n_queries, report.missing, report.is_exact) == (4, [], False)
-        assert [query.number for query in merged.results.queries(report.run_id)] == [0, 1, 2, 3]
-        assert merged.runs.get(report.run_id).state == "finished"
+        run_id = plan.carry_out(merged, "merge")
+        assert (plan.n_queries, plan.missing, plan.asked) == (4, [], None)
+        assert [query.number for query in merged.results.queries(run_id)] == [0, 1, 2, 3]
+        assert merged.runs.get(run_id).state == "finished"
     one = plan_merge(choose_runs(stores[1:], pytest.fail))
     assert (one.missing, one.asked) == ([0, 2], None)
     with pytest.raises(StoreError, match=r"query 0 is in run 1 of .* and in run 1 of "):
