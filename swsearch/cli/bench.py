@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO
+from typing import TYPE_CHECKING, Annotated, Final, TextIO
 
 import typer
 
+from swsearch import __version__
 from swsearch.cli import options
 from swsearch.cli.command import CommandGroup, is_on_command_line
 from swsearch.cli.output import result_stream, say
@@ -19,10 +20,10 @@ from swsearch.words import counted, quoted
 
 if TYPE_CHECKING:
     from swsearch.bench.kernel_rates import KernelRow
-    from swsearch.bench.workloads import Workload
 
 app = CommandGroup(invoke_without_command=True)
 
+PROGRAM: Final = f"swsearch {__version__}"
 MEASURED_RESIDUES: Final = 2_000_000
 MEASURED_QUERIES: Final = {"cpu": 1, "cuda": 128}
 """Number of queries in the call by which ``engines`` measures an engine: as many as keep it busy."""
@@ -103,7 +104,7 @@ def bench(
     if fasta is not None and "residues" in _given(context):
         raise InputError("--residues is the size of generated subjects; leave it out, or --fasta")
     from swsearch.bench.workloads import generated_proteins, generated_query, measure, workload_of_file
-    from swsearch.cli.documents import describe_measurement
+    from swsearch.cli.documents import describe_measurement, write_document
     from swsearch.engine.cpu.engine import usable_instruction_sets
     from swsearch.threads import check_threads
 
@@ -136,20 +137,13 @@ def bench(
                 flush=True,
             )
     if format_name == "json":
-        _write_measured(workload, measured)
-
-
-def _write_measured(workload: Workload, measured: list[dict[str, Any]]) -> None:
-    from swsearch import __version__
-    from swsearch.cli.documents import write_document
-
-    subjects = {
-        "name": workload.name,
-        "n_subjects": len(workload.partition),
-        "n_residues": workload.partition.n_residues,
-        "scoring": str(workload.scheme),
-    }
-    write_document({"program": f"swsearch {__version__}", "subjects": subjects, "rows": measured})
+        described = {
+            "name": workload.name,
+            "n_subjects": len(subjects),
+            "n_residues": subjects.n_residues,
+            "scoring": str(workload.scheme),
+        }
+        write_document({"program": PROGRAM, "subjects": described, "rows": measured})
 
 
 def _given(context: typer.Context) -> list[str]:
@@ -182,6 +176,8 @@ def kernels(
     """
     from swsearch.bench import kernel_rates
     from swsearch.bench.workloads import generated_proteins, workload_of_file
+    from swsearch.cli.documents import write_document
+    from swsearch.engine.registry import engine_infos
     from swsearch.threads import threads_to_use
 
     arguments = options.Arguments.of(context)
@@ -210,7 +206,9 @@ def kernels(
                 if format_name == "table":
                     _show(row, kernel_rates.ratio(row, "reference", measured), stream)
         if format_name == "json":
-            _write_json(kernel_rates.document(measured), stream)
+            devices = {one.name: one.detail if one.usable else f"not usable: {one.reason}" for one in engine_infos()}
+            document = {"program": PROGRAM, "devices": devices, "rows": kernel_rates.document(measured)}
+            write_document(document, stream)
 
 
 def _refuse_useless(given: list[str], tasks: list[str]) -> None:
@@ -244,16 +242,6 @@ def _show(row: KernelRow, ratio: float | None, stream: TextIO) -> None:
         file=stream,
         flush=True,
     )
-
-
-def _write_json(rows: list[dict[str, Any]], stream: TextIO) -> None:
-    from swsearch import __version__
-    from swsearch.cli.documents import write_document
-    from swsearch.engine.registry import engine_infos
-
-    devices = {info.name: info.detail if info.usable else f"not usable: {info.reason}" for info in engine_infos()}
-    document = {"program": f"swsearch {__version__}", "devices": devices, "rows": rows}
-    write_document(document, stream)
 
 
 def _numbers(option: str, text: str) -> list[int]:

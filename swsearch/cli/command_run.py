@@ -18,7 +18,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.command_line import command_line, resuming_line
-from swsearch.cli.output import ProgressReport, format_by_name, say, say_plan, table_width
+from swsearch.cli.output import ProgressReport, say, say_plan
 from swsearch.cli.searchers import open_searcher
 from swsearch.command_log import append, log_path
 from swsearch.errors import InputError, OutputClosed, StoreError
@@ -282,32 +282,25 @@ def checked_report(arguments: options.Arguments) -> Report | None:
 
 
 def _asked_report(arguments: options.Arguments) -> Report | None:
-    from swsearch.cli.report import refuse_unused
-    from swsearch.report.formats import new_report
+    from swsearch.cli.report import asked_report, refuse_unused
 
-    name = arguments.format
-    if name == "none":
-        if arguments.fields is not None:
-            raise InputError("--fields chooses the columns of a report; name its --format")
-        if arguments.out is None:
-            if arguments.rows:
-                raise InputError("--msa-… chooses the rows of a report; name its --format")
-            if arguments.part is not None:
-                raise InputError("--aligned and --flank choose the sequences of a report; say --format fasta")
-            if arguments.width is not None:
-                raise InputError(f"--width {arguments.width} is that of a report; say --format table")
-            if arguments.lca_top is not None:
-                raise InputError(f"--lca-top {arguments.lca_top:g} is that of a report; say --format lca")
-            refuse_unused(None, arguments.taxid, arguments.taxonomy, arguments.taxid_map)
-            return None
-        name = "table"
+    if arguments.format == "none" and arguments.fields is not None:
+        raise InputError("--fields chooses the columns of a report; name its --format")
+    if arguments.format == "none" and arguments.out is None:
+        if arguments.rows:
+            raise InputError("--msa-… chooses the rows of a report; name its --format")
+        if arguments.part is not None:
+            raise InputError("--aligned and --flank choose the sequences of a report; say --format fasta")
+        if arguments.width is not None:
+            raise InputError(f"--width {arguments.width} is that of a report; say --format table")
+        if arguments.lca_top is not None:
+            raise InputError(f"--lca-top {arguments.lca_top:g} is that of a report; say --format lca")
+        refuse_unused(None, arguments)
+        return None
     usual = option_of("format", arguments.command).default_in(arguments.command)
-    name = format_by_name(name, "table" if usual == "none" else usual, arguments.out)
-    width = table_width(name, arguments.out, arguments.width)
-    report = new_report(
-        name, options.field_list(arguments.fields), arguments.rows, arguments.part, width, arguments.lca_top
-    )
-    refuse_unused(report, arguments.taxid, arguments.taxonomy, arguments.taxid_map)
+    name, usual = ("table" if one == "none" else one for one in (arguments.format, usual))
+    report = asked_report(arguments, name, usual)
+    refuse_unused(report, arguments)
     return report
 
 

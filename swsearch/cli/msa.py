@@ -200,7 +200,7 @@ def _opened(
     subjects = [
         stack.enter_context(open_databases(paths, threads=arguments.threads, quiet=arguments.quiet)) for paths in groups
     ]
-    refuse_unused(None, arguments.taxid, arguments.taxonomy, arguments.taxid_map)
+    refuse_unused(None, arguments)
     searchers = open_searchers(subjects, arguments.asked, stack, arguments.machine)
     for searcher in searchers:
         survey(files, searcher, skip_refused=False)

@@ -15,7 +15,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.command import is_on_command_line
-from swsearch.cli.output import ProgressReport, format_by_name, result_stream, say
+from swsearch.cli.output import ProgressReport, result_stream, say
 from swsearch.errors import InputError, SwSearchError, UsageError
 from swsearch.options import MACHINE, SEARCH_FILES, offered
 
@@ -40,19 +40,11 @@ def execute_on_server(url: str, files: list[str], arguments: options.Arguments) 
         )
     _refuse_options_of_this_machine(arguments)
     from swsearch.cli.query import translating
-    from swsearch.report.formats import new_report
+    from swsearch.cli.report import asked_report
     from swsearch.search.queries import QueryFiles
     from swsearch.service.client import Client
 
-    names = options.field_list(arguments.fields)
-    rows = arguments.rows
-    report = new_report(
-        format_by_name("table" if arguments.format == "none" else arguments.format, "table", arguments.out),
-        names,
-        rows,
-        arguments.part,
-        lca_top=arguments.lca_top,
-    )
+    report = asked_report(arguments, "table" if arguments.format == "none" else arguments.format)
     client = Client(url, notify=partial(say, quiet=arguments.quiet))
     subjects = _subjects(client, database)
     queries = QueryFiles.of(paths, arguments.query_format)
@@ -85,7 +77,8 @@ def execute_on_server(url: str, files: list[str], arguments: options.Arguments) 
     if arguments.format != "none" or arguments.out is not None:
         # Fetched whole before anything is printed, so that a server that ends meanwhile leaves no half report.
         with tempfile.TemporaryFile() as file:
-            client.save_report(done["id"], file, report.name, names, arguments.part, rows or None, arguments.lca_top)
+            names, rows = options.field_list(arguments.fields), arguments.rows or None
+            client.save_report(done["id"], file, report.name, names, arguments.part, rows, arguments.lca_top)
             file.seek(0)
             with result_stream(arguments.out, binary=report.binary) as stream:
                 stream.flush()

@@ -37,7 +37,28 @@ if TYPE_CHECKING:
 # --- the report ---
 
 
-def refuse_unused(report: Report | None, taxid: str | None, taxonomy: str | None, taxid_map: str | None) -> None:
+def asked_report(arguments: options.Arguments, name: str, usual: str = "table") -> Report:
+    """The report in a format, or if that is the usual one, in the one that the name of the output file says.
+
+    Raises
+    ------
+    InputError
+        There is no such format, or it does not take an option of the report.
+    """
+    from swsearch.report.formats import new_report
+
+    name = format_by_name(name, usual, arguments.out)
+    return new_report(
+        name,
+        options.field_list(arguments.fields),
+        arguments.rows,
+        arguments.part,
+        table_width(name, arguments.out, arguments.width),
+        arguments.lca_top,
+    )
+
+
+def refuse_unused(report: Report | None, arguments: options.Arguments) -> None:
     """Refuse ``--taxonomy`` and ``--taxid-map`` where neither a filter nor the report uses them.
 
     Those of the configuration are defaults for the commands that need them, and are not refused.
@@ -47,10 +68,7 @@ def refuse_unused(report: Report | None, taxid: str | None, taxonomy: str | None
     InputError
         One of them is given, and nothing uses it.
     """
-    if (taxonomy is None and taxid_map is None) or taxid is not None:
-        return
-
-    if not words_give("taxonomy", "taxid_map"):
+    if arguments.taxid is not None or not words_give("taxonomy", "taxid_map"):
         return
     from swsearch.report.formats import TaxonomyUse
 
@@ -160,7 +178,7 @@ class CutMessage(Step):
 
     def write(self, result: QueryResult) -> None:
         """Count the list of a query."""
-        self._lists.add(result)
+        self._lists.count(result.n_subjects, result.n_passed)
         if self._counts:
             for _, several in groupby(result.hits, key=attrgetter("rank")):
                 hits = list(several)
@@ -352,19 +370,15 @@ def report(
     Example: swsearch report latest --format fasta --flank 50
     """
     from swsearch.cli.stored_runs import find_run, what_is_missing
-    from swsearch.report.formats import new_report
     from swsearch.report_context import report_context
     from swsearch.store.store import Store
 
     given = options.Arguments.of(context)
     out, save_pssm, taxonomy, taxid_map = given.out, given.save_pssm, given.taxonomy, given.taxid_map
     refuse_shared_stdout(save_pssm, out)
-    name = format_by_name(given.format, "table", out)
-    width = table_width(name, out, given.width)
-    fields = options.field_list(given.fields)
-    chosen = new_report(name, fields, given.rows, given.part, width, given.lca_top)
+    chosen = asked_report(given, given.format)
     narrowing = given.narrowing
-    refuse_unused(chosen, None, taxonomy, taxid_map)
+    refuse_unused(chosen, given)
     with Store(given.store, only_read=True) as opened:
         stored = find_run(opened, run)
         if stored.state != "finished":

@@ -163,10 +163,6 @@ class ListEnds:
         self._n_lists = 0
         self._n_subjects = 0
 
-    def add(self, query: QueryResult) -> None:
-        """Count the list of a query."""
-        self.count(query.n_subjects, query.n_passed)
-
     def count(self, n_subjects: int, n_passed: int) -> None:
         """Count a list of ``n_subjects`` of the ``n_passed`` subjects that passed."""
         n_further = n_left_out(self._run.parameters.get("top"), n_subjects, n_passed)
