@@ -5,6 +5,12 @@ verification and export: functions of the native module, of ``hashlib`` and of t
 Python's global lock. :func:`read_ahead` moves an iterator, such as a decompressor, to its own thread. With one thread,
 nothing runs beside the caller. If the system starts fewer threads than requested, or none, those that it has started do
 the work, or the caller does.
+
+Long work gives signs of its progress, by calls of :func:`beat` between its parts. The worker of a search service
+listens (:func:`listening`): its server ends a worker that has made no progress for minutes, and a lease is not extended
+for it. So all work that may take a minute beats: scoring, alignments, filters and translation. In any other program,
+nobody listens. A thread whose work may be given up (:func:`given_up_by`) ends it at the next beat: only the main thread
+is interrupted by signals.
 """
 
 from __future__ import annotations
@@ -12,13 +18,13 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Event
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Event, local
 from typing import Any, Final, ParamSpec, TypeVar
 
 from swsearch.arguments import whole_number
 from swsearch.errors import InputError
-from swsearch.pulse import given_up_by
 from swsearch.words import option
 
 MAX_THREADS: Final = 1024
@@ -81,7 +87,7 @@ class Threads:
     """A number of threads; a context manager, at whose end all work has ended.
 
     An exception that leaves the context gives up the work: what has not begun is not begun, and what runs ends with
-    ``CancelledError`` where it next calls :func:`swsearch.pulse.beat`.
+    ``CancelledError`` where it next calls :func:`beat`.
 
     Parameters
     ----------
@@ -185,3 +191,39 @@ def read_ahead(items: Iterator[T]) -> Generator[T, None, None]:
         finally:
             for future in coming:
                 future.cancel()
+
+
+# --- signs of progress ---
+
+_of_thread: Final = local()
+_listeners: list[Callable[[], None]] = []
+
+
+@contextmanager
+def listening(listener: Callable[[], None]) -> Iterator[None]:
+    """A context in which a function is called at each :func:`beat` of this process, by the thread that works."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+def given_up_by(event: Event) -> None:
+    """Let :func:`beat` end the work of this thread once an event is set."""
+    _of_thread.event = event
+
+
+def beat(_amount: int = 0) -> None:
+    """Say that work goes on; it has the form of a callback for progress.
+
+    Raises
+    ------
+    CancelledError
+        The work of this thread was given up.
+    """
+    event = getattr(_of_thread, "event", None)
+    if event is not None and event.is_set():
+        raise CancelledError
+    for listener in _listeners:
+        listener()

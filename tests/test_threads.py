@@ -11,12 +11,11 @@ import pytest
 
 from swsearch.database.partition import Partition
 from swsearch.hits.traceback import LocalAligner
-from swsearch.pulse import beat
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search.frames import Frame
 from swsearch.sequences.alphabet import PROTEIN
-from swsearch.threads import Threads, read_ahead
+from swsearch.threads import Threads, beat, read_ahead
 from tests.support import random_codes
 
 ITEMS = list(range(50))

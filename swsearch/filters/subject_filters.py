@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError
 from swsearch.hits.limits import SubjectFilters
-from swsearch.pulse import beat
 from swsearch.sequences.headers import names_of
 from swsearch.sequences.record import split_header
 from swsearch.sequences.source import text_lines
+from swsearch.threads import beat
 from swsearch.typing import SubjectIndex
 from swsearch.words import as_options, counted, option
 

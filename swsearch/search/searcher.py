@@ -29,7 +29,6 @@ from swsearch.hits.limits import RankedCandidates
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.hits.traceback import LocalAligner
-from swsearch.pulse import beat
 from swsearch.query.profile import PositionSpecificQuery, SubjectQuery
 from swsearch.search.alignments import SubjectAligner
 from swsearch.search.frames import Frame
@@ -39,7 +38,7 @@ from swsearch.search.ranking import HitSelection, adjustment_of, merge_frames
 from swsearch.search.score_batches import PreparedQuery, ScoreBatch, in_proportion
 from swsearch.search.search_subjects import PositiveSubjects
 from swsearch.sequences.record import SequenceRecord
-from swsearch.threads import Threads
+from swsearch.threads import Threads, beat
 from swsearch.typing import Progress, SubjectIndex
 from swsearch.words import counted, option
 

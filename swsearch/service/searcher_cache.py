@@ -22,7 +22,6 @@ from swsearch.engine.protocol import BackgroundEngine
 from swsearch.engine.registry import Machine, open_engine
 from swsearch.errors import DatabaseError
 from swsearch.hits.result import RunInfo
-from swsearch.pulse import beat
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.record import SequenceRecord
@@ -30,6 +29,7 @@ from swsearch.service.databases import Databases
 from swsearch.service.logs import log
 from swsearch.service.submit import fingerprint, options_of
 from swsearch.store.search_records import Batch, SearchedDatabase
+from swsearch.threads import beat
 from swsearch.typing import Closeable
 
 MAX_SEARCHERS: Final = 16

@@ -3,9 +3,9 @@
 :class:`SearchWorker` takes what is queued when its engine is free, and never waits for more. A batch is bounded by its
 estimated time (:class:`~swsearch.service.estimates.Pace`), so that whoever comes next waits for seconds at most. An
 engine that works in the background has two batches, the second of which it begins while the results of the first are
-ranked, aligned and stored. A second thread tells the store when the work last made progress (:mod:`swsearch.pulse`) and
-extends the leases, and hears in return which of them were taken away. Of a worker that hangs, the leases end, and the
-server that started it ends its process.
+ranked, aligned and stored. A second thread tells the store when the work last made progress (:mod:`swsearch.threads`)
+and extends the leases, and hears in return which of them were taken away. Of a worker that hangs, the leases end, and
+the server that started it ends its process.
 
 A store has one writer at a time, and the web process writes too. A worker that waited for its turn after each result
 would leave its engine idle, so a third thread stores the results (:class:`ResultWriter`). Those that come while it
@@ -35,7 +35,6 @@ from typing import Final
 from swsearch.engine.protocol import BackgroundEngine
 from swsearch.errors import DatabaseError, EngineError, InputError, StoreError, SwSearchError
 from swsearch.hits.result import QueryResult
-from swsearch.pulse import beat, listening
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.record import SequenceRecord
 from swsearch.service.estimates import Pace
@@ -46,7 +45,7 @@ from swsearch.service.worker_processes import ALIVE, CHANGED, READY
 from swsearch.store.queue import MAX_LOSSES, Queue
 from swsearch.store.scheduling import Query
 from swsearch.store.search_records import Batch, Completed, Lease, Parameters, SearchedDatabase
-from swsearch.threads import SWITCH_SECONDS
+from swsearch.threads import SWITCH_SECONDS, beat, listening
 
 BATCH_SECONDS: Final = 2.0
 """Predicted time of the batches that an engine has. A longer one would be a little faster, and everybody else would

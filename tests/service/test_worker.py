@@ -24,7 +24,6 @@ from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.protocol import BackgroundEngine
 from swsearch.errors import DatabaseError, StoreError
-from swsearch.pulse import beat
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import PROTEIN
@@ -39,7 +38,7 @@ from swsearch.service.submit import Submission, new_search
 from swsearch.service.worker import SearchWorker
 from swsearch.store.queue import Queue
 from swsearch.store.store import Store
-from swsearch.threads import SWITCH_SECONDS
+from swsearch.threads import SWITCH_SECONDS, beat
 from tests.patience import LIMIT_SECONDS
 from tests.processes import start
 from tests.store.conftest import submit as submit_search

@@ -27,13 +27,13 @@ from swsearch.engine.protocol import BackgroundEngine, score_requests
 from swsearch.engine.registry import Machine
 from swsearch.errors import EngineError
 from swsearch.hits.hit import Hit
-from swsearch.pulse import beat
 from swsearch.query.profile import sequence_profile
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import read_queries
 from swsearch.search.searcher import Searcher, open_searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 from swsearch.sequences.record import SequenceRecord
+from swsearch.threads import beat
 from swsearch.typing import Codes
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, OneAtATime, opener
 from tests.support import random_codes
