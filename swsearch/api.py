@@ -65,9 +65,9 @@ from swsearch.output_files import refuse_compressed, text_file
 from swsearch.pairs.pair_alignment import MODES, PairAlignment, PairScoring, align_pair, mode_scoring, scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
 from swsearch.report.anchored import with_kept_rows
-from swsearch.report.formats import new_report
+from swsearch.report.formats import Use, new_report
 from swsearch.report.row_filter import EVERY_ROW, RowFilter
-from swsearch.report_context import DatabaseUse, database_use, report_context
+from swsearch.report_context import database_use, report_context
 from swsearch.run import Run, survey
 from swsearch.run.deep_alignments import deep_alignments, distinct, joined, open_searchers
 from swsearch.search.options import SearchOptions
@@ -504,7 +504,7 @@ def write_report(
         else:
             tree, taxids = (None if path is None else os.fspath(path) for path in (taxonomy, taxid_map))
             use, opened = database_use(report, run, tree, taxids, is_named=database is not None), None
-            if use is not DatabaseUse.NONE:
+            if use is not Use.NONE:
                 opened = stack.enter_context(opening.open_database(places, searched=run.database.digests))
             elif database is not None:
                 raise InputError(f"database {shown}: this report is written from the records alone")

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from swsearch.hits.result import TAXONOMY_DIGEST, RunInfo
 from swsearch.report.base import Report, ReportContext
-from swsearch.report.formats import TaxonomyUse
+from swsearch.report.formats import Use
 
 if TYPE_CHECKING:
     from swsearch.database.reader import PackedDatabase
-
-
-class DatabaseUse(IntEnum):
-    """What a report takes from the database that was searched."""
-
-    NONE = 0
-    IF_THERE = 1
-    """Organisms; without the database, those that headers state take their place."""
-    NEEDED = 2
-    """What the records do not have."""
 
 
 def database_use(
@@ -30,7 +19,7 @@ def database_use(
     taxid_map: str | None = None,
     *,
     is_named: bool = False,
-) -> DatabaseUse:
+) -> Use:
     """What the report of a stored run takes from the database of the run.
 
     Parameters
@@ -43,16 +32,16 @@ def database_use(
         Whether the user names the database, which a report with organisms then reads.
     """
     if report.needs_subjects(run):
-        return DatabaseUse.NEEDED
+        return Use.NEEDED
     use = report.taxonomy_use
-    if use is TaxonomyUse.NONE:
-        return DatabaseUse.NONE
+    if use is Use.NONE:
+        return Use.NONE
     from swsearch.taxonomy.subject_taxa import has_variable
 
     has_tree = taxonomy is not None or has_variable()
-    if is_named or taxid_map is not None or (use is TaxonomyUse.NEEDED and not has_tree):
-        return DatabaseUse.NEEDED
-    return DatabaseUse.IF_THERE if TAXONOMY_DIGEST in run.parameters else DatabaseUse.NONE
+    if is_named or taxid_map is not None or (use is Use.NEEDED and not has_tree):
+        return Use.NEEDED
+    return Use.IF_KNOWN if TAXONOMY_DIGEST in run.parameters else Use.NONE
 
 
 def report_context(
@@ -82,9 +71,9 @@ def report_context(
         The report needs names of taxa, and there are none; or a file cannot be read.
     """
     use = report.taxonomy_use
-    if use is TaxonomyUse.NONE:
+    if use is Use.NONE:
         return ReportContext(run, database)
     from swsearch.database.stored_taxonomy import taxonomy_of_subjects
 
-    needed_by = called if use is TaxonomyUse.NEEDED else None
+    needed_by = called if use is Use.NEEDED else None
     return ReportContext(run, database, taxonomy_of_subjects(database, taxonomy, taxid_map, needed_by))

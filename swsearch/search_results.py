@@ -18,7 +18,7 @@ from swsearch.errors import InputError
 from swsearch.hits.hit import HitSource
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
-from swsearch.report.formats import TaxonomyUse
+from swsearch.report.formats import Use
 from swsearch.report.query_taxa import LcaReport
 from swsearch.report.readable import html_table
 from swsearch.report.tabular import TsvReport
@@ -289,7 +289,7 @@ class SearchResults(Closeable):
         """
         needs_subjects = report.needs_subjects(self.run)
         database = self.subjects() if needs_subjects else None
-        if database is None and report.taxonomy_use is not TaxonomyUse.NONE:
+        if database is None and report.taxonomy_use is not Use.NONE:
             database = self._database()
         given = [self.run.parameters.get(name) for name in ("taxonomy", "taxid_map")]
         taxonomy, taxid_map = (None if path is None else str(path) for path in given)

@@ -70,9 +70,9 @@ def refuse_unused(report: Report | None, arguments: options.Arguments) -> None:
     """
     if arguments.taxid is not None or not words_give("taxonomy", "taxid_map"):
         return
-    from swsearch.report.formats import TaxonomyUse
+    from swsearch.report.formats import Use
 
-    if report is None or report.taxonomy_use is TaxonomyUse.NONE:
+    if report is None or report.taxonomy_use is Use.NONE:
         here = "there is no report" if report is None else f"{report_called(report)} has none"
         raise InputError(f"--taxid-map and --taxonomy serve --taxid and reports with taxa; {here}, leave them out")
 
@@ -419,17 +419,18 @@ def _database(
     If headers can take its place and it is not there any more, a warning is printed. ``paths`` are those of the
     databases now; ``taxonomy_files`` are the values of ``--taxonomy`` and ``--taxid-map``.
     """
-    from swsearch.report_context import DatabaseUse, database_use
+    from swsearch.report.formats import Use
+    from swsearch.report_context import database_use
 
     use = database_use(report, stored.info, *taxonomy_files, is_named=bool(paths))
-    if use is DatabaseUse.NONE:
+    if use is Use.NONE:
         if paths:
             raise InputError(f"--database {paths[0]}: this report is written from the store alone; leave it out")
         return None
     try:
         return _run_database(stored, paths, stack)
     except DatabaseError as error:
-        if use is DatabaseUse.NEEDED:
+        if use is Use.NEEDED:
             raise
         there = "--database names the database if it has another path now"
         say(f"warning: {error.__cause__}; taxonomy ids are those that headers state; {there}")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.formats import FORMATS, Format, TaxonomyUse
+from swsearch.report.formats import FORMATS, Format, Use
 from swsearch.sequences.fasta_text import SubjectReader
 from swsearch.words import option
 
@@ -157,7 +157,7 @@ class Report(Step, ABC):
         return False
 
     @property
-    def taxonomy_use(self) -> TaxonomyUse:
+    def taxonomy_use(self) -> Use:
         """What the report takes from a taxonomy."""
         return self.format.taxonomy
 

@@ -18,7 +18,7 @@ from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report import taxa
 from swsearch.report.base import ReportContext
-from swsearch.report.formats import TaxonomyUse
+from swsearch.report.formats import Use
 from swsearch.sequences.record import identifier
 from swsearch.words import option
 
@@ -43,7 +43,7 @@ class Field:
         Type of a known value: ``str``, ``int`` or ``float``.
     needs_subjects : bool
         Whether the value is read from the database.
-    use : TaxonomyUse
+    use : Use
         What the value takes from a taxonomy.
     """
 
@@ -53,7 +53,7 @@ class Field:
     decimals: int | None = None
     kind: type[str] | type[int] | type[float] = int
     needs_subjects: bool = False
-    use: TaxonomyUse = TaxonomyUse.NONE
+    use: Use = Use.NONE
 
 
 def _coverage(query: QueryResult, hit: Hit) -> int:
@@ -92,7 +92,7 @@ def _of_taxa(
     title: str,
     value: Callable[[ReportContext, Hit], Value],
     kind: type[str] | type[int] = str,
-    use: TaxonomyUse = TaxonomyUse.NEEDED,
+    use: Use = Use.NEEDED,
 ) -> Field:
     """A column about the organisms of the subject; by default, of names that only a taxonomy has."""
     return Field(name, title, lambda context, _, hit: value(context, hit), kind=kind, use=use)
@@ -100,7 +100,7 @@ def _of_taxa(
 
 def _of_query(name: str, title: str, kind: type[str] | type[int] = str) -> Field:
     """A column of the query's taxon, whose value :func:`select_fields` assigns."""
-    return Field(name, title, lambda *_: None, kind=kind, use=TaxonomyUse.NEEDED)
+    return Field(name, title, lambda *_: None, kind=kind, use=Use.NEEDED)
 
 
 def _assigned_by(ancestors: taxa.CommonAncestors, field: Field) -> Field:
@@ -109,7 +109,7 @@ def _assigned_by(ancestors: taxa.CommonAncestors, field: Field) -> Field:
     return field if value is None else replace(field, value=lambda context, query, _: value(ancestors, context, query))
 
 
-_IF_KNOWN: Final = TaxonomyUse.IF_KNOWN
+_IF_KNOWN: Final = Use.IF_KNOWN
 _COMMON_NAMES: Final = taxa.names_of(lambda tree, taxon: tree.common_name(taxon))
 _BLAST_NAMES: Final = taxa.names_of(lambda tree, taxon: tree.blast_name(taxon))
 _DOMAINS: Final = taxa.names_of(lambda tree, taxon: tree.domain(taxon))

@@ -28,14 +28,14 @@ _COLUMNS: Final = frozenset({"fields", "lca_top"})
 _ROWS: Final = frozenset({"rows"})
 
 
-class TaxonomyUse(IntEnum):
-    """What a report takes from a taxonomy."""
+class Use(IntEnum):
+    """What a report takes from a taxonomy, or from the database that was searched."""
 
     NONE = 0
     IF_KNOWN = 1
-    """Ids and names, which headers may state as well."""
+    """Ids and names of organisms, which headers may state as well."""
     NEEDED = 2
-    """What no header states."""
+    """What neither headers nor records have."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,7 +61,7 @@ class Format:
         The ends of files' names that suggest the format.
     takes : frozenset of str
         The options of :func:`new_report` that the class takes, by the names of its parameters.
-    taxonomy : TaxonomyUse
+    taxonomy : Use
         What every report of the format takes from a taxonomy; columns may need more.
     binary : bool
         Whether the report is binary. It is then written to ``stream.buffer``, and not to a terminal.
@@ -79,7 +79,7 @@ class Format:
     ending: str = ""
     suffixes: tuple[str, ...] = ()
     takes: frozenset[str] = frozenset()
-    taxonomy: TaxonomyUse = TaxonomyUse.NONE
+    taxonomy: Use = Use.NONE
     binary: bool = False
     untranslated: tuple[str, ...] = ()
     reason: str = ""
@@ -146,7 +146,7 @@ _ROWS_OF_TABLE: Final = (
         note="the taxon of each query",
         ending=".lca.tsv",
         takes=_COLUMNS,
-        taxonomy=TaxonomyUse.NEEDED,
+        taxonomy=Use.NEEDED,
     ),
     Format(
         "json",
@@ -154,7 +154,7 @@ _ROWS_OF_TABLE: Final = (
         "JSON",
         "application/json",
         suffixes=(".json",),
-        taxonomy=TaxonomyUse.IF_KNOWN,
+        taxonomy=Use.IF_KNOWN,
     ),
     Format(
         "jsonl",
@@ -162,7 +162,7 @@ _ROWS_OF_TABLE: Final = (
         "JSON lines",
         "application/x-ndjson",
         suffixes=(".jsonl",),
-        taxonomy=TaxonomyUse.IF_KNOWN,
+        taxonomy=Use.IF_KNOWN,
     ),
     Format("pairwise", "readable.PairwiseReport", "Pairwise alignments", _TEXT, ending=".txt"),
     Format(
@@ -188,7 +188,7 @@ _ROWS_OF_TABLE: Final = (
         "BLAST XML, version 2",
         "application/xml",
         ending=".xml",
-        taxonomy=TaxonomyUse.IF_KNOWN,
+        taxonomy=Use.IF_KNOWN,
     ),
     Format(
         "json2",
@@ -197,7 +197,7 @@ _ROWS_OF_TABLE: Final = (
         "application/json",
         note="BLAST's",
         ending=".json",
-        taxonomy=TaxonomyUse.IF_KNOWN,
+        taxonomy=Use.IF_KNOWN,
     ),
     Format(
         "html",
@@ -205,7 +205,7 @@ _ROWS_OF_TABLE: Final = (
         "HTML report, self-contained",
         _PAGE,
         suffixes=(".html", ".htm"),
-        taxonomy=TaxonomyUse.IF_KNOWN,
+        taxonomy=Use.IF_KNOWN,
     ),
     Format(
         "fasta",
@@ -226,7 +226,7 @@ _ROWS_OF_TABLE: Final = (
         _TEXT,
         ending=".kreport.txt",
         takes=frozenset({"lca_top"}),
-        taxonomy=TaxonomyUse.NEEDED,
+        taxonomy=Use.NEEDED,
     ),
     Format(
         "taxa-html",
@@ -236,7 +236,7 @@ _ROWS_OF_TABLE: Final = (
         note="by taxon",
         ending=".taxa.html",
         takes=frozenset({"lca_top"}),
-        taxonomy=TaxonomyUse.NEEDED,
+        taxonomy=Use.NEEDED,
     ),
 )  # fmt: skip
 FORMATS: Final = {form.name: form for form in _ROWS_OF_TABLE}
@@ -245,7 +245,7 @@ COLUMNS: Final = tuple(form.name for form in _ROWS_OF_TABLE if "fields" in form.
 """The formats whose columns can be selected."""
 ALIGNMENTS: Final = tuple(form.name for form in _ROWS_OF_TABLE if "rows" in form.takes)
 """The formats that are multiple alignments."""
-TAXA: Final = tuple(form.name for form in _ROWS_OF_TABLE if form.taxonomy is TaxonomyUse.NEEDED)
+TAXA: Final = tuple(form.name for form in _ROWS_OF_TABLE if form.taxonomy is Use.NEEDED)
 """The formats about the taxa of queries."""
 SUFFIXES: Final = {suffix: form.name for form in _ROWS_OF_TABLE for suffix in form.suffixes}
 """The formats that the names of files suggest."""

@@ -20,7 +20,7 @@ from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.fields import STANDARD, Field, select_fields
-from swsearch.report.formats import TaxonomyUse
+from swsearch.report.formats import Use
 from swsearch.report.taxa import DEFAULT_PERCENT, LCA
 
 
@@ -59,8 +59,8 @@ class ColumnsReport(Report):
         return any(field.needs_subjects for field in self.asked or ())
 
     @property
-    def taxonomy_use(self) -> TaxonomyUse:  # noqa: D102
-        return max((field.use for field in self.asked or ()), default=TaxonomyUse.NONE)
+    def taxonomy_use(self) -> Use:  # noqa: D102
+        return max((field.use for field in self.asked or ()), default=Use.NONE)
 
     @property
     def lca_top(self) -> float | None:  # noqa: D102

@@ -20,8 +20,8 @@ from fastapi.responses import StreamingResponse
 from swsearch.errors import InputError, OutputClosed, Refused
 from swsearch.hits.result import TAXONOMY_DIGEST, QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
-from swsearch.report.formats import FORMATS, TAXA
-from swsearch.report_context import DatabaseUse, database_use, report_context
+from swsearch.report.formats import FORMATS, TAXA, Use
+from swsearch.report_context import database_use, report_context
 from swsearch.sequences.fasta_text import SubjectPart
 from swsearch.sequences.record import split_header
 from swsearch.service.service import Service
@@ -142,9 +142,9 @@ class Download:
         """What the report reads beside the results; the database of the run is opened if the report reads it."""
         use = database_use(self._report, self._info)
         database = None
-        if use is not DatabaseUse.NONE:
+        if use is not Use.NONE:
             database = self._opened.enter_context(self._service.open_database(self._info.database))
-        if database is None and use is DatabaseUse.NEEDED:
+        if database is None and use is Use.NEEDED:
             raise InputError(GONE)
         return report_context(self._report, self._info, database)
 

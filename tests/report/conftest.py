@@ -11,10 +11,10 @@ import pytest
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
 from swsearch.report.base import ReportContext
-from swsearch.report.formats import FORMATS, TaxonomyUse, new_report
+from swsearch.report.formats import FORMATS, Use, new_report
 from swsearch.scoring.matrix import match_mismatch, matrix_text, named_matrix
 
-OF_TAXA = {name for name in FORMATS if name != "parquet" and new_report(name).taxonomy_use is TaxonomyUse.NEEDED}
+OF_TAXA = {name for name in FORMATS if name != "parquet" and new_report(name).taxonomy_use is Use.NEEDED}
 """The formats that need a taxonomy."""
 STATS = SearchStats(cells=57_888, score_seconds=0.5, total_seconds=1.0, n_rescored=0)
 

@@ -13,7 +13,7 @@ from Bio import SearchIO
 
 from swsearch.errors import InputError
 from swsearch.report.fields import FIELDS
-from swsearch.report.formats import FORMATS, TaxonomyUse, new_report
+from swsearch.report.formats import FORMATS, Use, new_report
 from swsearch.taxonomy.dump import read_dump
 from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 from tests.report.conftest import (
@@ -164,7 +164,7 @@ def test_std_stands_for_blasts_twelve_columns(written):
     assert written("tsv", fields=["std", "cigar"]).splitlines()[0].split("\t")[-2:] == ["bitscore", "cigar"]
 
 
-@pytest.mark.parametrize("field", [name for name, field in FIELDS.items() if field.use is TaxonomyUse.NONE])
+@pytest.mark.parametrize("field", [name for name, field in FIELDS.items() if field.use is Use.NONE])
 def test_every_field_has_a_value_on_both_strands(written, field):
     """Every field has a value for DNA, as in BLAST; those of organisms are in ``test_taxa.py``."""
     run = replace(DNA_RUN, parameters={**DNA_RUN.parameters, "count_hsps": True})

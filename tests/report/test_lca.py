@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import swsearch
 from swsearch.errors import InputError
-from swsearch.report.formats import TaxonomyUse, new_report
+from swsearch.report.formats import Use, new_report
 from swsearch.report.taxa import CommonAncestors, cut_lists
 from swsearch.taxonomy.dump import read_dump
 from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
@@ -141,8 +141,8 @@ def test_reports_say_whether_they_have_taxa_of_queries():
     assert new_report("tsv", ["qseqid", "lca"], lca_top=0).lca_top == 0
     assert new_report("tsv", ["qseqid"]).lca_top is None
     assert new_report("table").lca_top is None
-    assert new_report("lca").taxonomy_use is TaxonomyUse.NEEDED
-    assert new_report("csv", ["lca"]).taxonomy_use is TaxonomyUse.NEEDED
+    assert new_report("lca").taxonomy_use is Use.NEEDED
+    assert new_report("csv", ["lca"]).taxonomy_use is Use.NEEDED
 
 
 @pytest.mark.parametrize(

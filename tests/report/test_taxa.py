@@ -13,7 +13,7 @@ import pytest
 import swsearch
 from swsearch.errors import InputError
 from swsearch.report.fields import FIELDS
-from swsearch.report.formats import FORMATS, TaxonomyUse, new_report
+from swsearch.report.formats import FORMATS, Use, new_report
 from swsearch.store.store import Store
 from swsearch.taxonomy.dump import read_dump
 from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
@@ -116,12 +116,12 @@ def test_structured_formats_have_the_organisms_of_a_taxonomy(written, tree):
 def test_formats_say_what_they_take_from_a_taxonomy():
     """By hand."""
     uses = {name: new_report(name).taxonomy_use for name in FORMATS if name != "parquet"}
-    known = {name for name, use in uses.items() if use is TaxonomyUse.IF_KNOWN}
+    known = {name for name, use in uses.items() if use is Use.IF_KNOWN}
     assert known == {"json", "jsonl", "json2", "xml2", "html"}
     for name in ("blast6", "blast7", "tsv", "csv"):
-        assert new_report(name, ["qseqid", "staxid"]).taxonomy_use is TaxonomyUse.IF_KNOWN
-        assert new_report(name, ["staxid", "sblastname"]).taxonomy_use is TaxonomyUse.NEEDED
-    assert new_report("parquet", ["slineage"]).taxonomy_use is TaxonomyUse.NEEDED
+        assert new_report(name, ["qseqid", "staxid"]).taxonomy_use is Use.IF_KNOWN
+        assert new_report(name, ["staxid", "sblastname"]).taxonomy_use is Use.NEEDED
+    assert new_report("parquet", ["slineage"]).taxonomy_use is Use.NEEDED
 
 
 # --- BLAST itself ---

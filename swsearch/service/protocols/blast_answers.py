@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.blast_documents import json2_index, json2_of_query, xml2_index, xml2_of_query
-from swsearch.report.formats import TaxonomyUse, new_report
+from swsearch.report.formats import Use, new_report
 
 MEDIA_TYPES: Final = {
     "XML": "text/xml",
@@ -94,8 +94,8 @@ class _Sent(Report):
         self._escaped = escaped
 
     @property
-    def taxonomy_use(self) -> TaxonomyUse:
-        return TaxonomyUse.NONE
+    def taxonomy_use(self) -> Use:
+        return Use.NONE
 
     def begin(self, run: RunInfo) -> None:
         self._lines = None if self._escaped is None else _Lines(self.stream, self._escaped)
@@ -162,8 +162,8 @@ class _Zipped(Report):
         self._index = index
 
     @property
-    def taxonomy_use(self) -> TaxonomyUse:
-        return TaxonomyUse.NONE
+    def taxonomy_use(self) -> Use:
+        return Use.NONE
 
     def begin(self, run: RunInfo) -> None:
         self._names: list[str] = []
