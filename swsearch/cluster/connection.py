@@ -11,9 +11,16 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 _Item = TypeVar("_Item")
+
+PREPARE: Final = "prepare"
+"""The request to open the engine of a packed :class:`Machine`. The second argument is the packed :class:`SearchSpec` of
+the search that probably comes first, which the worker also opens; failures are reported by the search."""
+SEARCH: Final = "search"
+"""The request to search by a packed :class:`SearchSpec`; further arguments are the packed queries and the number of
+bytes for databases, or None."""
 
 
 @dataclass(frozen=True)
@@ -83,16 +90,8 @@ class Connection(Protocol):
         """The workers that can take requests, by their addresses; None if that is not known at the moment."""
         ...
 
-    def prepare(self, worker: str, engine: bytes, first: bytes | None) -> int:
-        """Let a worker open the engine of a packed :class:`Machine`; returns the ticket of the request.
-
-        ``first`` is the packed :class:`SearchSpec` of the search that probably comes first, which the worker also
-        opens; failures are reported by the search.
-        """
-        ...
-
-    def search(self, worker: str, spec: bytes, queries: bytes, room_bytes: int | None) -> int:
-        """Let a worker search packed queries by a packed :class:`SearchSpec`; returns the ticket of the request."""
+    def ask(self, worker: str, request: str, *arguments: bytes | int | None) -> int:
+        """Send a worker a request, :data:`PREPARE` or :data:`SEARCH`, with its arguments; returns its ticket."""
         ...
 
     def forget(self, ticket: int) -> None:

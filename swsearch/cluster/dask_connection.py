@@ -25,8 +25,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from swsearch.cluster.connection import Answered, WorkerInfo, taken
-from swsearch.cluster.residents import Residents, Tasks, prepared, searched
+from swsearch.cluster.connection import SEARCH, Answered, WorkerInfo, taken
+from swsearch.cluster.residents import Residents, Tasks, performed
 from swsearch.cluster.tasks import PROGRAM, Failed, packed
 from swsearch.engine.registry import Machine
 from swsearch.errors import InputError
@@ -139,19 +139,12 @@ class DaskConnection(Closeable):
 
     # --- tasks ---
 
-    def prepare(self, worker: str, engine: bytes, first: bytes | None) -> int:
+    def ask(self, worker: str, request: str, *arguments: bytes | int | None) -> int:
         """See :class:`swsearch.cluster.connection.Connection`."""
-        return self._submit(worker, prepare, PROGRAM, engine, first)
-
-    def search(self, worker: str, spec: bytes, queries: bytes, room_bytes: int | None) -> int:
-        """See :class:`swsearch.cluster.connection.Connection`."""
-        return self._submit(worker, search, PROGRAM, spec, queries, room_bytes)
-
-    def _submit(self, worker: str, function: Callable[..., bytes], *arguments: Any) -> int:
         ticket = next(self._tickets)
         key = f"swsearch-{os.urandom(8).hex()}"
         future = self._client.submit(
-            function, *arguments, key=key, workers=[worker], allow_other_workers=False, pure=False
+            perform, PROGRAM, request, *arguments, key=key, workers=[worker], allow_other_workers=False, pure=False
         )
         self._tasks[ticket] = _Task(future)
         future.add_done_callback(lambda _: self._fetch(ticket))
@@ -220,25 +213,20 @@ def _require_dask() -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
-# --- the functions that a driver calls at a worker ---
+# --- the function that a driver calls at a worker ---
 
 
-def prepare(program: str, engine: bytes, first: bytes | None) -> bytes:
-    """See :func:`swsearch.cluster.residents.prepared`."""
-    share = _share()
-    return prepared(_tasks(), share, engine, first) if program == PROGRAM else _refusal(program)
+def perform(program: str, request: str, *arguments: Any) -> bytes:
+    """Perform a request of a driver, unless that has another version of the program; returns the packed answer."""
+    from distributed import get_worker, secede
 
-
-def search(program: str, spec: bytes, queries: bytes, room_bytes: int | None) -> bytes:
-    """See :func:`swsearch.cluster.residents.searched`."""
-    share = _share()
+    share = Machine(threads=max(1, get_worker().state.nthreads))  # only a thread of Dask's may ask
     if program != PROGRAM:
-        return _refusal(program)
-    if _tasks().is_background:
-        from distributed import secede
-
+        advice = "install the same version everywhere"
+        return packed(Failed("InputError", f"this worker has {PROGRAM}, and the driver has {program}; {advice}"))
+    if request == SEARCH and _tasks().is_background:
         secede()
-    return searched(_tasks(), share, spec, queries, room_bytes)
+    return performed(_tasks(), share, request, *arguments)
 
 
 @cache
@@ -247,15 +235,3 @@ def _tasks() -> Tasks:
     from distributed.system import MEMORY_LIMIT
 
     return Tasks(Residents(host_bytes=MEMORY_LIMIT))
-
-
-def _refusal(program: str) -> bytes:
-    advice = "install the same version everywhere"
-    return packed(Failed("InputError", f"this worker has {PROGRAM}, and the driver has {program}; {advice}"))
-
-
-def _share() -> Machine:
-    """The threads that Dask gave to this worker; only a thread of Dask's may ask."""
-    from distributed import get_worker
-
-    return Machine(threads=max(1, get_worker().state.nthreads))

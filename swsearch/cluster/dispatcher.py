@@ -29,7 +29,7 @@ from itertools import count
 from typing import Final
 
 from swsearch.cluster.batches import PLACES, BatchStream, Flight, Part, SliceTask, Worker
-from swsearch.cluster.connection import Answered, Connection, WorkerInfo
+from swsearch.cluster.connection import PREPARE, SEARCH, Answered, Connection, WorkerInfo
 from swsearch.cluster.tasks import PROGRAM, Failed, Found, Ready, packed, unpacked
 from swsearch.engine.registry import Machine
 from swsearch.errors import EngineError
@@ -231,7 +231,7 @@ class Dispatcher:
             else:
                 worker = Worker(info, FIRST_CELLS_PER_SECOND * info.threads, heard=now, is_late=bool(self._slices))
                 self._workers[address] = worker
-                ticket = self._connection.prepare(address, self._machine, self._first and self._first[1])
+                ticket = self._connection.ask(address, PREPARE, self._machine, self._first and self._first[1])
                 worker.flights[ticket] = Flight(None, 0.0, now)
         if not self._workers and not self._has_said_waiting:
             self._notify(f"{self._connection.where} has no workers yet; waiting for some")
@@ -425,7 +425,7 @@ class Dispatcher:
         task = self._slices[part.slice]
         queries = packed(part.batch.queries[part.first : part.stop])
         room = worker.room_bytes if len(self._slices) > 1 else None
-        ticket = self._connection.search(worker.info.address, self._specs[part.slice], queries, room)
+        ticket = self._connection.ask(worker.info.address, SEARCH, self._specs[part.slice], queries, room)
         self.n_tasks += 1
         part.at.add(worker.info.address)
         cells = task.share * sum(part.batch.cells[part.first : part.stop])

@@ -37,8 +37,6 @@ PREFIX: Final = "local:"
 END_SECONDS: Final = 5.0
 """Time in which a worker ends when its input has ended; after it, the worker is killed."""
 _WARM_UP: Final = "from swsearch.engine.cuda.runtime.warm_up import warm_up; warm_up(({device},)); "
-PREPARE: Final = "prepare"
-SEARCH: Final = "search"
 _WORK: Final = "from swsearch.cluster.processes import work; work({threads}, {device})"
 """The program of a worker."""
 
@@ -110,17 +108,10 @@ class WorkerProcesses(Closeable):
             for address, worker in self._workers.items()
         }
 
-    def prepare(self, worker: str, engine: bytes, first: bytes | None) -> int:
+    def ask(self, worker: str, request: str, *arguments: bytes | int | None) -> int:
         """See :class:`swsearch.cluster.connection.Connection`."""
-        return self._ask(worker, PREPARE, engine, first)
-
-    def search(self, worker: str, spec: bytes, queries: bytes, room_bytes: int | None) -> int:
-        """See :class:`swsearch.cluster.connection.Connection`."""
-        return self._ask(worker, SEARCH, spec, queries, room_bytes)
-
-    def _ask(self, worker: str, *request: Any) -> int:
         ticket = next(self._tickets)
-        self._workers[worker].send((ticket, *request))
+        self._workers[worker].send((ticket, request, *arguments))
         return ticket
 
     def forget(self, ticket: int) -> None:
@@ -209,7 +200,7 @@ def work(threads: int, device: int | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the driver as well, which ends the input
     channel = Connection(os.dup(0))
 
-    from swsearch.cluster.residents import Residents, Tasks, prepared, searched
+    from swsearch.cluster.residents import Residents, Tasks, performed
     from swsearch.engine.registry import Machine
 
     if device is not None:  # what the first request needs, while the driver imports its own modules
@@ -219,11 +210,10 @@ def work(threads: int, device: int | None) -> None:
 
     tasks = Tasks(Residents(host_bytes=_memory_bytes()))
     share = Machine(threads=threads, devices=None if device is None else (device,))
-    performing: dict[str, Callable[..., bytes]] = {PREPARE: prepared, SEARCH: searched}
     sending = threading.Lock()
 
-    def perform(ticket: int, name: str, *request: Any) -> None:
-        answer = performing[name](tasks, share, *request)
+    def perform(ticket: int, request: str, *arguments: Any) -> None:
+        answer = performed(tasks, share, request, *arguments)
         with sending, suppress(OSError):  # the driver has ended
             channel.send((ticket, answer))
 

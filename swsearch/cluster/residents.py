@@ -21,8 +21,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from swsearch.cluster.connection import PREPARE
 from swsearch.cluster.tasks import Answer, Found, Ready, SearchSpec, failed, packed, unpacked
 from swsearch.database.opening import load_catalogue, open_database
 from swsearch.database.reader import DatabasePart, PackedDatabase
@@ -349,18 +350,16 @@ class Tasks:
 # --- the requests of a driver ---
 
 
-def prepared(tasks: Tasks, share: Machine, machine: bytes, first: bytes | None) -> bytes:
-    """Open the engine of a :class:`Machine`; returns a packed :class:`Ready` or :class:`Failed`.
+def performed(tasks: Tasks, share: Machine, request: str, *arguments: Any) -> bytes:
+    """Perform a request of a driver (:mod:`swsearch.cluster.connection`); returns its packed answer.
 
     ``share`` has the threads and the devices of this worker, which it uses where the driver leaves them to it.
-    ``first`` is the :class:`SearchSpec` of the search that probably comes first, which is opened after the answer.
     """
-    expected = None if first is None else (_specified(first, share), first)
-    return packed(tasks.prepare(_completed(unpacked(machine), share), expected))
-
-
-def searched(tasks: Tasks, share: Machine, spec: bytes, queries: bytes, room_bytes: int | None) -> bytes:
-    """Search queries by a :class:`SearchSpec`; returns a packed :class:`Found` or :class:`Failed`."""
+    if request == PREPARE:
+        machine, first = arguments
+        expected = None if first is None else (_specified(first, share), first)
+        return packed(tasks.prepare(_completed(unpacked(machine), share), expected))
+    spec, queries, room_bytes = arguments
     return packed(tasks.search(Task(_specified(spec, share), spec, unpacked(queries), room_bytes)))
 
 

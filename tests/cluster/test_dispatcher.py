@@ -18,7 +18,7 @@ import pytest
 from swsearch.cluster import batches
 from swsearch.cluster import dispatcher as dispatching
 from swsearch.cluster.batches import SliceTask
-from swsearch.cluster.connection import Answered, WorkerInfo
+from swsearch.cluster.connection import PREPARE, Answered, WorkerInfo
 from swsearch.cluster.dispatcher import Dispatcher
 from swsearch.cluster.tasks import Failed, Found, Ready, packed, unpacked
 from swsearch.engine.registry import Machine
@@ -56,16 +56,15 @@ class Hands:
     def workers(self) -> dict[str, WorkerInfo]:
         return {name: WorkerInfo(name, f"worker {name}", 1, limit_bytes=memory) for name, memory in self.memory.items()}
 
-    def prepare(self, worker: str, _engine: bytes, _first: bytes | None) -> int:
+    def ask(self, worker: str, request: str, *arguments: Any) -> int:
         self.n_sent += 1
-        said = self.unwell.get(worker, Ready("an engine", 0))
-        self.ready[self.n_sent] = Answered(self.n_sent, packed(said))
-        return self.n_sent
-
-    def search(self, worker: str, spec: bytes, queries: bytes, _room_bytes: int | None) -> int:
-        self.n_sent += 1
-        names = [query.header for query in unpacked(queries)]
-        self.sent.append(Sent(self.n_sent, worker, int(unpacked(spec)), names))
+        if request == PREPARE:
+            said = self.unwell.get(worker, Ready("an engine", 0))
+            self.ready[self.n_sent] = Answered(self.n_sent, packed(said))
+        else:
+            spec, queries, _ = arguments
+            names = [query.header for query in unpacked(queries)]
+            self.sent.append(Sent(self.n_sent, worker, int(unpacked(spec)), names))
         return self.n_sent
 
     def forget(self, ticket: int) -> None:
