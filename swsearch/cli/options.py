@@ -93,20 +93,12 @@ class _NumberOrWord(_WholeNumbers):  # type: ignore[misc]
             raise typer.BadParameter(f"{value}: choose {self._row.range.says}", ctx, param) from problem
 
 
-def _read(registry: FileRegistry, _option: str, name: str) -> None:
-    registry.read_named(name)
-
-
-def _keep(registry: FileRegistry, _option: str, store: str) -> None:
-    registry.keep_store(store)
-
-
-INPUT_PATH: Final = NamedFile(_read)
-INPUT_NAME: Final = NamedFile(_read, name="str")
+INPUT_PATH: Final = NamedFile(lambda registry, _, name: registry.read_named(name))
+INPUT_NAME: Final = NamedFile(INPUT_PATH.tell, name="str")
 OUTPUT_FILE: Final = NamedFile(FileRegistry.write, is_written=True)
 NEW_DATABASE: Final = NamedFile(FileRegistry.write_database, is_written=True)
 CREATED_STORE: Final = NamedFile(FileRegistry.write_store, is_written=True, name="str")
-KEPT_STORE: Final = NamedFile(_keep, name="str")
+KEPT_STORE: Final = NamedFile(lambda registry, _, store: registry.keep_store(store), name="str")
 _FILES: Final = {
     "input": INPUT_PATH, "input or URL": INPUT_NAME, "output": OUTPUT_FILE,
     "database": NEW_DATABASE, "store": CREATED_STORE, "kept store": KEPT_STORE, "created store": CREATED_STORE,

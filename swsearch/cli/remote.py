@@ -6,7 +6,6 @@ import os
 import shutil
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,13 +45,12 @@ def execute_on_server(url: str, files: list[str], arguments: options.Arguments) 
 
     report = asked_report(arguments, "table" if arguments.format == "none" else arguments.format)
     client = Client(url, notify=partial(say, quiet=arguments.quiet))
-    subjects = _subjects(client, database)
+    holds, subjects = _subjects(client, database)
     queries = QueryFiles.of(paths, arguments.query_format)
-    arguments = translating(arguments, queries, subjects.name, subjects.alphabet)
-    text = _queries(subjects, queries, arguments)
-    submitted = client.submit(
-        text, subjects.database, _options(arguments), subjects=subjects.text, alphabet=arguments.alphabet
-    )
+    arguments = translating(arguments, queries, database, holds)
+    text = _queries(queries, database, holds, arguments)
+    name = database if subjects is None else ""
+    submitted = client.submit(text, name, _options(arguments), subjects=subjects, alphabet=arguments.alphabet)
     try:
         with ProgressReport("searching", submitted["cells"], "GCUPS", 1e9, arguments.quiet) as progress:
             n_done = 0
@@ -140,36 +138,25 @@ def _options(arguments: options.Arguments) -> dict[str, Any]:
     return {name: value for name, value in asked.items() if value is not None and name not in SEARCH_FILES}
 
 
-@dataclass(frozen=True)
-class _Subjects:
-    """What is searched: a database of the server, or the text of a file that is sent to it."""
-
-    name: str
-    alphabet: Alphabet
-    database: str = ""
-    text: str | None = None
-
-
-def _subjects(client: Client, name: str) -> _Subjects:
-    """The subjects by the name of a database of the server, or of a file on this machine."""
+def _subjects(client: Client, name: str) -> tuple[Alphabet, str | None]:
+    """The alphabet of a database of the server; or that of a file on this machine, and its text, which is sent."""
     from swsearch.sequences.alphabet import ALPHABETS
     from swsearch.sequences.fasta import read_sequences
 
     offered = {found["name"]: found for found in client.databases()}
     if name in offered:
-        return _Subjects(name, ALPHABETS[offered[name]["alphabet"]], database=name)
+        return ALPHABETS[offered[name]["alphabet"]], None
     if not Path(name).is_file():
         raise InputError(f"{client.url} has no database {name!r}; choose {', '.join(offered) or 'another server'}")
     records = list(read_sequences([name]))
-    text = "".join(f">{record.header}\n{record.letters}\n" for record in records)
-    return _Subjects(name, records[0].alphabet, text=text)
+    return records[0].alphabet, "".join(f">{record.header}\n{record.letters}\n" for record in records)
 
 
-def _queries(subjects: _Subjects, files: QueryFiles, arguments: options.Arguments) -> str:
+def _queries(files: QueryFiles, database: str, holds: Alphabet, arguments: options.Arguments) -> str:
     """All queries as FASTA text; they are read here, so that messages name file and line."""
     from swsearch.search.queries import Requirements, read_queries
 
-    requirements = Requirements(subjects.name, subjects.alphabet, arguments.translate)
+    requirements = Requirements(database, holds, arguments.translate)
     requirements.check_database()
     options.check_alphabet(arguments.alphabet, requirements)
     if files.hold_profiles:

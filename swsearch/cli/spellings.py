@@ -143,17 +143,26 @@ _YES: Final = ("yes", "true", "t", "1")
 _NO: Final = ("no", "false", "f", "0")
 
 
-def _named(names: Mapping[str, str], value: str) -> str:
-    """The format that has this number."""
-    if value not in names:
-        raise NoCounterpart("`swsearch query --help` lists the formats under --format")
-    return names[value]
+def _one_of(option: str, values: Mapping[str, str], advice: str = "") -> Callable[[str], Converted]:
+    """A value of another program for one of an option; other values have none, and this advice."""
+
+    def convert(value: str) -> Converted:
+        if value not in values:
+            raise NoCounterpart(advice or f"say {option} {' or '.join(dict.fromkeys(values.values()))}")
+        return [(option, values[value])]
+
+    return convert
+
+
+def _format_of(names: Mapping[str, str]) -> Callable[[str], Converted]:
+    """The format by its name elsewhere."""
+    return _one_of("--format", names, "`swsearch query --help` lists the formats under --format")
 
 
 def _outfmt(value: str) -> Converted:
     """``6 std qlen`` of BLAST and DIAMOND."""
     number, *fields = value.replace(",", " ").split() or [""]
-    found: Converted = [("--format", _named(_BLAST_FORMATS, number))]
+    found = _format_of(_BLAST_FORMATS)(number)
     return [*found, ("--fields", " ".join(fields))] if fields else found
 
 
@@ -166,11 +175,6 @@ def _format_output(value: str) -> Converted:
             f"{unknown[0]} is not among the fields; --fields has BLAST's names, such as pident and qcovs"
         )
     return [("--format", "blast6"), ("--fields", " ".join(_MMSEQS_FIELDS[name] for name in names))]
-
-
-def _format_of(names: Mapping[str, str]) -> Callable[[str], Converted]:
-    """The format by its name elsewhere."""
-    return lambda value: [("--format", _named(names, value))]
 
 
 def _percent(*options: str) -> Callable[[str], Converted]:
@@ -234,17 +238,6 @@ def _different(advice: str) -> Callable[[str], Converted]:
 
     def convert(_value: str) -> Converted:
         raise NoCounterpart(advice)
-
-    return convert
-
-
-def _one_of(option: str, values: dict[str, str]) -> Callable[[str], Converted]:
-    """A number for one of the values of an option."""
-
-    def convert(value: str) -> Converted:
-        if value not in values:
-            raise NoCounterpart(f"say {option} {' or '.join(dict.fromkeys(values.values()))}")
-        return [(option, values[value])]
 
     return convert
 
@@ -319,12 +312,11 @@ SPELLINGS: Final[tuple[Spelling, ...]] = (
     ),
     Spelling("--top", DIAMOND, "", convert=_different("say --top N, or --lca-top PERCENT for taxa")),
     Spelling("--log", DIAMOND, "", 0, _different("say --log FILE")),
-    Spelling("--fast", DIAMOND, "", 0, _different(_EXHAUSTIVE)),
-    Spelling("--mid-sensitive", DIAMOND, "", 0, _different(_EXHAUSTIVE)),
-    Spelling("--sensitive", DIAMOND, "", 0, _different(_EXHAUSTIVE)),
-    Spelling("--more-sensitive", DIAMOND, "", 0, _different(_EXHAUSTIVE)),
-    Spelling("--very-sensitive", DIAMOND, "", 0, _different(_EXHAUSTIVE)),
-    Spelling("--ultra-sensitive", DIAMOND, "", 0, _different(_EXHAUSTIVE)),
+    *(
+        Spelling(name, DIAMOND, "", 0, _different(_EXHAUSTIVE))
+        for name in ("--fast", "--mid-sensitive", "--sensitive", "--more-sensitive", "--very-sensitive",
+                     "--ultra-sensitive")
+    ),
     # --- MMseqs2 ---
     Spelling("--max-seqs", MMSEQS, "--top"),
     Spelling("--min-seq-id", MMSEQS, "--min-identity, in percent", convert=_percent("--min-identity")),
