@@ -366,16 +366,16 @@ class Arguments:
     @property
     def narrowing(self) -> Narrowing:
         """The limits by which a stored result is narrowed, checked."""
-        from swsearch.report.narrowing import Narrowing
+        from swsearch.report.narrowing import LIMITS, Narrowing
 
-        limits = Narrowing(**{one.name: getattr(self, one.name) for one in fields(Narrowing) if one.init})
-        if limits.top == EVERY_SUBJECT:  # all that are stored
-            limits.top = None
-        if limits.given:
+        limits = {name: value for name in LIMITS if (value := getattr(self, name)) is not None}
+        if limits.get("top") == EVERY_SUBJECT:  # all that are stored
+            del limits["top"]
+        if limits:
             from swsearch.search.options import SearchOptions
 
-            SearchOptions(**limits.given)  # type: ignore[arg-type]
-        return limits
+            SearchOptions(**limits)
+        return Narrowing(**limits)
 
     @property
     def rows(self) -> RowFilter | None:

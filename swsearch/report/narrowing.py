@@ -13,7 +13,7 @@ their place. Such queries are counted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 from typing import Final
@@ -38,38 +38,34 @@ _LOWEST: Final = {
     "min_alignment_length": "alignments of {:,g} columns and more",
 }
 """The limits below which the store has nothing, and what it has with a limit."""
-_OF_ROUNDS: Final = tuple(name for name in ("max_hsps", *_LOWEST))
+_OF_ROUNDS: Final = ("max_hsps", *_LOWEST)
 """The limits that decide what the rounds of an iterated search include."""
 
 
-@dataclass
+LIMITS: Final = (*_LARGEST, *_LOWEST)
+"""The options by which a stored result can be narrowed."""
+
+
 class Narrowing:
-    """Limits for the hits of a stored run, by the names of the search options; None leaves a limit as it is.
+    """Limits for the hits of a stored run.
+
+    Parameters
+    ----------
+    **limits : int, float or None
+        Some of :data:`LIMITS`, as in :class:`swsearch.search.options.SearchOptions`, which checks their ranges; None
+        leaves a limit as it is.
 
     Attributes
     ----------
-    top, evalue, max_hsps, min_score, min_bits, min_identity, min_query_coverage, min_subject_coverage, \
-min_alignment_length : int or float, optional
-        As in :class:`swsearch.search.options.SearchOptions`, which checks their ranges.
+    given : dict of str to int or float
+        The limits that are not None.
     n_incomplete : int
         Number of narrowed queries whose list was cut by the search, so that further subjects may pass the limits.
     """
 
-    top: int | None = None
-    evalue: float | None = None
-    max_hsps: int | None = None
-    min_score: int | None = None
-    min_bits: float | None = None
-    min_identity: float | None = None
-    min_query_coverage: float | None = None
-    min_subject_coverage: float | None = None
-    min_alignment_length: int | None = None
-    n_incomplete: int = field(default=0, init=False)
-
-    @property
-    def given(self) -> dict[str, int | float]:
-        """The limits that are not None."""
-        return {name: value for name in (*_LARGEST, *_LOWEST) if (value := getattr(self, name)) is not None}
+    def __init__(self, **limits: float | None) -> None:
+        self.given = {name: value for name, value in limits.items() if value is not None}
+        self.n_incomplete = 0
 
     def of_run(self, run: RunInfo) -> RunInfo:
         """The record of the run with these limits among its parameters.
@@ -114,12 +110,11 @@ min_alignment_length : int or float, optional
         stored = Limits.of_run(run.parameters, run.database.alphabet)
         limits = Limits.of_run({**run.parameters, **self.given}, run.database.alphabet)
         alignments = AlignmentFilter(
-            self.min_identity or 0.0,
-            self.min_query_coverage or 0.0,
-            self.min_subject_coverage or 0.0,
-            self.min_alignment_length or 0,
+            self.given.get("min_identity", 0.0),
+            self.given.get("min_query_coverage", 0.0),
+            self.given.get("min_subject_coverage", 0.0),
+            int(self.given.get("min_alignment_length", 0)),
         )
-
         keeps_counts = self.given.keys() <= {"top", "max_hsps"}
 
         def passes(hit: Hit) -> bool:
