@@ -1,7 +1,8 @@
 """The run of a command line: its store, its report, its progress, and its messages on stderr.
 
-All commands that search and store use it: ``query``, ``batch`` and those of all against all. :func:`asked_search` and
-:func:`checked_report` take their options, :func:`command_run` opens the engine, :meth:`CommandRun.execute` searches.
+All commands that search and store use it: ``query``, ``batch`` and those of all against all. :class:`CommandRun` and
+:func:`checked_report` take their options, :meth:`CommandRun.opened` opens the engine, :meth:`CommandRun.execute`
+searches.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -31,7 +31,6 @@ from swsearch.words import counted
 if TYPE_CHECKING:
     from swsearch.cluster.processes import WorkerProcesses
     from swsearch.database.reader import PackedDatabase
-    from swsearch.hits.shards import Shard
     from swsearch.report.base import Report
     from swsearch.run import Run, RunOutcome, Step, Survey
     from swsearch.search.planned_search import PlannedSearch
@@ -40,9 +39,15 @@ if TYPE_CHECKING:
     from swsearch.store.store import Store
 
 
-@dataclass(frozen=True)
-class AskedSearch:
-    """What a command is asked to search.
+class CommandRun:
+    """A search of a command: made of its options, then opened, then executed.
+
+    Parameters
+    ----------
+    arguments : Arguments
+        The options.
+    paths : sequence of str
+        The query files, for the advice how to go on.
 
     Attributes
     ----------
@@ -50,38 +55,56 @@ class AskedSearch:
         The options, with the shard in the names of the outputs, and the store that is used.
     shard : Shard
         The shard of the queries that is searched.
-    paths : sequence of str
-        The query files, for the advice how to go on.
     must_store : bool
         Whether it is an error if the hits cannot be stored; otherwise, the search continues without a store.
-    """
-
-    arguments: options.Arguments
-    shard: Shard
-    paths: Sequence[str]
-    must_store: bool
-
-
-@dataclass
-class CommandRun:
-    """A search of a command, in progress.
-
-    Attributes
-    ----------
-    asked : AskedSearch
-        What is searched.
     searcher : PlannedSearch
-        The open engine.
+        The engine, while the search is open.
     stack : ExitStack
         Closes the engine, the store and the output files.
     run : Run or None
         The run, once it was made.
     """
 
-    asked: AskedSearch
     searcher: PlannedSearch
     stack: ExitStack
-    run: Run | None = None
+
+    def __init__(self, arguments: options.Arguments, paths: Sequence[str] = ()) -> None:
+        from swsearch.hits.shards import asked_shard
+
+        self.paths = paths
+        self.shard = asked_shard(arguments.shard, os.environ)
+        named: dict[str, Any] = {}
+        for row in offered(arguments.command):
+            value = getattr(arguments, row.name)
+            if row.file == "output" and value is not None:
+                named[row.name] = Path(self.shard.named(str(value)))
+            elif row.file == "store":
+                named[row.name] = self.shard.named(value)
+        arguments = arguments.changed(**named)
+        is_named = arguments.store != DEFAULT_STORE
+        self.must_store: bool = arguments.command == "batch" or is_named or arguments.resume is not None
+        self.arguments = arguments.changed(store=_named_store(arguments, must_store=self.must_store))
+        self.run: Run | None = None
+
+    @contextmanager
+    def opened(
+        self, subjects: PackedDatabase, query_residues: int, processes: WorkerProcesses | None
+    ) -> Iterator[None]:
+        """The search with its engine open; after an error, what is stored of it is printed.
+
+        The parameters are those of :func:`swsearch.cli.searchers.open_searcher`.
+        """
+        self.run = None
+        try:
+            with ExitStack() as self.stack:
+                opened = open_searcher(self.arguments, subjects, query_residues, processes)
+                self.searcher = self.stack.enter_context(opened)
+                yield
+        except (typer.Exit, StoreError):  # nothing was searched, or nobody knows what the store keeps
+            raise
+        except BaseException as error:
+            _say_what_is_kept(self.run, error, self.paths)
+            raise
 
     def report_steps(self, report: Report | None) -> list[Step]:
         """The steps that write the report of this search, if there is one, to the output.
@@ -96,7 +119,7 @@ class CommandRun:
         from swsearch.cli.report import report_called, steps_of_report
         from swsearch.report_context import report_context
 
-        arguments, info = self.asked.arguments, self.searcher.run_info("")
+        arguments, info = self.arguments, self.searcher.run_info("")
         report.check_fits(info)
         called = report_called(report)
         context = report_context(report, info, self.searcher.database, arguments.taxonomy, arguments.taxid_map, called)
@@ -132,7 +155,7 @@ class CommandRun:
         """
         from swsearch.run import Run
 
-        arguments, searcher = self.asked.arguments, self.searcher
+        arguments, searcher = self.arguments, self.searcher
         _say_plan(searcher, found, quiet=arguments.quiet)
         events = None if arguments.events is None else _event_stream(arguments.events, self.stack)
         # A bound may take the place of the scores of some cells.
@@ -141,7 +164,7 @@ class CommandRun:
         unit = "GCUPS" if every_cell else "effective GCUPS"
         progress = self.stack.enter_context(ProgressReport("searching", found.cells, unit, 1e9, arguments.quiet))
         total = found.asked.n_of_shard
-        on_store_failure = None if self.asked.must_store else self._do_without_store
+        on_store_failure = None if self.must_store else self._do_without_store
 
         self.run = Run(
             queries,
@@ -150,7 +173,7 @@ class CommandRun:
             store=_store_opener(arguments, self.stack, on_store_failure),
             resume=arguments.resume,
             resume_finished=resume_finished,
-            shard=self.asked.shard,
+            shard=self.shard,
             asked=found.asked,
             skip_refused=skip_refused,
             search_repeated=every_score or search_repeated,
@@ -175,27 +198,6 @@ class CommandRun:
             outcome.run_id = None
 
 
-@contextmanager
-def command_run(
-    asked: AskedSearch, subjects: PackedDatabase, query_residues: int, processes: WorkerProcesses | None
-) -> Iterator[CommandRun]:
-    """A search of a command; after an error, what is stored of it is printed.
-
-    The parameters are those of :func:`swsearch.cli.searchers.open_searcher`.
-    """
-    running = None
-    try:
-        with ExitStack() as stack:
-            opened = open_searcher(asked.arguments, subjects, query_residues, processes)
-            running = CommandRun(asked, stack.enter_context(opened), stack)
-            yield running
-    except (typer.Exit, StoreError):  # nothing was searched, or nobody knows what the store keeps
-        raise
-    except BaseException as error:
-        _say_what_is_kept(None if running is None else running.run, error, asked.paths)
-        raise
-
-
 def _say_plan(searcher: PlannedSearch, found: Survey, *, quiet: bool) -> None:
     if quiet and log_path() is None:  # nobody would read it, and the forecast takes time
         return
@@ -209,24 +211,6 @@ def _say_plan(searcher: PlannedSearch, found: Survey, *, quiet: bool) -> None:
     append(f"database {held.name}: {held.alphabet}, {sizes}, SHA-256 {held.digest}")
     if run.lam is None:
         say(f"no E-values: {run.statistics}", quiet=quiet)
-
-
-def asked_search(arguments: options.Arguments, paths: Sequence[str] = ()) -> AskedSearch:
-    """What a command is asked to search, of its options and its query files."""
-    from swsearch.hits.shards import asked_shard
-
-    shard = asked_shard(arguments.shard, os.environ)
-    named: dict[str, Any] = {}
-    for row in offered(arguments.command):
-        value = getattr(arguments, row.name)
-        if row.file == "output" and value is not None:
-            named[row.name] = Path(shard.named(str(value)))
-        elif row.file == "store":
-            named[row.name] = shard.named(value)
-    arguments = arguments.changed(**named)
-    must_store = arguments.command == "batch" or arguments.store != DEFAULT_STORE or arguments.resume is not None
-    arguments = arguments.changed(store=_named_store(arguments, must_store=must_store))
-    return AskedSearch(arguments, shard, paths, must_store)
 
 
 def _named_store(arguments: options.Arguments, *, must_store: bool) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TextIO
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.command_run import AskedSearch, CommandRun, asked_search, checked_report, command_run
+from swsearch.cli.command_run import CommandRun, checked_report
 from swsearch.cli.output import format_by_name, result_stream, say
 from swsearch.cli.searchers import gpus_started
 from swsearch.errors import InputError
@@ -51,14 +51,14 @@ def allpairs(
     from swsearch.cli.databases import open_databases
     from swsearch.search.queries import SubjectQueries
 
-    asked = asked_search(arguments)
-    report = checked_report(asked.arguments)
+    running = CommandRun(arguments)
+    report = checked_report(running.arguments)
     with (
         open_databases(database, threads=arguments.threads, quiet=arguments.quiet) as subjects,
         # A query is compared with half of the subjects.
-        compared(asked, subjects, subjects.n_residues // 2, SubjectQueries.of) as (run, execute),
+        compared(running, subjects, subjects.n_residues // 2, SubjectQueries.of) as execute,
     ):
-        outcome = execute(run.report_steps(report))
+        outcome = execute(running.report_steps(report))
     if outcome.run_id is not None:
         before = f", {outcome.n_before:,} of them before" if outcome.resumed else ""
         n_done = counted(outcome.n_done + outcome.n_before, "sequence")
@@ -122,13 +122,13 @@ def cluster(
     if mode not in CLUSTER_MODES:
         raise InputError(f"--mode {mode}: choose {', '.join(CLUSTER_MODES)}")
     output_format = format_by_name(output_format, "tsv", arguments.out, _FORMATS)
-    asked = asked_search(arguments)
-    checked_report(asked.arguments)
+    running = CommandRun(arguments)
+    checked_report(running.arguments)
     with (
         open_databases(database, threads=arguments.threads, quiet=arguments.quiet) as subjects,
-        compared(asked, subjects, subjects.n_residues // 2, SubjectQueries.of, resume_finished=True) as (run, execute),
+        compared(running, subjects, subjects.n_residues // 2, SubjectQueries.of, resume_finished=True) as execute,
     ):
-        graph = PairGraph(*SubjectQueries.of(run.searcher).order)
+        graph = PairGraph(*SubjectQueries.of(running.searcher).order)
         outcome = execute([graph])
         clusters = graph.clusters(mode)
         with result_stream(arguments.out) as stream:
@@ -199,8 +199,8 @@ def rbh(
         raise InputError(
             f"--resume {arguments.resume}: the best hits of A and those of B are two runs; say --resume latest"
         )
-    asked = asked_search(arguments)
-    report = checked_report(asked.arguments)
+    running = CommandRun(arguments)
+    report = checked_report(running.arguments)
     with (
         open_databases(first, threads=arguments.threads, quiet=arguments.quiet) as a,
         open_databases(second, threads=arguments.threads, quiet=arguments.quiet) as b,
@@ -208,10 +208,10 @@ def rbh(
         if a.alphabet is not b.alphabet:
             raise InputError(f"{first} is {a.alphabet.name} and {second} is {b.alphabet.name}; give two of the same")
         best = BestHits()
-        with compared(asked, a, b.n_residues, lambda _: DatabaseQueries(b), resume_finished=True) as (_, execute):
+        with compared(running, a, b.n_residues, lambda _: DatabaseQueries(b), resume_finished=True) as execute:
             backward = execute([best])
-        with compared(asked, b, a.n_residues, lambda _: DatabaseQueries(a), resume_finished=True) as (run, execute):
-            reciprocal = ReciprocalHits(best, run.report_steps(report))
+        with compared(running, b, a.n_residues, lambda _: DatabaseQueries(a), resume_finished=True) as execute:
+            reciprocal = ReciprocalHits(best, running.report_steps(report))
             forward = execute([reciprocal])
         sets = f"{counted(a.n_subjects, 'sequence')} and {b.n_subjects:,}"
         say(f"{counted(reciprocal.n_pairs, 'pair')} of reciprocal best hits among {sets}", quiet=arguments.quiet)
@@ -222,18 +222,18 @@ def rbh(
 
 @contextmanager
 def compared(
-    asked: AskedSearch,
+    running: CommandRun,
     subjects: PackedDatabase,
     query_residues: int,
     queries_of: Callable[[PlannedSearch], QueriesByFile],
     *,
     resume_finished: bool = False,
-) -> Iterator[tuple[CommandRun, Callable[[Sequence[Step]], RunOutcome]]]:
-    """A search whose queries are sequences of a database, and the function that performs it with steps.
+) -> Iterator[Callable[[Sequence[Step]], RunOutcome]]:
+    """A search whose queries are sequences of a database, open, as the function that performs it with steps.
 
     Parameters
     ----------
-    asked : AskedSearch
+    running : CommandRun
     subjects : PackedDatabase
         The database that is searched.
     query_residues : int
@@ -249,19 +249,19 @@ def compared(
         There are no E-values, and nothing else that chooses the hits.
     """
     with (
-        gpus_started(asked.arguments, subjects.n_residues, query_residues, lambda _: True) as processes,
-        command_run(asked, subjects, query_residues, processes) as running,
+        gpus_started(running.arguments, subjects.n_residues, query_residues, lambda _: True) as processes,
+        running.opened(subjects, query_residues, processes),
     ):
         from swsearch.run import survey
 
         _refuse_everything(running.searcher)
         queries = queries_of(running.searcher)
-        found = survey(queries, running.searcher, asked.shard, force_alphabet=True, skip_refused=False)
+        found = survey(queries, running.searcher, running.shard, force_alphabet=True, skip_refused=False)
 
         def execute(steps: Sequence[Step]) -> RunOutcome:
             return running.execute(queries, found, steps, search_repeated=True, resume_finished=resume_finished)
 
-        yield running, execute
+        yield execute
 
 
 def _refuse_everything(searcher: PlannedSearch) -> None:

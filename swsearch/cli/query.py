@@ -15,7 +15,6 @@ import os
 import shlex
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import replace
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -26,7 +25,7 @@ import typer
 from swsearch.cli import options
 from swsearch.cli.command import is_on_command_line
 from swsearch.cli.command_line import follows
-from swsearch.cli.command_run import asked_search, checked_report, command_run
+from swsearch.cli.command_run import CommandRun, checked_report
 from swsearch.cli.output import say
 from swsearch.cli.searchers import gpus_started
 from swsearch.command_log import append
@@ -182,8 +181,8 @@ def execute(
     from swsearch.sequences.source import refuse_repeated_pipes
 
     paths += map(str, arguments.in_pssm or [])
-    asked = asked_search(arguments, paths)
-    arguments = asked.arguments
+    running = CommandRun(arguments, paths)
+    arguments = running.arguments
     refuse_repeated_pipes([*paths, *databases])
     query_residues = _about_residues(paths)
     are_many = partial(_are_many, paths, arguments.query_format)
@@ -195,19 +194,19 @@ def execute(
         from swsearch.search.queries import QueryFiles
 
         queries = QueryFiles.of(paths, arguments.query_format)
-        arguments = translating(arguments, queries, subjects.name, subjects.alphabet)
+        arguments = running.arguments = translating(arguments, queries, subjects.name, subjects.alphabet)
 
         from swsearch.cli.report import CutMessage, SavedProfiles, query_fastas, refuse_run_without_checkpoints
         from swsearch.run import survey
         from swsearch.search.searcher import Searcher
 
-        with command_run(replace(asked, arguments=arguments), subjects, query_residues, processes) as running:
+        with running.opened(subjects, query_residues, processes):
             searcher = running.searcher
             options.check_alphabet(arguments.alphabet, searcher.requirements)
             if arguments.in_pssm:
                 _refuse_sequences(queries)
             force_alphabet = arguments.alphabet is not None
-            found = survey(queries, searcher, asked.shard, force_alphabet=force_alphabet, skip_refused=skip_refused)
+            found = survey(queries, searcher, running.shard, force_alphabet=force_alphabet, skip_refused=skip_refused)
             if arguments.explain:
                 for line in (searcher.engine_choice, *searcher.explain(found.sample)):
                     print(line)
