@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from swsearch.cluster.connection import SEARCH, Answered, WorkerInfo, taken
-from swsearch.cluster.residents import Residents, Tasks, performed
+from swsearch.cluster.residents import Residents, performed
 from swsearch.cluster.tasks import PROGRAM, Failed, packed
 from swsearch.engine.registry import Machine
 from swsearch.errors import InputError
@@ -224,14 +224,14 @@ def perform(program: str, request: str, *arguments: Any) -> bytes:
     if program != PROGRAM:
         advice = "install the same version everywhere"
         return packed(Failed("InputError", f"this worker has {PROGRAM}, and the driver has {program}; {advice}"))
-    if request == SEARCH and _tasks().is_background:
+    if request == SEARCH and _residents().is_background:
         secede()
-    return performed(_tasks(), share, request, *arguments)
+    return performed(_residents(), share, request, *arguments)
 
 
 @cache
-def _tasks() -> Tasks:
-    """What this worker does, and what it keeps open."""
+def _residents() -> Residents:
+    """What this worker keeps open."""
     from distributed.system import MEMORY_LIMIT
 
-    return Tasks(Residents(host_bytes=MEMORY_LIMIT))
+    return Residents(host_bytes=MEMORY_LIMIT)

@@ -200,7 +200,7 @@ def work(threads: int, device: int | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the driver as well, which ends the input
     channel = Connection(os.dup(0))
 
-    from swsearch.cluster.residents import Residents, Tasks, performed
+    from swsearch.cluster.residents import Residents, performed
     from swsearch.engine.registry import Machine
 
     if device is not None:  # what the first request needs, while the driver imports its own modules
@@ -208,12 +208,12 @@ def work(threads: int, device: int | None) -> None:
             for name in ("swsearch.engine.cuda.search.multi_gpu", "pycuda.driver"):
                 importlib.import_module(name)
 
-    tasks = Tasks(Residents(host_bytes=_memory_bytes()))
+    residents = Residents(host_bytes=_memory_bytes())
     share = Machine(threads=threads, devices=None if device is None else (device,))
     sending = threading.Lock()
 
     def perform(ticket: int, request: str, *arguments: Any) -> None:
-        answer = performed(tasks, share, request, *arguments)
+        answer = performed(residents, share, request, *arguments)
         with sending, suppress(OSError):  # the driver has ended
             channel.send((ticket, answer))
 

@@ -92,7 +92,10 @@ class Task:
 
 
 class Residents:
-    """The engine, the databases and the searchers of one worker process.
+    """The engine, the databases and the searchers of one worker process, and the one thread that works with them.
+
+    Requests are performed in the order of the calls of :meth:`prepare` and :meth:`search`. Each waits for its turn and
+    returns when its work is done. They are called by several threads.
 
     ``open_engine`` is :func:`swsearch.engine.registry.open_engine`; ``host_bytes`` the memory of the machine or
     container.
@@ -110,14 +113,66 @@ class Residents:
         """When each searcher was used last."""
         self._started: Task | None = None
         """A task whose turn has not come, but whose queries the engine has."""
+        self._thread = ThreadPoolExecutor(1, "swsearch")
+        self._asking = threading.Lock()
+        self._waiting: deque[Task | None] = deque()
+        """The calls whose turn has not come, by their tasks; None is one that opens an engine."""
 
-    def ready(self, machine: Machine, first: SearchSpec | None = None) -> Ready:
+    @property
+    def is_background(self) -> bool:
+        """Whether the engine is open and works in the background."""
+        return isinstance(self._engine, BackgroundEngine)
+
+    # --- requests ---
+
+    def prepare(self, machine: Machine, first: tuple[SearchSpec, bytes] | None = None) -> Answer:
         """Open an engine, unless it is open; another one is closed before.
 
-        What ``first``, the search that probably comes first, needs besides the engine is loaded while a GPU starts.
-        Raises :class:`EngineUnavailable` if the engine cannot be used on this machine, and :class:`InputError` if there
-        is no such engine, or it does not have this number of threads or these devices.
+        What ``first``, the search that probably comes first, needs besides the engine is loaded while a GPU starts; and
+        what else it needs, with its key, is opened after the answer. The answer is a :class:`Failed` if there is no
+        such engine, it cannot be used on this machine, or it does not have this number of threads or these devices.
         """
+        answer = self._in_turn(lambda: self._ready(machine, None if first is None else first[0]), None)
+        if first is not None and isinstance(answer, Ready):
+            self._thread.submit(self._open_search, *first)
+        return answer
+
+    def search(self, task: Task) -> Answer:
+        """Search the queries of a task.
+
+        Databases that were used least recently are closed until all fit the task's memory, if it is limited. If there
+        is a next task already, an engine that works in the background gets its queries before the last results of this
+        task. The answer is a :class:`Failed` for the errors of :func:`swsearch.search.searcher.open_searcher`, and if
+        the worker's database is not the driver's.
+        """
+        return self._in_turn(lambda: self._found(task), task)
+
+    def close(self) -> None:
+        """End the thread after the present requests, and close the engine and the databases."""
+        self._thread.shutdown()
+        self._close_engine()
+
+    def _in_turn(self, work: Callable[[], Answer], task: Task | None) -> Answer:
+        def take_turn() -> Answer:
+            with self._asking:
+                self._waiting.popleft()
+            return work()
+
+        with self._asking:
+            self._waiting.append(task)
+            turn = self._thread.submit(take_turn)
+        try:
+            return turn.result()
+        except Exception as error:
+            return failed(error)
+
+    def _following(self) -> Task | None:
+        with self._asking:
+            return next((task for task in self._waiting if task is not None), None)
+
+    # --- the work of the thread ---
+
+    def _ready(self, machine: Machine, first: SearchSpec | None) -> Ready:
         engine = self._opened(machine, first)
         rate = kept = None
         if isinstance(engine, BackgroundEngine):
@@ -126,9 +181,9 @@ class Residents:
         return Ready(self._engine_choice, self._host_bytes, self.is_background, rate, kept)
 
     def _opened(self, machine: Machine, first: SearchSpec | None = None) -> ScoreEngine:
-        """The engine, which is opened unless it is open; see :meth:`ready`."""
+        """The engine, which is opened unless it is open; see :meth:`prepare`."""
         if self._engine is None or machine != self._machine:
-            self.close()
+            self._close_engine()
             if first is not None:
                 with suppress(SwSearchError):
                     first.options.scheme(first.options.aligned_alphabet(self._database(first, None).alphabet))
@@ -138,7 +193,7 @@ class Residents:
                 sys.setswitchinterval(SWITCH_SECONDS)
         return self._engine
 
-    def open_search(self, spec: SearchSpec, key: bytes) -> None:
+    def _open_search(self, spec: SearchSpec, key: bytes) -> None:
         """Open what a search of the whole database needs, and let a GPU load it; failures are reported by the
         search.
         """
@@ -148,45 +203,32 @@ class Residents:
                 for partition in searcher.usual_partitions[:1]:
                     self._engine.preload(partition)
 
-    @property
-    def is_background(self) -> bool:
-        """Whether the engine is open and works in the background."""
-        return isinstance(self._engine, BackgroundEngine)
-
-    def found(self, task: Task, following: Callable[[], Task | None] = lambda: None) -> Found:
-        """Search the queries of a task.
-
-        Databases that were used least recently are closed until all fit the task's memory, if it is limited.
-        ``following`` returns the next task, if there is one already; an engine that works in the background gets its
-        queries before the last results of this task. Raises the errors of
-        :func:`swsearch.search.searcher.open_searcher`, and :class:`SwSearchError` if the worker's database is not the
-        driver's.
-        """
+    def _found(self, task: Task) -> Found:
         searcher = self._searcher(task.spec, task.key, task.room_bytes)
         self._started = None
         began = time.perf_counter()
         task.start(searcher, is_first=True)
         assert task.results is not None
         results = []
-        self._start_next(task, searcher, following)
+        self._start_next(task, searcher)
         for result in task.results:
             results.append(result)
-            self._start_next(task, searcher, following)
+            self._start_next(task, searcher)
         return Found(results, time.perf_counter() - began)
 
-    def _start_next(self, task: Task, searcher: Searcher, following: Callable[[], Task | None]) -> None:
+    def _start_next(self, task: Task, searcher: Searcher) -> None:
         """Start the following task on the engine if it has all queries of this one; its errors are raised when it is
         performed.
         """
         if task.is_read and self.is_background:
-            after = following()
+            after = self._following()
             if after is not None and after.key == task.key:
                 with suppress(SwSearchError):
                     after.start(searcher, is_first=False)
                     self._started = after
 
-    def close(self) -> None:
-        """Close everything; a task that was started before its turn will be started again."""
+    def _close_engine(self) -> None:
+        """Close everything but the thread; a task that was started before its turn will be started again."""
         if self._started is not None:
             self._started.stop()
             self._started = None
@@ -294,63 +336,10 @@ def _n_bytes(database: PackedDatabase) -> int:
     return sum(file.size for segment in database.segments for file in segment.entry.files.values())
 
 
-class Tasks:
-    """The one thread of a worker that works; it performs requests in the order of the calls.
-
-    Each method waits for its turn and returns when its work is done. They are called by several threads.
-    """
-
-    def __init__(self, residents: Residents) -> None:
-        self._residents = residents
-        self._thread = ThreadPoolExecutor(1, "swsearch")
-        self._asking = threading.Lock()
-        self._waiting: deque[Task | None] = deque()
-        """The calls whose turn has not come, by their tasks; None is one that opens an engine."""
-
-    @property
-    def is_background(self) -> bool:
-        """Whether the engine is open and works in the background."""
-        return self._residents.is_background
-
-    def prepare(self, machine: Machine, first: tuple[SearchSpec, bytes] | None = None) -> Answer:
-        """Open an engine; what the search ``first`` needs, with its key, is opened after the answer."""
-        answer = self._answer(lambda: self._residents.ready(machine, None if first is None else first[0]), None)
-        if first is not None and isinstance(answer, Ready):
-            self._thread.submit(self._residents.open_search, *first)
-        return answer
-
-    def search(self, task: Task) -> Answer:
-        """Search the queries of a task."""
-        return self._answer(lambda: self._residents.found(task, self._following), task)
-
-    def close(self) -> None:
-        """End the thread after the present requests, and close the engine and the databases."""
-        self._thread.shutdown()
-        self._residents.close()
-
-    def _following(self) -> Task | None:
-        with self._asking:
-            return next((task for task in self._waiting if task is not None), None)
-
-    def _answer(self, work: Callable[[], Answer], task: Task | None) -> Answer:
-        def take_turn() -> Answer:
-            with self._asking:
-                self._waiting.popleft()
-            return work()
-
-        with self._asking:
-            self._waiting.append(task)
-            turn = self._thread.submit(take_turn)
-        try:
-            return turn.result()
-        except Exception as error:
-            return failed(error)
-
-
 # --- the requests of a driver ---
 
 
-def performed(tasks: Tasks, share: Machine, request: str, *arguments: Any) -> bytes:
+def performed(residents: Residents, share: Machine, request: str, *arguments: Any) -> bytes:
     """Perform a request of a driver (:mod:`swsearch.cluster.connection`); returns its packed answer.
 
     ``share`` has the threads and the devices of this worker, which it uses where the driver leaves them to it.
@@ -358,9 +347,9 @@ def performed(tasks: Tasks, share: Machine, request: str, *arguments: Any) -> by
     if request == PREPARE:
         machine, first = arguments
         expected = None if first is None else (_specified(first, share), first)
-        return packed(tasks.prepare(_completed(unpacked(machine), share), expected))
+        return packed(residents.prepare(_completed(unpacked(machine), share), expected))
     spec, queries, room_bytes = arguments
-    return packed(tasks.search(Task(_specified(spec, share), spec, unpacked(queries), room_bytes)))
+    return packed(residents.search(Task(_specified(spec, share), spec, unpacked(queries), room_bytes)))
 
 
 def _specified(spec: bytes, share: Machine) -> SearchSpec:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from swsearch.cluster.residents import Residents, Task, Tasks
+from swsearch.cluster.residents import Residents, Task
 from swsearch.cluster.tasks import Answer, Failed, Found, Ready, SearchSpec
 from swsearch.database.builder import build_database
 from swsearch.database.changes import compact_database
@@ -50,7 +50,7 @@ class Worker:
         self.events: list[str] = []
         self.turn = threading.Event()
         self.turn.set()
-        self.tasks = Tasks(Residents(lambda *_, **__: (CudaDevices([0], lambda _: EmulatedDevice()), "emulated")))
+        self.tasks = Residents(lambda *_, **__: (CudaDevices([0], lambda _: EmulatedDevice()), "emulated"))
         monkeypatch.setattr(Searcher, "search", self._noted(Searcher.search))
 
     def _noted(self, searched: Callable[..., Generator[QueryResult, None, None]]) -> Callable[..., Any]:
@@ -203,7 +203,8 @@ def test_a_worker_opens_the_new_slices_of_a_database_that_is_dealt_again(tmp_pat
                 slice_ = part.locations[0], DatabasePart(part.digest, (number,), part.catalogue.layout)
                 expected = searcher.run_info("")
             spec = SearchSpec((slice_,), options, Machine("cpu", 1), one_round=True, expected=expected)
-            answer = residents.found(Task(spec, f"{slice_}".encode(), QUERIES[:1], None))
+            answer = residents.search(Task(spec, f"{slice_}".encode(), QUERIES[:1], None))
+            assert isinstance(answer, Found)
             found += [hit.subject_index for hit in answer.results[0].hits]
         assert sorted(found) == sorted(hit.subject_index for hit in whole.hits)
     residents.close()
