@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -15,6 +15,10 @@ from swsearch.output_files import check_plot
 
 if TYPE_CHECKING:
     from swsearch.pairs.pair_alignment import Pair, PairAlignment, PairScoring
+
+
+_SCHEME: Final = ("matrix", "match", "mismatch", "gap_open", "gap_extend")
+"""The options of the scoring scheme."""
 
 
 def align(
@@ -90,9 +94,7 @@ def align(
 
 def _has_scheme(given: Arguments) -> bool:
     """Whether an option of the scoring scheme is given."""
-    return any(
-        value is not None for value in (given.matrix, given.match, given.mismatch, given.gap_open, given.gap_extend)
-    )
+    return any(getattr(given, name) is not None for name in _SCHEME)
 
 
 def _compares_letters(given: Arguments) -> bool:
@@ -155,13 +157,7 @@ def _scoring(pairs: list[Pair], given: Arguments) -> PairScoring | None:
     record = pairs[0][0].record
     if record is None or _compares_letters(given):
         return None
-    chosen = SearchOptions(
-        matrix=given.matrix,
-        match=given.match,
-        mismatch=given.mismatch,
-        gap_open=given.gap_open,
-        gap_extend=given.gap_extend,
-    )
+    chosen = SearchOptions(**{name: getattr(given, name) for name in _SCHEME})
     return scheme_scoring(chosen.scheme(record.alphabet, local=given.mode == "local"))
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TextIO
 
@@ -13,7 +14,7 @@ import typer
 
 from swsearch import __version__
 from swsearch.cli import options
-from swsearch.cli.command import CommandGroup, is_on_command_line
+from swsearch.cli.command import CommandGroup, given_names
 from swsearch.cli.output import result_stream, say
 from swsearch.errors import InputError, SwSearchError
 from swsearch.words import counted, quoted
@@ -96,12 +97,12 @@ def bench(
     Example: swsearch bench --residues 20000000 --threads 1,2
     """
     if context.invoked_subcommand is not None:
-        given = [f"--{name.replace('_', '-')}" for name in _given(context)]
+        given = [f"--{name.replace('_', '-')}" for name in given_names()]
         if given:
             where = f"swsearch bench {context.invoked_subcommand}"
             raise InputError(f"{given[0]} stands before {context.invoked_subcommand}; put its options behind `{where}`")
         return
-    if fasta is not None and "residues" in _given(context):
+    if fasta is not None and "residues" in given_names():
         raise InputError("--residues is the size of generated subjects; leave it out, or --fasta")
     from swsearch.bench.workloads import generated_proteins, generated_query, measure, workload_of_file
     from swsearch.cli.documents import describe_measurement, write_document
@@ -146,11 +147,6 @@ def bench(
         write_document({"program": PROGRAM, "subjects": described, "rows": measured})
 
 
-def _given(context: typer.Context) -> list[str]:
-    """Names of the options that the command line contains."""
-    return [name for name in context.params if is_on_command_line(context, name)]
-
-
 @app.command()
 def kernels(
     context: typer.Context,
@@ -186,7 +182,7 @@ def kernels(
     for task in chosen:
         if task not in kernel_rates.TASKS:
             raise InputError(f"--tasks {task!r}: choose {', '.join(kernel_rates.TASKS)}")
-    _refuse_useless(_given(context), chosen)
+    _refuse_useless(given_names(), chosen)
     n_threads = threads_to_use(arguments.threads)
     gpu, missing = kernel_rates.usable_gpu()
     measured: list[KernelRow] = []
@@ -211,7 +207,7 @@ def kernels(
             write_document(document, stream)
 
 
-def _refuse_useless(given: list[str], tasks: list[str]) -> None:
+def _refuse_useless(given: Sequence[str], tasks: list[str]) -> None:
     """Refuse options that have no effect on these tasks."""
     if "fasta" in given and "residues" in given:
         raise InputError("--residues is the size of generated subjects; leave it out, or --fasta")

@@ -36,7 +36,7 @@ _VALUES: Final = {
 """The words for values in the help, in place of Typer's names of types."""
 MAX_WIDTH: Final = 120
 """Largest number of columns of the help."""
-_GIVEN: Final[ContextVar[frozenset[str]]] = ContextVar("swsearch_given_options", default=frozenset())
+_GIVEN: Final[ContextVar[tuple[str, ...]]] = ContextVar("swsearch_given_options", default=())
 """The names of the parameters that the command line in progress gives."""
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -82,7 +82,7 @@ class Command(TyperCommand):
                 explain_unknown(error, self, ctx, words, len(words) - len(args) - 1)
             raise
         if not ctx.resilient_parsing:
-            _GIVEN.set(frozenset(name for name in ctx.params if is_on_command_line(ctx, name)))
+            _note_given(ctx)
             tell_files(self.params, ctx.params)
         return left
 
@@ -116,14 +116,19 @@ def _refuse_option_of_searches(command: str, unknown: str) -> None:
         raise UsageError(f"{shortened(unknown)}: {reason}; search again with it")
 
 
-def is_on_command_line(context: typer.Context, name: str) -> bool:
-    """Whether the command line gives the option with this parameter name; otherwise, its value is a default."""
-    return getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+def _note_given(context: typer.Context) -> None:
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    _GIVEN.set(tuple(name for name, source in sources.items() if getattr(source, "name", "") == "COMMANDLINE"))
+
+
+def given_names() -> tuple[str, ...]:
+    """The names of the parameters that the command line in progress gives; the values of others are defaults."""
+    return _GIVEN.get()
 
 
 def words_give(*names: str) -> bool:
-    """Whether the command line in progress gives one of these parameters, as :func:`is_on_command_line`."""
-    return not _GIVEN.get().isdisjoint(names)
+    """Whether the command line in progress gives one of these parameters."""
+    return any(name in names for name in given_names())
 
 
 def all_commands() -> dict[str, Any]:
@@ -179,6 +184,7 @@ class Group(TyperGroup):
                 log.begin_log(leniently_parsed(self, ctx, words).get(log.NAME), ())
                 self._refuse_other_words(ctx, words)
             raise
+        _note_given(ctx)
         if not left and self.invoke_without_command and not ctx.resilient_parsing:
             log.begin_log(ctx.meta.get(log.KEY), [text for value in ctx.params.values() for text in texts(value)])
         return left

@@ -289,7 +289,6 @@ def _asked_report(arguments: options.Arguments) -> Report | None:
 
 
 def _event_stream(path: Path, stack: ExitStack) -> TextIO:
-
     return stack.enter_context(log_file(Path("/dev/stdout") if str(path) == "-" else path, "--events"))
 
 

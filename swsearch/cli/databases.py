@@ -42,19 +42,16 @@ class _ShownCaching(CachingReport):
 
     @contextmanager
     def fetching(self, url: str, n_bytes: int) -> Iterator[Callable[[int], None]]:
-
         say(f"fetching {url}, {counted(n_bytes, 'byte')}", quiet=self._quiet)
         with ProgressReport("fetching", n_bytes, "MB/s", 1e6, self._quiet) as progress:
             yield progress.advance
 
     @contextmanager
     def packing(self) -> Iterator[ReadProgress]:
-
         with ProgressReport("packing", 0, "M residues/s", 1e6, self._quiet) as progress:
             yield lambda _, residues: progress.reach(residues)
 
     def packed(self, name: str, built: BuildReport, cache: Path) -> None:
-
         repeated = repetitions(built)
         more = f"; {repeated}" if repeated else ""
         say(f"{name}: {contents(built, is_asked=False)}, packed into {cache}{more}", quiet=self._quiet)
@@ -65,7 +62,6 @@ def fetching(quiet: bool) -> Fetching:
 
     @contextmanager
     def shown(download: HttpFile) -> Iterator[Callable[[int], None]]:
-
         first = download.n_here
         size = "" if download.n_bytes is None else f", {counted(download.n_bytes, 'byte')}"
         here = f", of which {first:,} are here" if first else ""

@@ -66,7 +66,6 @@ class LeftOut:
     """
 
     def __init__(self, path: Path | None, stack: ExitStack) -> None:
-
         self._path = path
         self._first: list[InvalidRecord] = []
         self._n = 0

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.command import is_on_command_line
+from swsearch.cli.command import words_give
 from swsearch.cli.command_line import follows
 from swsearch.cli.command_run import CommandRun, checked_report
 from swsearch.cli.output import say
@@ -91,12 +91,12 @@ def query(
     if server is not None:
         from swsearch.cli.remote import execute_on_server, on_running_server
 
-        found = on_running_server(files or [], arguments, context) if server == "auto" else (server, files, arguments)
+        found = on_running_server(files or [], arguments) if server == "auto" else (server, files, arguments)
         if found is not None:
             execute_on_server(found[0], found[1] or [], found[2])
             return
 
-    outcome = execute(files or [], arguments, context, skip_refused=False)
+    outcome = execute(files or [], arguments, skip_refused=False)
     if outcome.run_id is not None:
         say(f"stored as run {outcome.run_id} in {outcome.store}", quiet=arguments.quiet)
 
@@ -130,7 +130,7 @@ def batch(
     is_printed = arguments.format != "none" or arguments.out is not None
     if not is_printed:
         options.refuse_none(arguments.store, ", or print them with --format")
-    outcome = execute(files or [], arguments, context, skip_refused=True)
+    outcome = execute(files or [], arguments, skip_refused=True)
     there = "was" if outcome.n_before == 1 else "were"
     before = f", {outcome.n_before:,} {there} there before" if outcome.resumed else ""
     done = f"{counted(outcome.n_done, 'query', 'queries')} done{before}, {len(outcome.failed):,} failed"
@@ -150,9 +150,7 @@ MANY_RESIDUES: Final = 10**9
 """Residues of queries that come through a pipe, whose number is not known before the engine is chosen."""
 
 
-def execute(
-    files: list[str], arguments: options.Arguments, context: typer.Context, *, skip_refused: bool
-) -> RunOutcome:
+def execute(files: list[str], arguments: options.Arguments, *, skip_refused: bool) -> RunOutcome:
     """Search databases with the queries of files.
 
     Parameters
@@ -161,8 +159,6 @@ def execute(
         Query files, then the databases (:mod:`swsearch.cli.query`).
     arguments : Arguments
         The options of the command line.
-    context : typer.Context
-        That of the command, which tells the options of the command line from those of the configuration file.
     skip_refused : bool
         Whether to continue after a record that cannot be searched, and list it in the outcome. Otherwise, such a record
         raises an error before anything is searched.
@@ -176,7 +172,7 @@ def execute(
         arguments.db or (),
         arguments.command,
         has_queries=bool(arguments.in_pssm),
-        are_defaults=not is_on_command_line(context, "db"),
+        are_defaults=not words_give("db"),
     )
     from swsearch.sequences.source import refuse_repeated_pipes
 
@@ -196,7 +192,7 @@ def execute(
         queries = QueryFiles.of(paths, arguments.query_format)
         arguments = running.arguments = translating(arguments, queries, subjects.name, subjects.alphabet)
 
-        from swsearch.cli.report import CutMessage, SavedProfiles, query_fastas, refuse_run_without_checkpoints
+        from swsearch.cli.report import CutMessage, SavedProfiles, query_fastas
         from swsearch.run import survey
         from swsearch.search.searcher import Searcher
 
@@ -215,8 +211,7 @@ def execute(
             sample = _sample_check(searcher) if arguments.plot is None and arguments.cluster is None else None
             steps = running.report_steps(report)
             if arguments.save_pssm is not None:
-                refuse_run_without_checkpoints(searcher.run_info(""))
-                steps.insert(0, SavedProfiles(arguments.save_pssm, running.stack))
+                steps.insert(0, SavedProfiles(arguments.save_pssm, searcher.run_info(""), running.stack))
             fastas = query_fastas(arguments.unaligned, arguments.aligned_queries, queries, running.stack)
             if fastas is not None:
                 steps.insert(0, fastas)

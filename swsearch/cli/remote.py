@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.command import is_on_command_line
+from swsearch.cli.command import words_give
 from swsearch.cli.output import ProgressReport, result_stream, say
 from swsearch.errors import InputError, SwSearchError, UsageError
 from swsearch.options import MACHINE, SEARCH_FILES, offered
@@ -93,7 +93,7 @@ def execute_on_server(url: str, files: list[str], arguments: options.Arguments) 
 
 
 def on_running_server(
-    files: list[str], arguments: options.Arguments, context: typer.Context
+    files: list[str], arguments: options.Arguments
 ) -> tuple[str, list[str], options.Arguments] | None:
     """The address of a running server of this user with the database of a search, and how to search there.
 
@@ -105,14 +105,14 @@ def on_running_server(
     from swsearch.service.client import Client, running_servers
 
     local = [row for row in offered(arguments.command) if row.is_local]
-    if any(is_on_command_line(context, name) for name in ("store", *(row.name for row in local))):
+    if words_give("store", *(row.name for row in local)):
         return None
     # Of the configured defaults, those of the machine have no effect on what is found and printed.
     defaults = {row.name: row.default_in(arguments.command) for row in local if row.panel == MACHINE}
     further, arguments = arguments.db or (), arguments.changed(**defaults, db=None)
     with suppress(SwSearchError):
         _refuse_options_of_this_machine(arguments)
-        are_defaults = not is_on_command_line(context, "db")
+        are_defaults = not words_give("db")
         paths, databases = queries_and_databases(files, further, arguments.command, are_defaults=are_defaults)
         digests = [load_catalogue(Path(database)).digest for database in databases]
         if all(map(os.path.isfile, paths)) and not QueryFiles.of(paths, arguments.query_format).hold_profiles:

@@ -210,12 +210,22 @@ class SavedProfiles(Step):
     ----------
     path : Path
         A file, or ``-`` for stdout.
+    run : RunInfo
+        The run whose profiles are saved.
     stack : ExitStack
         The file is complete when it is closed.
+
+    Raises
+    ------
+    InputError
+        The queries are not proteins, or the scoring scheme has no statistics, which a checkpoint contains.
     """
 
-    def __init__(self, path: Path, stack: ExitStack) -> None:
-
+    def __init__(self, path: Path, run: RunInfo, stack: ExitStack) -> None:
+        if run.query_alphabet != "protein":
+            raise InputError("--save-pssm saves profiles of proteins, and these queries are DNA; leave it out")
+        if run.lam is None or run.k is None:
+            raise InputError(f"--save-pssm: a checkpoint contains λ and K, and there are none: {run.statistics}")
         self._stream = stack.enter_context(result_stream(path, option="--save-pssm"))
 
     def begin(self, run: RunInfo) -> None:
@@ -255,20 +265,6 @@ def refuse_shared_stdout(path: Path | None, out: Path | None, *, printed: bool =
         raise InputError("--save-pssm -: the report is written to stdout, too; give --out FILE, or another --save-pssm")
 
 
-def refuse_run_without_checkpoints(run: RunInfo) -> None:
-    """Refuse to save the profiles of a search that has none.
-
-    Raises
-    ------
-    InputError
-        The queries are not proteins, or the scoring scheme has no statistics, which a checkpoint contains.
-    """
-    if run.query_alphabet != "protein":
-        raise InputError("--save-pssm saves profiles of proteins, and these queries are DNA; leave it out")
-    if run.lam is None or run.k is None:
-        raise InputError(f"--save-pssm: a checkpoint contains λ and K, and there are none: {run.statistics}")
-
-
 # --- --unaligned and --aligned-queries ---
 
 
@@ -288,7 +284,6 @@ class QueryFastas(Step):
     """
 
     def __init__(self, unaligned: Path | None, aligned: Path | None, stack: ExitStack) -> None:
-
         self._streams: list[TextIO | None] = [None, None]
         """Of the queries without hits, and of those with hits."""
         for place, (path, option) in enumerate(((unaligned, "--unaligned"), (aligned, "--aligned-queries"))):
@@ -396,8 +391,7 @@ def report(
             beside = report_context(chosen, info, searched, taxonomy, taxid_map, report_called(chosen))
             steps = steps_of_report(chosen, beside, out, stack)
             if save_pssm is not None:
-                refuse_run_without_checkpoints(stored.info)
-                steps.insert(0, SavedProfiles(save_pssm, stack))
+                steps.insert(0, SavedProfiles(save_pssm, stored.info, stack))
             holds_all = stored.info.parameters.get("top") == EVERY_SUBJECT
             steps.append(CutMessage(say, is_search=False, holds_all=holds_all))
             perform(steps, info, narrowing.results(stored.info, results))
