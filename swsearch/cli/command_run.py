@@ -114,18 +114,11 @@ class CommandRun:
         InputError
             The format cannot represent the search, needs a taxonomy and there is none, or the output cannot be created.
         """
+        from swsearch.cli.report import steps_of_report
+
         if report is None:
             return []
-        from swsearch.cli.report import report_called, steps_of_report
-        from swsearch.report_context import report_context
-
-        arguments, info = self.arguments, self.searcher.run_info("")
-        report.check_fits(info)
-        called = report_called(report)
-        context = report_context(report, info, self.searcher.database, arguments.taxonomy, arguments.taxid_map, called)
-        return steps_of_report(
-            report, context, arguments.out, self.stack, quiet=arguments.quiet, cuts_lists=arguments.cuts_lists
-        )
+        return steps_of_report(report, self.arguments, self.searcher.run_info(""), self.searcher.database, self.stack)
 
     def execute(
         self,

@@ -192,7 +192,7 @@ def execute(files: list[str], arguments: options.Arguments, *, skip_refused: boo
         queries = QueryFiles.of(paths, arguments.query_format)
         arguments = running.arguments = translating(arguments, queries, subjects.name, subjects.alphabet)
 
-        from swsearch.cli.report import CutMessage, SavedProfiles, query_fastas
+        from swsearch.cli.report import CutMessage, QueryFastas, SavedProfiles
         from swsearch.run import survey
         from swsearch.search.searcher import Searcher
 
@@ -212,13 +212,14 @@ def execute(files: list[str], arguments: options.Arguments, *, skip_refused: boo
             steps = running.report_steps(report)
             if arguments.save_pssm is not None:
                 steps.insert(0, SavedProfiles(arguments.save_pssm, searcher.run_info(""), running.stack))
-            fastas = query_fastas(arguments.unaligned, arguments.aligned_queries, queries, running.stack)
-            if fastas is not None:
+            fastas = None
+            if arguments.unaligned is not None or arguments.aligned_queries is not None:
+                fastas = QueryFastas(arguments.unaligned, arguments.aligned_queries, queries, running.stack)
                 steps.insert(0, fastas)
             cut = CutMessage(partial(say, quiet=arguments.quiet), is_search=True)
             outcome = running.execute(queries, found, [*steps, cut], stored_too=bool(steps), skip_refused=skip_refused)
             if fastas is not None:
-                fastas.write_queries(queries, searcher)
+                fastas.write_queries(searcher)
             if sample is not None:
                 _say_misfits(sample, quiet=arguments.quiet)
             if arguments.plot is not None and check is not None:

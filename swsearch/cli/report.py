@@ -28,7 +28,7 @@ from swsearch.words import counted
 
 if TYPE_CHECKING:
     from swsearch.database.reader import PackedDatabase
-    from swsearch.report.base import Report, ReportContext
+    from swsearch.report.base import Report
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import QueryFiles
     from swsearch.store.runs import StoredRun
@@ -85,26 +85,28 @@ def report_called(report: Report) -> str:
 
 
 def steps_of_report(
-    report: Report,
-    context: ReportContext,
-    out: Path | None,
-    stack: ExitStack,
-    *,
-    quiet: bool = False,
-    cuts_lists: bool = True,
+    report: Report, arguments: options.Arguments, run: RunInfo, database: PackedDatabase | None, stack: ExitStack
 ) -> list[Step]:
-    """The steps that write a report to ``out``, whose file is complete when ``stack`` is closed.
+    """The steps that write the report of a run to ``--out``, whose file is complete when ``stack`` is closed.
 
-    If the report has organisms, the steps say which ids are not current and, with ``cuts_lists``, which lists may be
-    too short for the taxa of their queries.
+    If the report has organisms, the steps say which ids are not current and, where ``--top`` may have cut them, which
+    lists may be too short for the taxa of their queries.
+
+    Raises
+    ------
+    InputError
+        The format cannot represent the run, needs a taxonomy and there is none, or the output cannot be created.
     """
-    stream = stack.enter_context(result_stream(out, binary=report.binary))
-    report.write_to(stream, context)
-    steps: list[Step] = [report]
-    if context.taxonomy is not None:
-        lca_top = report.lca_top if cuts_lists else None
-        steps.append(TaxonMessages(context.taxonomy, lca_top, partial(say, quiet=quiet)))
-    return steps
+    from swsearch.report_context import report_context
+
+    report.check_fits(run)
+    taxonomy, taxid_map = arguments.taxonomy, arguments.taxid_map
+    context = report_context(report, run, database, taxonomy, taxid_map, report_called(report))
+    report.write_to(stack.enter_context(result_stream(arguments.out, binary=report.binary)), context)
+    if context.taxonomy is None:
+        return [report]
+    lca_top = report.lca_top if arguments.cuts_lists else None
+    return [report, TaxonMessages(context.taxonomy, lca_top, partial(say, quiet=arguments.quiet))]
 
 
 class TaxonMessages(Step):
@@ -279,11 +281,21 @@ class QueryFastas(Step):
     ----------
     unaligned, aligned : Path or None
         Output files.
+    queries : QueryFiles
     stack : ExitStack
         The files are complete when it is closed.
+
+    Raises
+    ------
+    InputError
+        The queries are profiles, or a file cannot be created.
     """
 
-    def __init__(self, unaligned: Path | None, aligned: Path | None, stack: ExitStack) -> None:
+    def __init__(self, unaligned: Path | None, aligned: Path | None, queries: QueryFiles, stack: ExitStack) -> None:
+        if queries.hold_profiles:
+            option = "--unaligned" if unaligned is not None else "--aligned-queries"
+            raise InputError(f"{option} writes sequences, and these queries are profiles; leave it out")
+        self._queries = queries
         self._streams: list[TextIO | None] = [None, None]
         """Of the queries without hits, and of those with hits."""
         for place, (path, option) in enumerate(((unaligned, "--unaligned"), (aligned, "--aligned-queries"))):
@@ -299,34 +311,16 @@ class QueryFastas(Step):
             self._known.extend(bytes(missing))
         self._known[result.number] = 2 if result.hits else 1
 
-    def write_queries(self, queries: QueryFiles, searcher: PlannedSearch) -> None:
+    def write_queries(self, searcher: PlannedSearch) -> None:
         """Write the queries; call it when all results were noted."""
         from swsearch.sequences.fasta_text import write_record
         from swsearch.sequences.record import SequenceRecord
 
-        for number, record in enumerate(queries.records(searcher)):
+        for number, record in enumerate(self._queries.records(searcher)):
             known = self._known[number] if number < len(self._known) else 0
             stream = self._streams[known - 1] if known else None
             if stream is not None and isinstance(record, SequenceRecord):
                 write_record(stream, record.header, record.letters)
-
-
-def query_fastas(
-    unaligned: Path | None, aligned: Path | None, queries: QueryFiles, stack: ExitStack
-) -> QueryFastas | None:
-    """The files of queries with and without hits; None if neither is asked for.
-
-    Raises
-    ------
-    InputError
-        The queries are profiles, or a file cannot be created.
-    """
-    if unaligned is None and aligned is None:
-        return None
-    if queries.hold_profiles:
-        option = "--unaligned" if unaligned is not None else "--aligned-queries"
-        raise InputError(f"{option} writes sequences, and these queries are profiles; leave it out")
-    return QueryFastas(unaligned, aligned, stack)
 
 
 def report(
@@ -365,12 +359,11 @@ def report(
     Example: swsearch report latest --format fasta --flank 50
     """
     from swsearch.cli.stored_runs import find_run, what_is_missing
-    from swsearch.report_context import report_context
     from swsearch.store.store import Store
 
     given = options.Arguments.of(context)
-    out, save_pssm, taxonomy, taxid_map = given.out, given.save_pssm, given.taxonomy, given.taxid_map
-    refuse_shared_stdout(save_pssm, out)
+    save_pssm = given.save_pssm
+    refuse_shared_stdout(save_pssm, given.out)
     chosen = asked_report(given, given.format)
     narrowing = given.narrowing
     refuse_unused(chosen, given)
@@ -387,9 +380,8 @@ def report(
                 opened.results.query(stored.id, number) for number in opened.results.find(stored.id, given.query)
             )
         with ExitStack() as stack:
-            searched = _database(chosen, stored, database, (taxonomy, taxid_map), stack)
-            beside = report_context(chosen, info, searched, taxonomy, taxid_map, report_called(chosen))
-            steps = steps_of_report(chosen, beside, out, stack)
+            searched = _database(chosen, stored, database, given, stack)
+            steps = steps_of_report(chosen, given, info, searched, stack)
             if save_pssm is not None:
                 steps.insert(0, SavedProfiles(save_pssm, stored.info, stack))
             holds_all = stored.info.parameters.get("top") == EVERY_SUBJECT
@@ -405,18 +397,18 @@ def _database(
     report: Report,
     stored: StoredRun,
     paths: list[str] | None,
-    taxonomy_files: tuple[str | None, str | None],
+    arguments: options.Arguments,
     stack: ExitStack,
 ) -> PackedDatabase | None:
     """The database of a stored run, if its report reads it; open until ``stack`` is closed.
 
     If headers can take its place and it is not there any more, a warning is printed. ``paths`` are those of the
-    databases now; ``taxonomy_files`` are the values of ``--taxonomy`` and ``--taxid-map``.
+    databases now.
     """
     from swsearch.report.formats import Use
     from swsearch.report_context import database_use
 
-    use = database_use(report, stored.info, *taxonomy_files, is_named=bool(paths))
+    use = database_use(report, stored.info, arguments.taxonomy, arguments.taxid_map, is_named=bool(paths))
     if use is Use.NONE:
         if paths:
             raise InputError(f"--database {paths[0]}: this report is written from the store alone; leave it out")
