@@ -115,12 +115,12 @@ def text_file(path: Path, option: str) -> Iterator[TextIO]:
     The text is UTF-8 with ``\n`` line ends; surrogate escapes are written as the bytes that they represent. Archives
     contain neither a time nor a name, so that the same text gives the same bytes.
     """
-    with (
-        binary_file(path, option) as file,
-        _compressor(file, path.suffix.lower()) as compressed,
-        io.TextIOWrapper(compressed, encoding="utf-8", errors="surrogateescape", newline="\n") as stream,
-    ):
-        yield stream
+    with binary_file(path, option) as file, _compressor(file, path.suffix.lower()) as compressed:
+        stream = io.TextIOWrapper(compressed, encoding="utf-8", errors="surrogateescape", newline="\n")
+        try:
+            yield stream
+        finally:
+            stream.detach()  # what was written is passed on, and the file stays open
 
 
 @contextmanager
@@ -164,26 +164,10 @@ def _compressor(file: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
 
         stream = xopen(file, "wb", format="zst", threads=0)
     else:
-        stream = _Unclosed(file)
+        yield file
+        return
     with stream:
         yield cast("BinaryIO", stream)
-
-
-class _Unclosed(io.BufferedIOBase):
-    """A wrapper that does not close its file when the text layer above is closed."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        return self._file.write(data)
-
-    def flush(self) -> None:
-        if not self.closed:
-            self._file.flush()
 
 
 def _reason(error: OSError | ValueError) -> str:
