@@ -106,7 +106,7 @@ def get(
             threads=threads,
             skip=left_out.add,
         )
-    for line in [*built_lines(target, built, is_asked=True), *left_out.lines(None)]:
+    for line in [*built_lines(target, built, is_asked=True), *left_out.lines()]:
         say(line, quiet=quiet)
 
 
@@ -375,7 +375,7 @@ def add(
             f"{'occurs' if added.n_duplicates == 1 else 'occur'} more than once in the database, "
             f"{added.first_duplicate!r} for one"
         )
-    for line in left_out.lines(skipped):
+    for line in left_out.lines():
         tell(line)
 
 

@@ -98,12 +98,14 @@ class LeftOut:
         except OSError as error:
             raise InputError(f"--skipped {self._path}: {error.strerror or error}; choose another file") from error
 
-    def lines(self, path: Path | None) -> list[str]:
+    def lines(self) -> list[str]:
         """What is reported about them; nothing if there are none."""
         if not self._n:
             return []
         which = "; the first of them:" if self._n > N_SHOWN else ":"
-        listed = "" if path is None else " (all on stdout)" if str(path) == "-" else f" (all in {path})"
+        listed = f" (all in {self._path})" if self._path is not None else ""
+        if str(self._path) == "-":
+            listed = " (all on stdout)"
         told = counted(self._n, "record was", "records were")
         return [f"warning: {told} left out{listed}{which}", *(f"  {record}" for record in self._first)]
 
@@ -185,7 +187,7 @@ def index(fasta: Fasta = None, *, context: typer.Context) -> None:
             progress=lambda _, residues: progress.reach(residues),
             skip=left_out.add if given.skip_bad else None,
         )
-    for line in [*built_lines(out, built, is_asked=given.alphabet is not None), *left_out.lines(given.skipped)]:
+    for line in [*built_lines(out, built, is_asked=given.alphabet is not None), *left_out.lines()]:
         say(line, quiet=quiet)
 
 

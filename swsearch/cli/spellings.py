@@ -495,11 +495,6 @@ def answer(arguments: Sequence[str], commands: Mapping[str, Any]) -> str | None:
     return f"{of}{word} is {source}; here it is: {_line(arguments[1:], meant, commands[meant.command])}"
 
 
-def without_command(arguments: Sequence[str], commands: Mapping[str, Any]) -> str:
-    """The message for a search without a command, as ``swsearch -query Q -db D`` and ``swsearch Q D``."""
-    return f"the command is missing; here it is: {_line(arguments, ProgramWord(()), commands['query'])}"
-
-
 def _line(arguments: Sequence[str], meant: ProgramWord, command: Any) -> str:
     """The line of swsearch; options without a counterpart are left out of it, and named behind it with the reason."""
     context = context_of(command, meant.command)
@@ -626,5 +621,6 @@ def refuse_other_words(arguments: Sequence[str], commands: Mapping[str, Any]) ->
     if similar and similar[0] not in commands and not word.startswith("-") and not os.path.exists(word):
         meant = answer([similar[0], *arguments[1:]], commands)
         raise UsageError(f"there is no command {quoted(word)}; {meant}")
-    if arguments[0].startswith("-") or os.path.exists(arguments[0]):
-        raise UsageError(without_command(arguments, commands))
+    if word.startswith("-") or os.path.exists(word):  # as ``swsearch -query Q -db D`` and ``swsearch Q D``
+        line = _line(arguments, ProgramWord(()), commands["query"])
+        raise UsageError(f"the command is missing; here it is: {line}")

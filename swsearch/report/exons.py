@@ -26,7 +26,7 @@ from swsearch.hits.chains import MOST_OVERLAP
 from swsearch.hits.cigar import count, parse, run_length
 from swsearch.hits.formatting import matrix_of
 from swsearch.hits.hit import Hit
-from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.hits.result import QueryResult
 from swsearch.report.base import ReportContext
 from swsearch.sequences.alphabet import CODE_MASK, DNA, PROTEIN
 from swsearch.sequences.fasta_text import reverse_complement_letters
@@ -57,11 +57,6 @@ class Exon(NamedTuple):
     after: int = 0
 
 
-def reads_exons(run: RunInfo) -> bool:
-    """Whether the exons of a run are found with the bases of its subjects."""
-    return run.max_intron is not None
-
-
 def exons_of(context: ReportContext, query: QueryResult, chain: Sequence[Hit]) -> list[Exon]:
     """The exons of a chain in its order; without ``--max-intron``, the alignments as they are.
 
@@ -70,7 +65,7 @@ def exons_of(context: ReportContext, query: QueryResult, chain: Sequence[Hit]) -
     InputError
         The context has no reader of subjects, and the run has chains.
     """
-    if not reads_exons(context.run):
+    if context.run.max_intron is None:
         return [Exon(hit) for hit in chain]
     return _Borders(context, query, chain[0]).exons(chain)
 

@@ -28,7 +28,7 @@ from swsearch.hits.formatting import percent, shown
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report
-from swsearch.report.exons import Exon, exons_of, reads_exons
+from swsearch.report.exons import Exon, exons_of
 from swsearch.sequences.record import identifier
 
 
@@ -36,7 +36,8 @@ class _GenomeReport(Report):
     """The common part of both formats: features in the order of queries and ranks."""
 
     def needs_subjects(self, run: RunInfo) -> bool:
-        return reads_exons(run)
+        """Exons are found with the bases of the subjects."""
+        return run.max_intron is not None
 
     def write(self, query: QueryResult) -> None:
         """Write the features of a query."""

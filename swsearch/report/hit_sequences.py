@@ -49,7 +49,7 @@ class FastaReport(Report):
         self._part = part
 
     def needs_subjects(self, run: RunInfo) -> bool:  # noqa: D102
-        return is_beyond_records(self._part, run)
+        return not self._part.aligned or self._part.flank > 0 or run.translates in ("subject", "both")
 
     def begin(self, run: RunInfo) -> None:
         """Write nothing yet."""
@@ -72,11 +72,6 @@ class FastaReport(Report):
                     continue
                 self._written[byte] |= 1 << bit
             write_pieces(self.stream, *hit_record(self.context, query, hit, self._part))
-
-
-def is_beyond_records(part: SubjectPart, run: RunInfo) -> bool:
-    """Whether this part of the subjects of a run is not in the records of its hits."""
-    return not part.aligned or part.flank > 0 or run.translates in ("subject", "both")
 
 
 def hit_record(context: ReportContext, query: QueryResult, hit: Hit, part: SubjectPart) -> tuple[str, Iterable[str]]:

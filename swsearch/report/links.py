@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 from urllib.parse import quote, urlsplit
@@ -30,27 +29,13 @@ _UNIPROT: Final = r"[OPQ][0-9][A-Z0-9]{3}[0-9]|[A-NR-Z][0-9](?:[A-Z][A-Z0-9]{2}[
 """An accession of UniProt, as its manual defines them."""
 
 
-@dataclass(frozen=True)
-class LinkPattern:
-    """A row of the table.
-
-    Attributes
-    ----------
-    name : str
-        The words of the link.
-    pattern : re.Pattern
-        Matches the whole identifiers that have the link.
-    address : str
-        With ``{1}`` for the first group of the pattern; ``-`` for no link, and none of a later row.
-    """
-
-    name: str
-    pattern: re.Pattern[str]
-    address: str
+LinkPattern = tuple[str, re.Pattern[str], str]
+"""A row of the table: the words of the link, what matches the whole identifiers that have it, and the address, with
+``{1}`` for the first group; ``-`` for no link, and none of a later row."""
 
 
 def _public(name: str, pattern: str, address: str) -> LinkPattern:
-    return LinkPattern(name, re.compile(pattern), address)
+    return name, re.compile(pattern), address
 
 
 _NAMED_BY_UNIPROT: Final = rf"(?:sp|tr)\|({_UNIPROT})(?:\.[0-9]+)?\|\w+"
@@ -85,14 +70,14 @@ def links_of(header: str) -> list[tuple[str, str]]:
     if len(word) > _LONGEST:
         return []
     found: dict[str, str] = {}
-    for link in link_table():
-        matched = link.pattern.fullmatch(word)
+    for name, pattern, address in link_table():
+        matched = pattern.fullmatch(word)
         if matched is None:
             continue
-        if link.address == _NO_ADDRESS:
+        if address == _NO_ADDRESS:
             break
-        first = matched[1] if link.pattern.groups else matched[0]
-        found.setdefault(link.name, link.address.replace("{1}", quote(first or "", safe="")))
+        first = matched[1] if pattern.groups else matched[0]
+        found.setdefault(name, address.replace("{1}", quote(first or "", safe="")))
     return list(found.items())
 
 
@@ -135,4 +120,4 @@ def _row(line: str, place: str) -> LinkPattern:
         raise InputError(f"{place}: {error}") from error
     if address != _NO_ADDRESS and scheme not in ("http", "https"):
         raise InputError(f"{place}: {address} is not an address of http or https; write - for no link")
-    return LinkPattern(name, compiled, address)
+    return name, compiled, address
