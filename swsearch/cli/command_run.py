@@ -24,13 +24,14 @@ from swsearch.command_log import append, log_path
 from swsearch.errors import InputError, OutputClosed, StoreError
 from swsearch.file_registry import is_store_url
 from swsearch.folders import make_user_folder
-from swsearch.options import DEFAULT_STORE, offered, option_of
+from swsearch.options import COMPARISONS, DEFAULT_STORE, offered, option_of
 from swsearch.output_files import log_file, refuse_compressed
 from swsearch.words import counted
 
 if TYPE_CHECKING:
     from swsearch.cluster.processes import WorkerProcesses
     from swsearch.database.reader import PackedDatabase
+    from swsearch.hits.result import QueryResult
     from swsearch.report.base import Report
     from swsearch.run import Run, RunOutcome, Step, Survey
     from swsearch.search.planned_search import PlannedSearch
@@ -125,10 +126,9 @@ class CommandRun:
         queries: Queries,
         found: Survey,
         steps: Sequence[Step],
+        of_each: Callable[[QueryResult], QueryResult] | None = None,
         *,
         skip_refused: bool = False,
-        search_repeated: bool = False,
-        resume_finished: bool = False,
         stored_too: bool = True,
     ) -> RunOutcome:
         """Search, with the plan, the progress and the numbers of the search on stderr.
@@ -139,12 +139,8 @@ class CommandRun:
             As for :class:`swsearch.run.Run`.
         found : Survey
             The survey of the queries.
-        steps : sequence of Step
-            What is done with each result.
-        search_repeated : bool
-            Whether queries with the same letters have different hits.
-        resume_finished : bool
-            Whether ``--resume latest`` also takes up a finished run.
+        steps, of_each
+            As for :meth:`swsearch.run.Run.execute`.
         """
         from swsearch.run import Run
 
@@ -165,11 +161,11 @@ class CommandRun:
             command=command_line(),
             store=_store_opener(arguments, self.stack, on_store_failure),
             resume=arguments.resume,
-            resume_finished=resume_finished,
+            resume_finished=arguments.command in ("cluster", "rbh"),  # they need all pairs, also those stored before
             shard=self.shard,
             asked=found.asked,
             skip_refused=skip_refused,
-            search_repeated=every_score or search_repeated,
+            search_repeated=every_score or arguments.command in COMPARISONS,  # equal sequences have other partners
             stored_too=stored_too,
             events=events,
             progress=progress.advance,
@@ -177,7 +173,7 @@ class CommandRun:
             on_query_done=lambda so_far: progress.note(f"{_n_of(so_far.n_before + so_far.n_done, total)} done"),
             on_store_failure=on_store_failure,
         )
-        outcome = self.run.execute(steps)
+        outcome = self.run.execute(steps, of_each)
         if outcome.n_bounded:
             scores = f"{outcome.n_bounded:,} of {counted(outcome.n_scores, 'score')}"
             say(f"{scores} were proved too low to report, the others were computed", quiet=arguments.quiet)

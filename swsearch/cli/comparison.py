@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TextIO
 
@@ -23,7 +24,7 @@ from swsearch.words import counted
 
 if TYPE_CHECKING:
     from swsearch.database.reader import PackedDatabase
-    from swsearch.run import RunOutcome, Step
+    from swsearch.run import RunOutcome
     from swsearch.run.comparisons import Cluster
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import QueriesByFile
@@ -126,7 +127,7 @@ def cluster(
     checked_report(running.arguments)
     with (
         open_databases(database, threads=arguments.threads, quiet=arguments.quiet) as subjects,
-        compared(running, subjects, subjects.n_residues // 2, SubjectQueries.of, resume_finished=True) as execute,
+        compared(running, subjects, subjects.n_residues // 2, SubjectQueries.of) as execute,
     ):
         graph = PairGraph(*SubjectQueries.of(running.searcher).order)
         outcome = execute([graph])
@@ -192,7 +193,7 @@ def rbh(
     """
     arguments = options.Arguments.of(context)
     from swsearch.cli.databases import open_databases
-    from swsearch.run.comparisons import BestHits, ReciprocalHits
+    from swsearch.run.comparisons import BestHits
     from swsearch.search.queries import DatabaseQueries
 
     if arguments.resume not in (None, "latest"):
@@ -208,13 +209,12 @@ def rbh(
         if a.alphabet is not b.alphabet:
             raise InputError(f"{first} is {a.alphabet.name} and {second} is {b.alphabet.name}; give two of the same")
         best = BestHits()
-        with compared(running, a, b.n_residues, lambda _: DatabaseQueries(b), resume_finished=True) as execute:
+        with compared(running, a, b.n_residues, lambda _: DatabaseQueries(b)) as execute:
             backward = execute([best])
-        with compared(running, b, a.n_residues, lambda _: DatabaseQueries(a), resume_finished=True) as execute:
-            reciprocal = ReciprocalHits(best, running.report_steps(report))
-            forward = execute([reciprocal])
+        with compared(running, b, a.n_residues, lambda _: DatabaseQueries(a)) as execute:
+            forward = execute(running.report_steps(report), best.reciprocal)
         sets = f"{counted(a.n_subjects, 'sequence')} and {b.n_subjects:,}"
-        say(f"{counted(reciprocal.n_pairs, 'pair')} of reciprocal best hits among {sets}", quiet=arguments.quiet)
+        say(f"{counted(best.n_pairs, 'pair')} of reciprocal best hits among {sets}", quiet=arguments.quiet)
     if forward.run_id is not None:
         kept = f"run {forward.run_id} has the best hits of {first}, run {backward.run_id} those of {second}"
         say(kept, quiet=arguments.quiet)
@@ -226,10 +226,10 @@ def compared(
     subjects: PackedDatabase,
     query_residues: int,
     queries_of: Callable[[PlannedSearch], QueriesByFile],
-    *,
-    resume_finished: bool = False,
-) -> Iterator[Callable[[Sequence[Step]], RunOutcome]]:
-    """A search whose queries are sequences of a database, open, as the function that performs it with steps.
+) -> Iterator[Callable[..., RunOutcome]]:
+    """A search whose queries are sequences of a database, open, as the function that executes it.
+
+    The arguments of the function are the first ones of :meth:`swsearch.run.Run.execute`.
 
     Parameters
     ----------
@@ -240,8 +240,6 @@ def compared(
         About the number of residues of all queries.
     queries_of : callable
         The queries of an open search.
-    resume_finished : bool
-        Whether ``--resume latest`` also takes up a finished run.
 
     Raises
     ------
@@ -258,10 +256,7 @@ def compared(
         queries = queries_of(running.searcher)
         found = survey(queries, running.searcher, running.shard, force_alphabet=True, skip_refused=False)
 
-        def execute(steps: Sequence[Step]) -> RunOutcome:
-            return running.execute(queries, found, steps, search_repeated=True, resume_finished=resume_finished)
-
-        yield execute
+        yield partial(running.execute, queries, found)
 
 
 def _refuse_everything(searcher: PlannedSearch) -> None:

@@ -18,14 +18,13 @@ depend on the order in which pairs are found.
 
 *Reciprocal best hits* are pairs of which each sequence is the best hit of the other. They are the usual estimate of
 orthologues of two species (Moreno-Hagelsieb and Latimer 2008, Bioinformatics 24:319). The search in one direction gives
-:class:`BestHits`, by which :class:`ReciprocalHits` chooses among the hits of the other direction.
+:class:`BestHits`, which chooses among the hits of the other direction.
 """
 
 from __future__ import annotations
 
 import heapq
 from array import array
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -33,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.errors import InputError
-from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.hits.result import QueryResult
 from swsearch.report.base import Step
 from swsearch.typing import Lengths, SubjectIndex
 
@@ -178,62 +177,27 @@ def _by_length(starts: NDArray[np.int64], partners: NDArray[np.int64], n: int) -
 
 
 class BestHits(Step):
-    """Notes the best hits of one set in the other.
+    """Notes the best hits of one set in the other, and chooses by them among the hits of the other direction.
 
     Attributes
     ----------
     best : dict of int to int
         For the ``number`` of each query that has hits, the ``subject_index`` of its best one.
+    n_pairs : int
+        Number of reciprocal pairs so far.
     """
 
     def __init__(self) -> None:
         self.best: dict[int, int] = {}
+        self.n_pairs = 0
 
     def write(self, result: QueryResult) -> None:
         """Note the first hit of a query, which is its best."""
         if result.hits:
             self.best[result.number] = result.hits[0].subject_index
 
-
-class ReciprocalHits(Step):
-    """Passes results of the other set on, each with its best hit if that is reciprocal, and otherwise with none.
-
-    Parameters
-    ----------
-    best : BestHits
-        The best hits of the one set.
-    steps : sequence of Step
-        They are given the results.
-
-    Attributes
-    ----------
-    n_pairs : int
-        Number of reciprocal pairs so far.
-    """
-
-    def __init__(self, best: BestHits, steps: Sequence[Step]) -> None:
-        self._best = best.best
-        self._steps = steps
-        self.n_pairs = 0
-
-    def begin(self, run: RunInfo) -> None:
-        """Begin the steps."""
-        for step in self._steps:
-            step.begin(run)
-
-    def write(self, result: QueryResult) -> None:
-        """Pass a result on."""
-        chosen = tuple(hit for hit in result.hits if self._best.get(hit.subject_index) == result.number)
+    def reciprocal(self, result: QueryResult) -> QueryResult:
+        """A result of the other direction with its best hit if that is reciprocal, and otherwise with none."""
+        chosen = tuple(hit for hit in result.hits if self.best.get(hit.subject_index) == result.number)
         self.n_pairs += len(chosen) > 0
-        for step in self._steps:
-            step.write(replace(result, hits=chosen))
-
-    def end(self) -> None:
-        """End the steps."""
-        for step in self._steps:
-            step.end()
-
-    def close(self) -> None:
-        """Close the steps."""
-        for step in self._steps:
-            step.close()
+        return replace(result, hits=chosen)

@@ -173,11 +173,13 @@ class Run(Closeable):
         """The queries that were read and whose results were not yielded, in order."""
         self._unstored_sources: dict[int, QueryResult] = {}
 
-    def execute(self, steps: Sequence[Step] = ()) -> RunOutcome:
-        """Search and store all queries, and give each result to the steps."""
-        self.stored_too = self.stored_too and bool(steps)
+    def execute(
+        self, steps: Sequence[Step] = (), of_each: Callable[[QueryResult], QueryResult] | None = None
+    ) -> RunOutcome:
+        """Search and store all queries, and give each result, or what ``of_each`` makes of it, to the steps."""
+        self.stored_too = self.stored_too and bool(steps or of_each)
         with self:
-            perform(steps, self.info, self)
+            perform(steps, self.info, self if of_each is None else map(of_each, self))
         return self.outcome
 
     def __enter__(self) -> Self:
