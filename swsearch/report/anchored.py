@@ -181,8 +181,6 @@ class AnchoredReport(Report):
 class A3mReport(AnchoredReport):
     """Blocks of ``a3m``, divided by :data:`SEPARATOR`."""
 
-    name = "a3m"
-
     def write_alignment(self, query: QueryResult, *, is_first: bool) -> None:
         """Write one block."""
         if not is_first:
@@ -203,8 +201,6 @@ _NOT_IN_FRONT: Final = re.compile("^(?:#|//)")
 class StockholmReport(AnchoredReport):
     """Alignments of ``sto``, each ended by its own line."""
 
-    name = "sto"
-
     def write_alignment(self, query: QueryResult, *, is_first: bool) -> None:
         """Write one alignment."""
         widths, stream = insertion_widths(query), self.stream
@@ -224,8 +220,6 @@ class StockholmReport(AnchoredReport):
 
 class AlignedFastaReport(AnchoredReport):
     """Blocks of ``afasta``, divided like those of ``a3m``."""
-
-    name = "afasta"
 
     def write_alignment(self, query: QueryResult, *, is_first: bool) -> None:
         """Write one block."""

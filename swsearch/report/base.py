@@ -112,8 +112,6 @@ class Report(Step, ABC):
 
     Attributes
     ----------
-    name : str
-        The name of the format.
     context : ReportContext
         What the report reads beside the results; its run is that of :meth:`begin`.
     stream : text stream
@@ -121,14 +119,19 @@ class Report(Step, ABC):
         (``errors="surrogateescape"``), because headers are written as they were read. The caller closes it.
     """
 
-    name: str
     context: ReportContext
     stream: TextIO
 
     @property
     def format(self) -> Format:
-        """The row of the table of formats."""
-        return FORMATS[self.name]
+        """The row of the table of formats, which names this class."""
+        path = f"{type(self).__module__.removeprefix('swsearch.report.')}.{type(self).__name__}"
+        return next(form for form in FORMATS.values() if form.report == path)
+
+    @property
+    def name(self) -> str:
+        """The name of the format."""
+        return self.format.name
 
     @property
     def binary(self) -> bool:

@@ -49,8 +49,6 @@ _Value = str | int | float | None
 class BlastXmlReport(Report):
     """The complete run as one ``BlastOutput``."""
 
-    name = "xml"
-
     def begin(self, run: RunInfo) -> None:
         """Write nothing yet: the elements before the queries name the first query."""
         super().begin(run)
@@ -242,8 +240,6 @@ _TYPES: Final = {
 class Xml2Report(Report):
     """The complete run as one ``BlastXML2``."""
 
-    name = "xml2"
-
     def begin(self, run: RunInfo) -> None:
         """Write the beginning of the document."""
         super().begin(run)
@@ -269,8 +265,6 @@ def xml2_of_query(context: ReportContext, query: QueryResult) -> Iterator[str]:
 
 class Json2Report(Report):
     """The complete run as one JSON object."""
-
-    name = "json2"
 
     def begin(self, run: RunInfo) -> None:
         """Write the beginning of the object."""

@@ -58,8 +58,6 @@ _LARGEST_SCORE: Final = 1000
 class BedReport(_GenomeReport):
     """A line for each alignment."""
 
-    name = "bed"
-
     def feature(self, query: QueryResult, chain: list[Hit], exons: list[Exon]) -> Iterable[str]:
         """The line of one alignment or chain."""
         hit = chain[0]
@@ -107,8 +105,6 @@ class Gff3Report(_GenomeReport):
 
     A line with the length of a subject precedes its first feature.
     """
-
-    name = "gff3"
 
     def begin(self, run: RunInfo) -> None:
         """Write the version."""

@@ -43,8 +43,6 @@ class FastaReport(Report):
         The part of each subject to write.
     """
 
-    name = "fasta"
-
     def __init__(self, part: SubjectPart = WHOLE) -> None:
         self._part = part
 

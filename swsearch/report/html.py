@@ -334,8 +334,6 @@ _BEST_IS_LARGEST: Final = ("score", "bits", "ident", "cover")
 class HtmlReport(Report):
     """The complete run as one page."""
 
-    name = "html"
-
     def __init__(self) -> None:
         link_table()  # refuses a file of links that cannot be used, before the search
 

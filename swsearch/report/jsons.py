@@ -119,8 +119,6 @@ def _text(value: dict[str, Any]) -> str:
 class JsonReport(Report):
     """One object: the run, its parameters, and ``queries``, each with its ``hits``; one line per hit."""
 
-    name = "json"
-
     def begin(self, run: RunInfo) -> None:
         """Write the run and its parameters."""
         super().begin(run)
@@ -150,8 +148,6 @@ class JsonLinesReport(Report):
     ``type`` is the type of the object: ``run``, ``query`` or ``hit``. A longer list of hits adds lines and changes no
     other line; therefore the parameters of the run, which include the length of the list, are only in ``json``.
     """
-
-    name = "jsonl"
 
     def begin(self, run: RunInfo) -> None:
         """Write the run."""

@@ -43,8 +43,6 @@ class MultiqcReport(Report):
     The report is written when the last query is known.
     """
 
-    name = "multiqc"
-
     def begin(self, run: RunInfo) -> None:
         """Write nothing yet."""
         super().begin(run)

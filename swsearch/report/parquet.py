@@ -38,8 +38,6 @@ class ParquetReport(ColumnsReport):
         pyarrow is not installed, or a field is unknown or repeated.
     """
 
-    name = "parquet"
-
     def __init__(self, fields: Sequence[str] | None = None, lca_top: float = DEFAULT_PERCENT) -> None:
         if find_spec("pyarrow") is None:
             raise InputError("format parquet needs pyarrow; `pip install 'swsearch[parquet]'` adds it")

@@ -123,8 +123,6 @@ class LcaReport(AssigningReport):
         A column is unknown or not a property of a query, or ``lca_top`` is out of its range.
     """
 
-    name = "lca"
-
     def __init__(self, fields: Sequence[str] | None = None, lca_top: float = DEFAULT_PERCENT) -> None:
         names = DEFAULT_FIELDS if fields is None else fields
         unknown = [name for name in names if name not in _COLUMNS]
@@ -177,8 +175,6 @@ def rank_codes(tree: Taxonomy, counts: Sequence[TaxonCount]) -> list[str]:
 
 class KrakenReport(CountedTaxaReport):
     """A line for each taxon, written when the last query is known."""
-
-    name = "kraken"
 
     def end(self) -> None:
         """Write the lines."""

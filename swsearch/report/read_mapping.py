@@ -65,8 +65,6 @@ _MAX_QUERY_NAME: Final = 254
 class SamReport(Report):
     """One line per hit, in the order of queries and ranks; they are written after the last query."""
 
-    name = "sam"
-
     def begin(self, run: RunInfo) -> None:
         """Open the temporary file of the lines."""
         super().begin(run)
@@ -154,8 +152,6 @@ def _sam_line(query: QueryResult, hit: Hit, subject: str, place: int) -> str:
 
 class PafReport(Report):
     """A line for each alignment, in the order of queries and ranks."""
-
-    name = "paf"
 
     def write(self, query: QueryResult) -> None:
         """Write the lines of a query."""

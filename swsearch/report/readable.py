@@ -43,8 +43,6 @@ _MIN_DESCRIPTION: Final = len(_TITLES[1])
 class TableReport(Report):
     """A few lines per query and one line per hit."""
 
-    name = "table"
-
     def __init__(self, width: int = WIDTH) -> None:
         self._width = width
 
@@ -161,8 +159,6 @@ def _texts(names: list[str], described: list[str], room: int) -> list[str]:
 
 class PairwiseReport(Report):
     """The alignments as text for readers."""
-
-    name = "pairwise"
 
     def begin(self, run: RunInfo) -> None:
         """Write the description of the search."""

@@ -87,8 +87,6 @@ def blast_cell(field: Field, context: ReportContext, query: QueryResult, hit: Hi
 class Blast6Report(ColumnsReport):
     """One line per hit, with columns separated by tabs and without a header line."""
 
-    name = "blast6"
-
     def __init__(self, fields: Sequence[str] | None = None, lca_top: float = DEFAULT_PERCENT) -> None:
         super().__init__(STANDARD if fields is None else fields, lca_top)
 
@@ -101,8 +99,6 @@ class Blast6Report(ColumnsReport):
 
 class Blast7Report(Blast6Report):
     """``blast6`` with comment lines before each query and one at the end."""
-
-    name = "blast7"
 
     def begin(self, run: RunInfo) -> None:
         """Write nothing, as the header is that of each query."""
@@ -181,8 +177,6 @@ class _HeadedReport(ColumnsReport):
 class TsvReport(_HeadedReport):
     """Columns separated by tabs; a tab or line end inside a value becomes a space."""
 
-    name = "tsv"
-
     def write_line(self, cells: list[str]) -> None:
         """Write one line."""
         self.stream.write("\t".join(map(one_line, cells)) + "\n")
@@ -190,8 +184,6 @@ class TsvReport(_HeadedReport):
 
 class CsvReport(_HeadedReport):
     """Columns separated by commas, quoted as RFC 4180 requires; lines end with a line feed."""
-
-    name = "csv"
 
     def begin(self, run: RunInfo) -> None:
         """Write the header line."""

@@ -30,8 +30,6 @@ _NOUN: Final = ("query", "queries")
 class TaxaHtmlReport(CountedTaxaReport):
     """One page for all queries."""
 
-    name = "taxa-html"
-
     def end(self) -> None:
         """Write the page."""
         from swsearch.taxonomy.subject_taxa import clade_counts, without_repetitions

@@ -17,8 +17,6 @@ from swsearch.report.base import Report
 
 
 class LengthsReport(Report):
-    name = "lengths"
-
     def begin(self, run):
         super().begin(run)
         self.stream.write(f"{run.database.name}\\n")

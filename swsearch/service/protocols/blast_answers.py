@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.blast_documents import json2_index, json2_of_query, xml2_index, xml2_of_query
-from swsearch.report.formats import Use, new_report
+from swsearch.report.formats import FORMATS, Format, Use, new_report
 
 MEDIA_TYPES: Final = {
     "XML": "text/xml",
@@ -89,9 +89,12 @@ class _Sent(Report):
     """
 
     def __init__(self, inner: Report, escaped: str | None = None) -> None:
-        self.name = inner.name
         self._inner = inner
         self._escaped = escaped
+
+    @property
+    def format(self) -> Format:
+        return self._inner.format
 
     @property
     def taxonomy_use(self) -> Use:
@@ -155,11 +158,14 @@ class _Zipped(Report):
     """An archive with a document for each query, and one that names them."""
 
     def __init__(self, document: _Document, rid: str, suffix: str, index: Callable[[Iterable[str]], str]) -> None:
-        self.name = f"{suffix}2"
         self._document = document
         self._rid = rid
         self._suffix = suffix
         self._index = index
+
+    @property
+    def format(self) -> Format:
+        return FORMATS[f"{self._suffix}2"]
 
     @property
     def taxonomy_use(self) -> Use:
