@@ -162,7 +162,6 @@ class CommandRun:
             store=_store_opener(arguments, self.stack, on_store_failure),
             resume=arguments.resume,
             resume_finished=arguments.command in ("cluster", "rbh"),  # they need all pairs, also those stored before
-            shard=self.shard,
             asked=found.asked,
             skip_refused=skip_refused,
             search_repeated=every_score or arguments.command in COMPARISONS,  # equal sequences have other partners

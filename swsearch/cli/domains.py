@@ -8,6 +8,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.output import ProgressReport, format_by_name, result_stream, say
+from swsearch.errors import InputError
 from swsearch.words import counted
 
 
@@ -44,10 +45,12 @@ def domains(
     arguments = options.Arguments.of(context)
     from swsearch.cli.databases import open_databases
     from swsearch.domains.annotation import DomainLimits, open_annotation
-    from swsearch.domains.domain_report import FORMATS, writer_of
+    from swsearch.domains.domain_report import FORMATS
     from swsearch.sequences.source import refuse_repeated_pipes
 
-    write = writer_of(format_by_name(arguments.format, "table", arguments.out, FORMATS))
+    name = format_by_name(arguments.format, "table", arguments.out, FORMATS)
+    if name not in FORMATS:
+        raise InputError(f"--format {name!r}: choose {', '.join(FORMATS)}")
     limits = DomainLimits(arguments.evalue, arguments.thresholds, arguments.overlaps)
     refuse_repeated_pipes([proteins, *models])
     quiet = arguments.quiet
@@ -59,7 +62,7 @@ def domains(
         say(annotation.searcher.engine_choice, quiet=quiet)
         with ProgressReport("searching", annotation.cells, "GCUPS", 1e9, quiet) as progress:
             found = list(annotation.proteins(progress.advance))
-        write(found, annotation.facts, stream)
+        FORMATS[name](found, annotation.facts, stream)
     with_domains = [protein for protein in found if protein.families]
     n_domains = sum(len(family.domains) for protein in with_domains for family in protein.families)
     say(f"{counted(n_domains, 'domain')} in {len(with_domains):,} of {counted(len(found), 'protein')}", quiet=quiet)

@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from swsearch.errors import InputError
 from swsearch.hits.formatting import blast_bits, blast_evalue, one_line
 from swsearch.report.html import bar_of, bits_class, closing, colour_key, graphic, graphic_row, no_script, opening, text
 from swsearch.sequences.record import identifier, split_header
@@ -38,19 +37,6 @@ _DOMTBLOUT: Final = (
 
 Writer = Callable[[Iterable["AnnotatedProtein"], Mapping[str, str], TextIO], None]
 """Writes proteins, with what is said about the search by its names."""
-
-
-def writer_of(format_name: str) -> Writer:
-    """The function that writes a format.
-
-    Raises
-    ------
-    InputError
-        There is no such format.
-    """
-    if format_name not in FORMATS:
-        raise InputError(f"--format {format_name!r}: choose {', '.join(FORMATS)}")
-    return FORMATS[format_name]
 
 
 Values = dict[str, Any]

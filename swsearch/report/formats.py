@@ -256,6 +256,17 @@ FOREIGN_SUFFIXES: Final = (
 """Ends of names of files that are not text, and none of these formats."""
 
 
+_PARTS: Final = f"{option('part', flag='--aligned')} and {option('flank')}"
+_REFUSALS: Final = {
+    "part": f"has no parts of subjects to choose; give {_PARTS} with {option('format', 'fasta')}",
+    "width": f"has lines of any length; give {option('width')} with {option('format', 'table')}",
+    "fields": f"has no columns to choose; give {option('fields')} with {', '.join(COLUMNS)}",
+    "rows": f"has no rows of an alignment to choose; give {option('rows', flag='--msa-…')} with "
+    f"{option('format')} {', '.join(ALIGNMENTS)}",
+}
+"""Why a format does not take an option, as the end of a sentence."""
+
+
 def names_with_notes() -> str:
     """The names of all formats in a sentence, with notes on some of them."""
     *names, last = (f"{form.name} ({form.note})" if form.note else form.name for form in _ROWS_OF_TABLE)
@@ -313,8 +324,8 @@ def new_report(
     asked = {"part": part, "width": width, "fields": fields, "rows": rows or None, "lca_top": lca_top}
     given = {one: value for one, value in asked.items() if value is not None}
     for one in given:
-        if one not in form.takes and (refusal := _refusals().get(one)) is not None:
-            raise InputError(f"format {name} {refusal}")
+        if one not in form.takes and one in _REFUSALS:
+            raise InputError(f"format {name} {_REFUSALS[one]}")
     module, _, of_class = form.report.partition(".")
     make = getattr(import_module(f"swsearch.report.{module}"), of_class)
     report: Report = make(**{one: value for one, value in given.items() if one in form.takes})
@@ -324,15 +335,3 @@ def new_report(
         there = f"give it with {option('format')} {', '.join(TAXA)}, or with {fields_of_taxa}"
         raise InputError(f"{option('lca_top', lca_top)}: format {name} {fields_of_it}has no taxa of queries; {there}")
     return report
-
-
-def _refusals() -> dict[str, str]:
-    """Why a format does not take an option, as the end of a sentence."""
-    parts = f"{option('part', flag='--aligned')} and {option('flank')}"
-    alignments = f"{option('format')} {', '.join(ALIGNMENTS)}"
-    return {
-        "part": f"has no parts of subjects to choose; give {parts} with {option('format', 'fasta')}",
-        "width": f"has lines of any length; give {option('width')} with {option('format', 'table')}",
-        "fields": f"has no columns to choose; give {option('fields')} with {', '.join(COLUMNS)}",
-        "rows": f"has no rows of an alignment to choose; give {option('rows', flag='--msa-…')} with {alignments}",
-    }

@@ -10,7 +10,6 @@ fixed decimals; E-values have three significant digits.
 from __future__ import annotations
 
 import csv
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Final
 
@@ -155,8 +154,11 @@ def plain_cell(field: Field, context: ReportContext, query: QueryResult, hit: Hi
     return f"{value:.{field.decimals}f}" if field.decimals is not None else str(value)
 
 
-class _HeadedReport(ColumnsReport):
-    """The common part of both formats: the header line and the lines of the hits."""
+class TsvReport(ColumnsReport):
+    """A header line and a line for each hit.
+
+    Columns are separated by tabs; a tab or line end inside a value becomes a space.
+    """
 
     def begin(self, run: RunInfo) -> None:
         """Write the header line."""
@@ -169,21 +171,13 @@ class _HeadedReport(ColumnsReport):
         for hit in self.run.listed(query):
             self.write_line([plain_cell(field, self.context, query, hit) for field in self._fields])
 
-    @abstractmethod
-    def write_line(self, cells: list[str]) -> None:
-        """Write one line."""
-
-
-class TsvReport(_HeadedReport):
-    """Columns separated by tabs; a tab or line end inside a value becomes a space."""
-
     def write_line(self, cells: list[str]) -> None:
         """Write one line."""
         self.stream.write("\t".join(map(one_line, cells)) + "\n")
 
 
-class CsvReport(_HeadedReport):
-    """Columns separated by commas, quoted as RFC 4180 requires; lines end with a line feed."""
+class CsvReport(TsvReport):
+    """The same lines, with columns separated by commas, quoted as RFC 4180 requires; lines end with a line feed."""
 
     def begin(self, run: RunInfo) -> None:
         """Write the header line."""
