@@ -84,7 +84,8 @@ class _Search(Iterator[QueryResult]):
         self.n_read += 1
         if self._must_close:
             self.close()
-        return _with_source(self._run, result)
+        source = HitSource(self._run, result.letters)  # with which hits can show their alignments
+        return replace(result, hits=tuple(replace(hit, source=source) for hit in result.hits))
 
     def close(self) -> None:
         """End the search; if it is computing a result, after this result."""
@@ -106,12 +107,6 @@ class _Search(Iterator[QueryResult]):
 
     def _progress(self) -> str:
         return f"after {self.n_read:,} of {counted(self.n_queries, 'query', 'queries')}"
-
-
-def _with_source(run: RunInfo, result: QueryResult) -> QueryResult:
-    """The result with hits that can show their alignments."""
-    source = HitSource(run, result.letters)
-    return replace(result, hits=tuple(replace(hit, source=source) for hit in result.hits))
 
 
 class _Reading(Iterator[QueryResult]):

@@ -104,24 +104,20 @@ def open_searcher(
 ) -> AbstractContextManager[PlannedSearch]:
     """Open the engine of a search of an open database: the workers of a cluster, the processes, or this process."""
     if arguments.cluster is not None:
-        return _open_cluster(arguments, arguments.cluster, database)
+        from swsearch.cluster import open_cluster_searcher
+
+        return open_cluster_searcher(
+            database,
+            arguments.asked,
+            arguments.cluster,
+            machine=arguments.machine,
+            slices=arguments.slices,
+            deadline_seconds=arguments.deadline,
+            notify=functools.partial(say, quiet=arguments.quiet),
+        )
     if processes is not None:
         return _open_separate(arguments, processes, database, query_residues)
     return _open_here(arguments, database, query_residues)
-
-
-def _open_cluster(arguments: Arguments, place: str, database: PackedDatabase) -> AbstractContextManager[PlannedSearch]:
-    from swsearch.cluster import open_cluster_searcher
-
-    return open_cluster_searcher(
-        database,
-        arguments.asked,
-        place,
-        machine=arguments.machine,
-        slices=arguments.slices,
-        deadline_seconds=arguments.deadline,
-        notify=functools.partial(say, quiet=arguments.quiet),
-    )
 
 
 @contextlib.contextmanager

@@ -67,15 +67,10 @@ def taken(queued: SimpleQueue[_Item], seconds: float) -> list[_Item]:
 class Connection(Protocol):
     """A connection to workers."""
 
-    @property
-    def where(self) -> str:
-        """The place of the workers, for messages."""
-        ...
-
-    @property
-    def title(self) -> str:
-        """The name of the workers in the description of a search."""
-        ...
+    where: str
+    """The place of the workers, for messages."""
+    title: str
+    """The name of the workers in the description of a search."""
 
     @property
     def is_lost(self) -> bool:

@@ -48,6 +48,8 @@ class WorkerProcesses(Closeable):
     of the workers' GPUs, one each. Raises :class:`InputError` if there are fewer devices than workers.
     """
 
+    is_lost = False  # a worker that has ended is replaced
+
     def __init__(self, n_workers: int, threads: int | None = None, devices: Sequence[int] | None = None) -> None:
         self.where = f"{PREFIX}{n_workers}"
         if devices is not None and len(devices) < n_workers:
@@ -82,11 +84,6 @@ class WorkerProcesses(Closeable):
         name = f"worker {number}" if device is None else f"the process of GPU {device}"
         self._workers[str(number)] = _WorkerProcess(name, self._threads, device, self._answers.put)
 
-    @property
-    def is_lost(self) -> bool:
-        """Always False: a worker that has ended is replaced."""
-        return False
-
     def reconnect(self) -> None:
         """Do nothing, since nothing is lost."""
 
@@ -96,11 +93,11 @@ class WorkerProcesses(Closeable):
         Raises :class:`EngineError` if a worker has ended before its first answer.
         """
         for address, worker in list(self._workers.items()):
-            if worker.has_ended:
+            if worker.process.poll() is not None:
                 del self._workers[address]
                 worker.close()
                 if not worker.has_answered:
-                    raise EngineError(f"{worker.name} could not start, its exit code is {worker.exit_code}")
+                    raise EngineError(f"{worker.name} could not start, its exit code is {worker.process.returncode}")
                 self._start(worker.device)
         n_workers = len(self._devices)
         return {
@@ -146,19 +143,9 @@ class _WorkerProcess:
         program = (_WORK if device is None else _WARM_UP + _WORK).format(threads=threads, device=device)
         self._socket, theirs = Pipe()
         with theirs:
-            self._process = subprocess.Popen([sys.executable, "-P", "-c", program], stdin=theirs.fileno(), stdout=2)
+            self.process = subprocess.Popen([sys.executable, "-P", "-c", program], stdin=theirs.fileno(), stdout=2)
         self._reader = threading.Thread(target=self._read, name=f"answers of {name}", daemon=True)
         self._reader.start()
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether the process has ended."""
-        return self._process.poll() is not None
-
-    @property
-    def exit_code(self) -> int | None:
-        """The exit code of the process; None while it runs."""
-        return self._process.returncode
 
     def send(self, request: tuple[Any, ...]) -> None:
         """Send a request; it has no answer if the process has ended."""
@@ -181,10 +168,10 @@ class _WorkerProcess:
         """Return when the process has ended."""
         self.end()
         try:
-            self._process.wait(END_SECONDS)
+            self.process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            self.process.kill()
+            self.process.wait()
         self._reader.join()
         self._socket.close()
 
