@@ -14,7 +14,7 @@ import logging
 import os
 import shlex
 from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -36,7 +36,6 @@ from swsearch.output_files import COMPRESSED, check_plot
 from swsearch.words import counted
 
 if TYPE_CHECKING:
-    from swsearch.database.reader import PackedDatabase
     from swsearch.report.base import Report
     from swsearch.run import Run, RunOutcome
     from swsearch.search.planned_search import PlannedSearch
@@ -184,9 +183,12 @@ def execute(files: list[str], arguments: options.Arguments, *, skip_refused: boo
     are_many = partial(_are_many, paths, arguments.query_format)
     with (
         gpus_started(arguments, about_subjects(databases), query_residues, are_many) as processes,
-        nullcontext(_checked_report(arguments)) as report,
-        _opened(databases, arguments) as subjects,
+        ExitStack() as stack,
     ):
+        report = _checked_report(arguments)
+        from swsearch.cli.databases import open_databases  # the first modules that import NumPy
+
+        subjects = stack.enter_context(open_databases(databases, threads=arguments.threads, quiet=arguments.quiet))
         from swsearch.search.queries import QueryFiles
 
         queries = QueryFiles.of(paths, arguments.query_format)
@@ -280,13 +282,6 @@ def about_subjects(databases: list[str]) -> int:
         return sum(map(residues, databases))
     except (OSError, ValueError, LookupError, TypeError):  # which the opening reports, if it is a database
         return 0
-
-
-def _opened(databases: list[str], arguments: options.Arguments) -> PackedDatabase:
-    """The open databases. Their modules are the first ones that import NumPy."""
-    from swsearch.cli.databases import open_databases
-
-    return open_databases(databases, threads=arguments.threads, quiet=arguments.quiet)
 
 
 def _are_many(paths: list[str], query_format: str, n_queries: int) -> bool:
