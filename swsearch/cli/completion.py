@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
@@ -55,14 +55,9 @@ def completion(
     print(get_completion_script(prog_name="swsearch", complete_var=VARIABLE, shell=shell.value))
 
 
-def one_of(choices: Iterable[str]) -> Words:
+def one_of(choices: Sequence[str]) -> Words:
     """Completes one of some words."""
-    words = tuple(choices)
-
-    def complete(ctx: Any, incomplete: str) -> list[str]:
-        return [word for word in words if word.startswith(incomplete)]
-
-    return complete
+    return lambda _, incomplete: [word for word in choices if word.startswith(incomplete)]
 
 
 def formats(ctx: Any, incomplete: str) -> list[str]:
