@@ -114,11 +114,6 @@ class Worker:
         """Whether it is ready, answers and may be given work."""
         return self.ready is not None and not (self.is_silent or self.is_left_out or self.info.is_paused)
 
-    @property
-    def can_take(self) -> bool:
-        """Whether it may be given a part at present."""
-        return self.is_well and len(self.flights) < PLACES
-
 
 MAX_PACKED_BYTES: Final = 1 << 22
 """Approximate size of the largest batch of queries."""

@@ -319,7 +319,7 @@ class Dispatcher:
         """Give every worker the parts that it may have, one to each before any gets a second one."""
         for n_flights in range(PLACES):
             for worker in self._workers.values():
-                if worker.can_take and len(worker.flights) <= n_flights:
+                if worker.is_well and len(worker.flights) <= n_flights:
                     part = self._next(worker)
                     if part is not None:
                         self._send(worker, part)
