@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
@@ -316,10 +317,9 @@ class Arguments:
 
     def __init__(self, command: str, given: Mapping[str, Any]) -> None:
         self.command = command
-        self._values = {row.name: option_of(row.name, command).default_in(command) for row in OPTIONS}
-        for row in offered(command):
-            if row.name in given:
-                self._values[row.name] = _converted(row, given[row.name])
+        rows = (*reversed(OPTIONS), *offered(command))  # of several rows, that of the command or else the first counts
+        self._values = {row.name: row.default_in(command) for row in rows}
+        self._values |= {row.name: _converted(row, given[row.name]) for row in offered(command) if row.name in given}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self._values:
@@ -334,7 +334,7 @@ class Arguments:
 
     def changed(self, **values: Any) -> Arguments:
         """The same values, except for these."""
-        other = Arguments(self.command, {})
+        other = copy(self)
         other._values = self._values | values
         return other
 
