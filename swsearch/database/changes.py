@@ -25,7 +25,6 @@ import numpy as np
 
 from swsearch.database.builder import BuildReport, check_slices, now, program_name, slice_folders
 from swsearch.database.export import remaining_chunks
-from swsearch.database.external_sort import HeaderFiles, IdentifierSpool
 from swsearch.database.format import (
     CATALOGUE,
     GENERATION,
@@ -34,17 +33,15 @@ from swsearch.database.format import (
     Catalogue,
     SegmentEntry,
     Tombstones,
-    array_path,
     content_digest,
     segment_name,
     tombstones_name,
 )
 from swsearch.database.opening import load_catalogue, open_database
 from swsearch.database.reader import PackedDatabase
-from swsearch.database.segment import BLOCK_HEADERS, Segment
+from swsearch.database.segment import Segment, removed_of
 from swsearch.database.segment_writer import (
     HashingFile,
-    KnownSubjects,
     ReadProgress,
     sequence_chunks,
     source_names,
@@ -137,7 +134,7 @@ def add_to_database(
                 folder / segment_name(generation),
                 _added_chunks(paths, ALPHABETS[before.alphabet], used, skip, force_alphabet=force_alphabet),
                 threads=used,
-                known=_known_subjects(opened),
+                known=opened.segments,
                 progress=progress,
             )
         sources = before.sources + source_names(paths)
@@ -192,7 +189,7 @@ def remove_from_database(database: str | os.PathLike[str], identifiers: Iterable
             with_tombstones(folder, segment, fasta_indices, generation)
             for segment, fasta_indices in zip(opened.segments, found, strict=True)
         ]
-        whole = before.whole and _whole_with_tombstones(folder, before.whole, opened.segments, found, generation)
+        whole = before.whole and _whole_with_tombstones(folder, before.whole, opened.segments, entries, generation)
         catalogue = _publish(folder, replace(before, whole=whole), entries)
     return ChangeReport(folder, before, catalogue)
 
@@ -389,41 +386,24 @@ def _first_generation(catalogue: Catalogue) -> int:
     return catalogue.generation + 1 if catalogue.whole is None else int(catalogue.whole.name.removeprefix("segment-"))
 
 
-def _known_subjects(database: PackedDatabase) -> KnownSubjects:
-    folders = [(database.path / segment.entry.name, segment.entry.n_subjects) for segment in database.segments]
-    files = [HeaderFiles(array_path(folder, "headers"), array_path(folder, "header_ends"), n) for folder, n in folders]
-
-    def add_to(spool: IdentifierSpool) -> None:
-        for segment in database.segments:
-            is_left = segment.is_left()
-            for first in range(0, segment.entry.n_subjects, BLOCK_HEADERS):
-                stop = min(first + BLOCK_HEADERS, segment.entry.n_subjects)
-                spool.add(*segment.packed_headers(first, stop), is_left[first:stop])
-
-    return KnownSubjects(database.n_subjects, tuple(files), add_to)
-
-
 def _places(database: PackedDatabase, wanted: dict[str, None]) -> list[SubjectIndex]:
     """For each segment, the FASTA indices of the subjects with one of the identifiers; all must be found."""
     missing = dict(wanted)
     found = []
-    for segment in database.segments:
-        is_left = segment.is_left()
-        fasta_indices = []
-        for first, headers in segment.header_blocks():
-            for fasta_index, header in enumerate(headers, first):
-                identifier = split_header(header.decode("utf-8", "surrogateescape"))[0]
-                if identifier in wanted and is_left[fasta_index]:
-                    fasta_indices.append(fasta_index)
-                    missing.pop(identifier, None)
-        found.append(np.array(fasta_indices, dtype=np.uint32))
+    for block, headers in database.header_blocks():
+        for subject_index, header in zip(block.tolist(), headers, strict=True):
+            identifier = split_header(header)[0]
+            if identifier in wanted:
+                found.append(subject_index)
+                missing.pop(identifier, None)
     if missing:
         others = f", nor {len(missing) - 1:,} more of those given" if len(missing) > 1 else ""
         unknown = next(iter(missing))
         whole = _with_part(database, unknown)
         advice = "" if whole is None else f"; give the whole first word of its header, as {whole!r}"
         raise InputError(f"{database.path} has no sequence {unknown!r}{others}{advice}; nothing was removed")
-    return found
+    subject_index = np.array(found, dtype=np.uint32)
+    return [segment.locate(subject_index)[1] for segment in database.segments]
 
 
 def _with_part(database: PackedDatabase, part: str) -> str | None:
@@ -440,34 +420,30 @@ def with_tombstones(folder: Path, segment: Segment, fasta_indices: SubjectIndex,
     """Write the file of removed subjects, now with these FASTA indices; return the segment's new entry."""
     if not len(fasta_indices):
         return segment.entry
-    removed = np.union1d(segment.removed, fasta_indices).astype(TOMBSTONE_DTYPE)
-    name = tombstones_name(generation)
-    with HashingFile(folder / segment.entry.name / name) as file:
-        file.write(removed)
-        written = file.finish()
-    sync_folder(folder / segment.entry.name)
+    removed = np.union1d(segment.removed, fasta_indices)
     n_residues = int(segment.lengths[segment.stored_at(removed)].sum(dtype=np.uint64))
-    return replace(segment.entry, removed=Tombstones(name, len(removed), n_residues, written))
+    tombstones = _tombstones(folder / segment.entry.name, removed, n_residues, generation)
+    sync_folder(folder / segment.entry.name)
+    return replace(segment.entry, removed=tombstones)
 
 
 def _whole_with_tombstones(
-    folder: Path, whole: SegmentEntry, segments: Sequence[Segment], found: Sequence[SubjectIndex], generation: int
+    folder: Path, whole: SegmentEntry, segments: Sequence[Segment], entries: Sequence[SegmentEntry], generation: int
 ) -> SegmentEntry:
-    """Write the file of removed subjects of all slices, now with these FASTA indices; return the whole's new entry."""
-    slices = [segment for segment in segments if segment.entry.is_slice]
-    if not any(len(fasta_indices) for fasta_indices in found[: len(slices)]):
+    """Write the file of removed subjects of all slices, whose new entries are these; return the whole's new entry."""
+    slices = [(segment, entry) for segment, entry in zip(segments, entries, strict=True) if entry.is_slice]
+    if all(entry is segment.entry for segment, entry in slices):
         return whole
-    removed = [np.union1d(segment.removed, indices) for segment, indices in zip(slices, found, strict=False)]
-    n_residues = sum(
-        int(segment.lengths[segment.stored_at(indices)].sum(dtype=np.uint64))
-        for segment, indices in zip(slices, removed, strict=True)
-    )
-    of_whole = [segment.whole_indices(indices) for segment, indices in zip(slices, removed, strict=True)]
+    removed = [segment.whole_indices(removed_of(segment.folder, entry)) for segment, entry in slices]
+    n_residues = sum(entry.n_removed_residues for _, entry in slices)
+    return replace(whole, removed=_tombstones(folder, np.sort(np.concatenate(removed)), n_residues, generation))
+
+
+def _tombstones(folder: Path, removed: SubjectIndex, n_residues: int, generation: int) -> Tombstones:
+    """Write the file of removed subjects at these FASTA indices, which have this number of residues."""
     name = tombstones_name(generation)
-    with HashingFile(folder / name) as file:
-        file.write(np.sort(np.concatenate(of_whole)).astype(TOMBSTONE_DTYPE))
-        written = file.finish()
-    return replace(whole, removed=Tombstones(name, sum(map(len, removed)), n_residues, written))
+    with HashingFile(folder / name, TOMBSTONE_DTYPE) as file:
+        return Tombstones(name, len(removed), n_residues, file.finish([removed]))
 
 
 def _added_chunks(

@@ -24,18 +24,20 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from swsearch import _native
-from swsearch.database.format import SUBJECT_ALIGNMENT
+from swsearch.database.format import SUBJECT_ALIGNMENT, array_path
 from swsearch.sequences.alphabet import PAD_CODE
 from swsearch.sequences.record import SequenceChunk
 from swsearch.threads import Threads
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
 
+BY_LENGTH: Final = ("residues", "starts", "lengths", "order")
+"""The arrays of a segment that are in stored order."""
 _VALUE_BYTES: Final = 4
 _NO_LIMIT: Final = 2**63
 _SPOOL_SHIFT: Final = 56
@@ -70,24 +72,6 @@ class _Run:
     counts: NDArray[np.uint32]
     place: int
     """Index of the spool of the residues, and their offset in it."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Plan:
-    """A block: its pieces in the spools, and its offset in ``residues.bin``."""
-
-    pieces: _native.Pieces
-    base: int
-
-
-@dataclass(frozen=True, eq=False)
-class StoredBlock:
-    """Consecutive subjects in stored order, as the arrays of a segment have them."""
-
-    residues: Codes
-    starts: Offsets
-    lengths: Lengths
-    order: SubjectIndex
 
 
 class SortedRuns:
@@ -183,8 +167,8 @@ class SortedRuns:
             order = self._order.values(run.first, run.n_subjects)
             yield _native.run_positions(run.lengths, run.counts, order, run.first, distinct, following)
 
-    def blocks(self, block_bytes: int) -> Iterator[StoredBlock]:
-        """All subjects in stored order, in blocks.
+    def blocks(self, block_bytes: int) -> Iterator[dict[str, NDArray[Any]]]:
+        """All subjects in stored order, in blocks: those arrays of a segment that :data:`BY_LENGTH` names.
 
         Parameters
         ----------
@@ -193,13 +177,17 @@ class SortedRuns:
         """
         return self._threads.in_order(self._gathered, self._plan(block_bytes))
 
-    def _gathered(self, planned: _Plan) -> StoredBlock:
+    def _gathered(self, planned: tuple[_native.Pieces, int]) -> dict[str, NDArray[Any]]:
+        pieces, base = planned
         spools = [spool.descriptor for spool in self._residues]
-        residues, starts, lengths = _native.gather_residues(spools, planned.pieces, planned.base, PAD_CODE)
-        order = _native.gather_values(self._order.descriptor, planned.pieces)
-        return StoredBlock(residues, starts, lengths, order)
+        arrays = (
+            *_native.gather_residues(spools, pieces, base, PAD_CODE),
+            _native.gather_values(self._order.descriptor, pieces),
+        )
+        return dict(zip(BY_LENGTH, arrays, strict=True))
 
-    def _plan(self, block_bytes: int) -> Iterator[_Plan]:
+    def _plan(self, block_bytes: int) -> Iterator[tuple[_native.Pieces, int]]:
+        """The pieces of each block in the spools, and its offset in ``residues.bin``."""
         runs = self._all_runs
         distinct, totals = self._totals
         sizes = np.array([len(run.lengths) for run in runs], dtype=np.uint64)
@@ -224,7 +212,7 @@ class SortedRuns:
                 pieces = _native.take_pieces(
                     lengths, counts, following, stops, residues, subjects, distinct[part], next_to, most
                 )
-                yield _Plan(pieces, base)
+                yield pieces, base
                 base += room * most
                 left -= most
             begin = stop
@@ -237,15 +225,6 @@ def padded(lengths: Lengths) -> Offsets:
 
 
 _ALL: Final = np.empty(0, dtype=np.uint8)
-
-
-@dataclass(frozen=True)
-class HeaderFiles:
-    """The files ``headers.bin`` and ``header_ends.bin`` of some subjects, and the number of these subjects."""
-
-    headers: Path
-    header_ends: Path
-    n_subjects: int
 
 
 class IdentifierSpool:
@@ -297,13 +276,14 @@ class IdentifierSpool:
         if len(self._running) > self._threads.n_threads:
             self._counts.append(self._running.popleft().result())
 
-    def repeats(self, files: Sequence[HeaderFiles], n_before: int) -> tuple[int, int | None]:
+    def repeats(self, folders: Sequence[tuple[Path, int]], n_before: int) -> tuple[int, int | None]:
         """The repeated identifiers.
 
         Parameters
         ----------
-        files : sequence of HeaderFiles
-            The files of all headers, in the order in which they were added.
+        folders : sequence of (Path, int)
+            The folders of the segments that have all headers, in the order in which these were added, and their numbers
+            of subjects, removed ones included.
         n_before : int
             Subjects with smaller numbers are not counted, but others that repeat their identifiers are.
 
@@ -324,13 +304,13 @@ class IdentifierSpool:
         with ExitStack() as stack:
             opened = []
             first = 0
-            for source in files:
-                paths = source.headers, source.header_ends
+            for folder, n_subjects in folders:
+                paths = [array_path(folder, name) for name in ("headers", "header_ends")]
                 descriptors = [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in paths]
                 for descriptor in descriptors:
                     stack.callback(os.close, descriptor)
                 opened.append((first, descriptors[0], descriptors[1]))
-                first += source.n_subjects
+                first += n_subjects
 
             def of_bucket(bucket: int) -> tuple[int, int | None]:
                 part = np.ascontiguousarray(offsets[:, bucket]), np.ascontiguousarray(counts[:, bucket])

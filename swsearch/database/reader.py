@@ -26,7 +26,7 @@ from swsearch.arrays import distinct
 from swsearch.database.catalogue import joined_catalogue
 from swsearch.database.format import Catalogue
 from swsearch.database.partition import Partition
-from swsearch.database.segment import BLOCK_HEADERS, Segment, headers_of, parts_of, shifted
+from swsearch.database.segment import Segment, header_blocks, parts_of, shifted
 from swsearch.errors import DatabaseError, InputError
 from swsearch.hits.result import DIGEST_JOINT
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet
@@ -355,8 +355,8 @@ class PackedDatabase(Closeable):
     def header_blocks(self) -> Iterator[tuple[SubjectIndex, list[str]]]:
         """All headers in FASTA order, in blocks; each block has the ``subject_index`` of its headers, uint32."""
         for part in self.parts:
-            for first in range(0, part[0].n_whole, BLOCK_HEADERS):
-                yield headers_of(part, first, first + BLOCK_HEADERS)
+            for fasta_indices, headers in header_blocks(part):
+                yield part[0].numbering.subject_index(fasta_indices), headers
 
     def length(self, subject_index: int) -> int:
         """Number of residues of a subject."""

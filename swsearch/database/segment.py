@@ -337,11 +337,6 @@ class Segment:
             raise self._damaged(*_NO_HEADER)
         return self.headers[int(begin) : int(ends[-1])], ends - begin
 
-    def header_blocks(self) -> Iterator[tuple[int, list[bytes]]]:
-        """All headers, also of removed subjects, in blocks; each block has the FASTA index of its first header."""
-        for first in range(0, self.entry.n_subjects, BLOCK_HEADERS):
-            yield first, self.raw_headers(first, min(first + BLOCK_HEADERS, self.entry.n_subjects))
-
     def _check_layout(self) -> None:
         """Check, once, that every subject is stored at the offset that the format requires, inside the residues."""
         if self._has_checked_layout:
@@ -438,22 +433,34 @@ def shifted(segments: Iterable[Segment], n_before: int) -> Iterator[Segment]:
         yield from (segment.numbered(behind) for segment in part)
 
 
-def headers_of(part: Sequence[Segment], first: int, stop: int) -> tuple[SubjectIndex, list[str]]:
-    """Remaining subjects at FASTA indices ``first`` to ``stop`` - 1 of a segment or of slices, and their headers."""
-    indices = [np.empty(0, dtype=np.uint32)]
-    headers: list[str] = []
-    for segment in part:
-        begin, end = segment.range_of(first, stop)
-        if begin < end:
-            kept = np.setdiff1d(np.arange(begin, end, dtype=np.uint32), segment.removed, assume_unique=True)
-            raw = segment.raw_headers(begin, end)
-            indices.append(segment.subject_index(kept))
-            headers += [raw[own - begin].decode("utf-8", "surrogateescape") for own in kept.tolist()]
-    subject_index = np.concatenate(indices)
-    if len(part) == 1:
-        return subject_index, headers
-    order = np.argsort(subject_index, kind="stable")
-    return subject_index[order], [headers[place] for place in order.tolist()]
+def header_ranges(n_subjects: int) -> Iterator[tuple[int, int]]:
+    """Ranges of FASTA indices whose headers are read at a time."""
+    for first in range(0, n_subjects, BLOCK_HEADERS):
+        yield first, min(first + BLOCK_HEADERS, n_subjects)
+
+
+def header_blocks(part: Sequence[Segment], *, with_removed: bool = False) -> Iterator[tuple[SubjectIndex, list[str]]]:
+    """FASTA indices, ascending, and headers of the subjects of a segment, or of slices together, in blocks.
+
+    Removed subjects are left out, unless ``with_removed`` asks for them.
+    """
+    for first, stop in header_ranges(part[0].n_whole):
+        indices = [np.empty(0, dtype=np.uint32)]
+        headers: list[str] = []
+        for segment in part:
+            begin, end = segment.range_of(first, stop)
+            if begin < end:
+                own = np.arange(begin, end, dtype=np.uint32)
+                raw = segment.raw_headers(begin, end)
+                if not with_removed:
+                    own = np.setdiff1d(own, segment.removed, assume_unique=True)
+                indices.append(segment.whole_indices(own))
+                headers += [raw[index - begin].decode("utf-8", "surrogateescape") for index in own.tolist()]
+        fasta_indices = np.concatenate(indices)
+        if len(part) > 1:
+            order = np.argsort(fasta_indices, kind="stable")
+            fasta_indices, headers = fasta_indices[order], [headers[place] for place in order.tolist()]
+        yield fasta_indices, headers
 
 
 def map_segments(folder: Path, catalogue: Catalogue, numbers: Collection[int] | None = None) -> tuple[Segment, ...]:

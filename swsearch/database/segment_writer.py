@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from swsearch import _native
 from swsearch.database.export import of_each_chunk
-from swsearch.database.external_sort import HeaderFiles, IdentifierSpool, SortedRuns, padded
+from swsearch.database.external_sort import BY_LENGTH, IdentifierSpool, SortedRuns, padded
 from swsearch.database.format import (
     ARRAY_DTYPES,
     INDICES,
@@ -44,7 +44,7 @@ from swsearch.database.format import (
     SegmentEntry,
     array_path,
 )
-from swsearch.database.segment import Numbering, Segment
+from swsearch.database.segment import Numbering, Segment, header_ranges
 from swsearch.database.staging import sync_folder
 from swsearch.errors import FastaFormatError, InputError
 from swsearch.sequences.alphabet import PAD_CODE, Alphabet
@@ -55,8 +55,6 @@ from swsearch.threads import Threads
 from swsearch.typing import Lengths, SubjectIndex
 from swsearch.words import counted, option
 
-BY_LENGTH: Final = ("residues", "starts", "lengths", "order")
-"""The arrays in stored order."""
 BLOCK_BYTES: Final = 4 << 20
 """Approximate size of the blocks in which residues are gathered; an interrupt waits for at most a few blocks."""
 
@@ -87,22 +85,6 @@ class WrittenSegment:
     alphabet: Alphabet
     n_duplicates: int
     first_duplicate: str | None
-
-
-@dataclass(frozen=True)
-class KnownSubjects:
-    """The subjects that a database has before an addition: their number, without removed ones.
-
-    ``files`` have the headers of all, and of removed subjects. ``add_to`` adds these headers to a spool, without the
-    identifiers of removed subjects.
-    """
-
-    n_subjects: int
-    files: tuple[HeaderFiles, ...]
-    add_to: Callable[[IdentifierSpool], None]
-
-
-_NO_SUBJECTS: Final = KnownSubjects(0, (), lambda _: None)
 
 
 def sequence_chunks(
@@ -161,7 +143,7 @@ def write_segment(
     chunks: Iterable[tuple[str, SequenceChunk]],
     *,
     threads: Threads,
-    known: KnownSubjects = _NO_SUBJECTS,
+    known: Sequence[Segment] = (),
     slices: Sequence[Path] = (),
     progress: ReadProgress | None = None,
 ) -> WrittenSegment:
@@ -174,9 +156,9 @@ def write_segment(
     chunks : iterable of (str, SequenceChunk)
         At least one chunk, all of one alphabet, each with the name of its source for messages.
     threads : Threads
-    known : KnownSubjects
-        The subjects that the database already has. Their sum with the new ones must fit in 32 bits, and the new ones
-        may repeat their identifiers.
+    known : sequence of Segment
+        Those that the database already has. The number of their subjects and the new ones must fit in 32 bits, and the
+        new ones may repeat identifiers.
     slices : sequence of paths
         Folders to create, one for each slice; none for a segment without slices.
     progress : callable, optional
@@ -192,11 +174,15 @@ def write_segment(
     """
     segment.mkdir()
     with IdentifierSpool(segment / "identifiers.spool", threads) as identifiers:
-        known.add_to(identifiers)
-        entry, alphabet = _write_arrays(segment, chunks, threads, identifiers, known.n_subjects, progress)
-        n_before = sum(source.n_subjects for source in known.files)
-        written = HeaderFiles(array_path(segment, "headers"), array_path(segment, "header_ends"), entry.n_subjects)
-        n_duplicates, first = identifiers.repeats([*known.files, written], n_before)
+        for one in known:
+            is_left = one.is_left()
+            for begin, end in header_ranges(one.entry.n_subjects):
+                identifiers.add(*one.packed_headers(begin, end), is_left[begin:end])
+        n_known = sum(one.n_subjects for one in known)
+        entry, alphabet = _write_arrays(segment, chunks, threads, identifiers, n_known, progress)
+        n_before = sum(one.entry.n_subjects for one in known)
+        folders = [(one.folder, one.entry.n_subjects) for one in known]
+        n_duplicates, first = identifiers.repeats([*folders, (segment, entry.n_subjects)], n_before)
     whole = Segment(segment, entry, Numbering(0, entry.n_subjects, np.empty(0, np.uint32)))
     duplicate = None if first is None else whole.header(first - n_before).decode("utf-8", "surrogateescape")
     entries = _write_slices(whole, slices, alphabet, threads)
@@ -220,22 +206,24 @@ def _write_arrays(
     alphabet: Alphabet | None = None
     header_bytes = 0
     with SortedRuns(segment, threads) as runs:
-        with ArrayFiles(segment, ("headers", "header_ends"), threads) as files:
+        with _array_file(segment, "headers", threads) as headers, _array_file(segment, "header_ends", threads) as ends:
             for name, chunk in chunks:
                 alphabet = chunk.alphabet
                 _check_limits(chunk, n_before + runs.n_subjects, name)
                 runs.add(chunk)
                 if identifiers is not None:
                     identifiers.add(chunk.header_bytes, chunk.header_ends)
-                files.write("headers", chunk.header_bytes)
-                files.write("header_ends", chunk.header_ends + np.uint64(header_bytes))
+                headers.write(chunk.header_bytes)
+                ends.write(chunk.header_ends + np.uint64(header_bytes))
                 header_bytes += len(chunk.header_bytes)
                 if progress is not None:
                     progress(runs.n_subjects, runs.n_residues)
-            written = files.finish()
+            written = {"headers": headers.finish(), "header_ends": ends.finish()}
         if alphabet is None:
             raise ValueError("a segment of no sequences")
-        written |= {**_write_positions(segment, runs, threads), **write_residues(segment, runs, threads)}
+        with _array_file(segment, "positions", threads) as file:
+            written["positions"] = file.finish(runs.positions())
+        written |= write_residues(segment, runs, threads)
         entry = SegmentEntry(
             name=segment.name,
             n_subjects=runs.n_subjects,
@@ -271,11 +259,12 @@ def _write_slices(whole: Segment, folders: Sequence[Path], alphabet: Alphabet, t
             [(whole,)], alphabet, threads, lambda chunk: chunk, chunk_residues=BLOCK_BYTES, is_wanted=is_own
         )
         entry, _ = _write_arrays(folder, ((folder.name, chunk) for chunk in chunks), threads)
-        with ArrayFiles(folder, (INDICES,), threads) as files:
-            for first in range(0, n_subjects, BLOCK_BYTES):
-                block = np.arange(first, min(first + BLOCK_BYTES, n_subjects), dtype=np.uint32)
-                files.write(INDICES, block[is_own(block)])
-            entries.append(replace(entry, indices=files.finish()[INDICES]))
+        blocks = (
+            np.arange(first, min(first + BLOCK_BYTES, n_subjects), dtype=np.uint32)
+            for first in range(0, n_subjects, BLOCK_BYTES)
+        )
+        with _array_file(folder, INDICES, threads) as file:
+            entries.append(replace(entry, indices=file.finish(block[is_own(block)] for block in blocks)))
     return entries
 
 
@@ -289,21 +278,15 @@ def _check_limits(chunk: SequenceChunk, n_before: int, name: str) -> None:
         raise FastaFormatError(f"more than {MAX_SUBJECTS} sequences; build several databases", name)
 
 
-def _write_positions(segment: Path, runs: SortedRuns, threads: Threads) -> dict[str, FileEntry]:
-    with ArrayFiles(segment, ("positions",), threads) as files:
-        for positions in runs.positions():
-            files.write("positions", positions)
-        return files.finish()
-
-
 def write_residues(segment: Path, runs: SortedRuns, threads: Threads) -> dict[str, FileEntry]:
     """Write the arrays in stored order: ``residues``, ``starts``, ``lengths`` and ``order``."""
-    with ArrayFiles(segment, BY_LENGTH, threads) as files:
+    with ExitStack() as stack:
+        files = {name: stack.enter_context(_array_file(segment, name, threads)) for name in BY_LENGTH}
         for block in runs.blocks(BLOCK_BYTES):
-            for name in BY_LENGTH:
-                files.write(name, getattr(block, name))
-        files.write("residues", np.full(TAIL_PADDING, PAD_CODE, dtype=np.uint8))
-        return files.finish()
+            for name, array in block.items():
+                files[name].write(array)
+        files["residues"].write(np.full(TAIL_PADDING, PAD_CODE, dtype=np.uint8))
+        return {name: file.finish() for name, file in files.items()}
 
 
 def _write_repeats(folder: Path, entry: SegmentEntry, threads: Threads) -> FileEntry | None:
@@ -321,9 +304,8 @@ def _write_repeats(folder: Path, entry: SegmentEntry, threads: Threads) -> FileE
     repeats = np.concatenate([equal, _of_whole(np.concatenate(parts))])
     if not len(repeats):
         return None
-    with ArrayFiles(folder, (REPEATS,), threads) as files:
-        files.write(REPEATS, repeats[np.argsort(repeats[:, 0])])
-        return files.finish()[REPEATS]
+    with _array_file(folder, REPEATS, threads) as file:
+        return file.finish([repeats[np.argsort(repeats[:, 0])]])
 
 
 def _of_whole(parts: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -360,28 +342,31 @@ def _equal_in(stored: Segment, first: int, stop: int) -> NDArray[np.uint32]:
 
 
 class HashingFile:
-    """A new file whose SHA-256 is computed while it is written; a context manager.
+    """A new file of one array, whose SHA-256 is computed while it is written; a context manager.
 
     Parameters
     ----------
     path : path
         A file that does not exist.
+    dtype : str
+        What the values are converted to.
     threads : Threads, optional
         Threads that compute the SHA-256; by default, the caller's thread computes it.
     """
 
-    def __init__(self, path: Path, threads: Threads | None = None) -> None:
+    def __init__(self, path: Path, dtype: str, threads: Threads | None = None) -> None:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        self._dtype = np.dtype(dtype)
         self._threads = threads
         self._sha256 = hashlib.sha256()
         self._hashing: Future[None] | None = None
         self._size = 0
 
-    def write(self, data: NDArray[Any]) -> None:
-        """Append the bytes of a contiguous array; they must not change until the next call of a method has returned."""
-        if not data.size:
+    def write(self, values: NDArray[Any]) -> None:
+        """Append the values of an array; they must not change until the next call of a method has returned."""
+        if not values.size:
             return
-        rest = data.data.cast("B")
+        rest = np.ascontiguousarray(values, self._dtype).data.cast("B")
         self._size += len(rest)
         self._await_hash()
         if self._threads is None:
@@ -391,8 +376,10 @@ class HashingFile:
         while rest:
             rest = rest[os.write(self._descriptor, rest) :]
 
-    def finish(self) -> FileEntry:
-        """Wait until all data is on the disk; return the file's size and SHA-256."""
+    def finish(self, last: Iterable[NDArray[Any]] = ()) -> FileEntry:
+        """Append the ``last`` values and wait until all are on the disk; return the file's size and SHA-256."""
+        for values in last:
+            self.write(values)
         self._await_hash()
         os.fsync(self._descriptor)
         return FileEntry(self._size, self._sha256.hexdigest())
@@ -409,26 +396,7 @@ class HashingFile:
         os.close(self._descriptor)
 
 
-class ArrayFiles:
-    """The new files of some arrays of one segment; a context manager."""
-
-    def __init__(self, folder: Path, names: Sequence[str], threads: Threads) -> None:
-        self._stack = ExitStack()
-        self._files = {
-            name: self._stack.enter_context(HashingFile(array_path(folder, name), threads)) for name in names
-        }
-
-    def __enter__(self) -> ArrayFiles:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-    def write(self, name: str, array: NDArray[Any]) -> None:
-        """Append an array of any integer type to a file, whose type it gets."""
-        dtype = {INDICES: INDICES_DTYPE, REPEATS: REPEATS_DTYPE, **ARRAY_DTYPES}[name]
-        self._files[name].write(np.ascontiguousarray(array).astype(dtype, copy=False))
-
-    def finish(self) -> dict[str, FileEntry]:
-        """Wait until all data is on the disk; return the entries of the files by their names."""
-        return {name: file.finish() for name, file in self._files.items()}
+def _array_file(folder: Path, name: str, threads: Threads) -> HashingFile:
+    """The new file of an array of a segment."""
+    dtype = {INDICES: INDICES_DTYPE, REPEATS: REPEATS_DTYPE, **ARRAY_DTYPES}[name]
+    return HashingFile(array_path(folder, name), dtype, threads)

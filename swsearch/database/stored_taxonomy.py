@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.database.format import TAXONOMY_DTYPES, Catalogue, TaxonomyEntry, taxonomy_name
-from swsearch.database.segment import BLOCK_HEADERS, Numbering, Segment
+from swsearch.database.segment import Numbering, Segment, header_blocks
 from swsearch.database.segment_writer import HashingFile
 from swsearch.database.staging import sync_folder
 from swsearch.errors import DatabaseError, InputError
@@ -88,9 +88,8 @@ def store_taxonomy(
     }
     files = {}
     for name, dtype in TAXONOMY_DTYPES.items():
-        with HashingFile(target / f"{name}.bin") as file:
-            file.write(np.ascontiguousarray(arrays[name], dtype))
-            files[name] = file.finish()
+        with HashingFile(target / f"{name}.bin", dtype) as file:
+            files[name] = file.finish([arrays[name]])
     sync_folder(target)
     entry = TaxonomyEntry(target.name, len(kept), len(taxids.set_of), taxids.n_assigned, files)
     return entry, tuple(notes.messages())
@@ -223,16 +222,8 @@ def first_rows(catalogue: Catalogue) -> dict[str, int]:
 def all_headers(parts: Iterable[Sequence[Segment]]) -> Iterator[str]:
     """The headers of all rows, those of removed subjects included."""
     for part in parts:
-        for first in range(0, part[0].n_whole, BLOCK_HEADERS):
-            stop = min(first + BLOCK_HEADERS, part[0].n_whole)
-            headers = [b""] * (stop - first)
-            for segment in part:
-                begin, end = segment.range_of(first, stop)
-                if begin < end:
-                    places = segment.whole_indices(np.arange(begin, end, dtype=np.uint32))
-                    for place, header in zip(places.tolist(), segment.raw_headers(begin, end), strict=True):
-                        headers[place - first] = header
-            yield from (header.decode("utf-8", "surrogateescape") for header in headers)
+        for _, headers in header_blocks(part, with_removed=True):
+            yield from headers
 
 
 def remaining_taxids(database: PackedDatabase, taxonomy: DatabaseTaxonomy) -> TaxidSets:

@@ -190,7 +190,6 @@ def replace_pairs(path: Path, change: Callable[[NDArray[np.int64]], NDArray[np.i
     file = path / segment.name / "repeats.bin"
     pairs = change(np.fromfile(file, np.uint32).reshape(-1, 2).astype(np.int64))
     file.unlink()
-    with HashingFile(file) as new:
-        new.write(np.ascontiguousarray(pairs, dtype=np.uint32))
-        entry = new.finish()
+    with HashingFile(file, "<u4") as new:
+        entry = new.finish([pairs])
     (path / CATALOGUE).write_text(write_catalogue(replace(catalogue, segments=(replace(segment, repeats=entry),))))
