@@ -28,7 +28,7 @@ from swsearch.threads import Threads
 from swsearch.words import option
 
 if TYPE_CHECKING:
-    from swsearch.database.stored_taxonomy import TaxonomySource
+    from swsearch.taxonomy.tree import Taxonomy
 
 
 @dataclass(frozen=True)
@@ -131,13 +131,13 @@ def build_database(
         searched = arguments.of_type("headers", headers, re.Pattern, "a compiled pattern of bytes").pattern
         arguments.of_type("headers", searched, bytes, "a compiled pattern of bytes")
     check_slices(slices)
-    source = taxonomy_source(taxonomy, taxid_map)
+    tree = _tree(taxonomy, taxid_map)
     with staged_folder(target, overwrite=overwrite) as folder:
         built = write_database(
             folder, paths, alphabet, slices=slices, threads=threads, progress=progress, skip=skip, headers=headers
         )
-        if source is not None:
-            built = _with_taxonomy(built, source)
+        if tree is not None:
+            built = _with_organisms(built, tree, taxid_map)
     return replace(built, path=target)
 
 
@@ -179,10 +179,8 @@ def write_database(
     return BuildReport(folder, catalogue, written.n_duplicates, written.first_duplicate)
 
 
-def taxonomy_source(
-    taxonomy: str | os.PathLike[str] | None, taxid_map: str | os.PathLike[str] | None
-) -> TaxonomySource | None:
-    """The source of a database's taxonomy; None if there is none.
+def _tree(taxonomy: str | os.PathLike[str] | None, taxid_map: str | os.PathLike[str] | None) -> Taxonomy | None:
+    """The tree of a taxdump; None if there is none.
 
     Raises
     ------
@@ -194,19 +192,18 @@ def taxonomy_source(
             given = option("taxid_map", taxid_map)
             raise InputError(f"{given}: give the taxdump that has its ids with {option('taxonomy')}")
         return None
-    from swsearch.database.stored_taxonomy import TaxonomySource
+    from swsearch.taxonomy.dump import load_taxonomy
 
-    return TaxonomySource(taxonomy, taxid_map)
+    return load_taxonomy(taxonomy)
 
 
-def _with_taxonomy(built: BuildReport, source: TaxonomySource) -> BuildReport:
+def _with_organisms(built: BuildReport, tree: Taxonomy, taxid_map: str | os.PathLike[str] | None) -> BuildReport:
     """Store the organisms of a database that is not published yet."""
     from swsearch.database.segment import map_segments, parts_of
-    from swsearch.database.stored_taxonomy import all_headers, store_taxonomy
+    from swsearch.database.stored_taxonomy import store_organisms
 
-    segments = map_segments(built.path, built.catalogue)
-    taxids = source.taxids(all_headers(parts_of(segments)))
-    entry, notes = store_taxonomy(built.path, built.catalogue.generation, source.tree, taxids)
+    parts = parts_of(map_segments(built.path, built.catalogue))
+    entry, notes = store_organisms(built.path, built.catalogue.generation, parts, tree, taxid_map)
     catalogue = replace(built.catalogue, taxonomy=entry)
     write_catalogue_file(built.path, catalogue)
     return replace(built, catalogue=catalogue, notes=notes)

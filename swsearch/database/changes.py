@@ -293,14 +293,14 @@ def set_taxonomy(
     >>> stored.n_taxa, stored.n_assigned
     (2, 1)
     """
-    from swsearch.database.stored_taxonomy import TaxonomySource, all_headers, store_taxonomy
+    from swsearch.database.stored_taxonomy import store_organisms
+    from swsearch.taxonomy.dump import load_taxonomy
 
     folder = Path(database)
     load_catalogue(folder)  # before the taxdump is read, which takes longer
-    source = TaxonomySource(taxonomy, taxid_map)
+    tree = load_taxonomy(taxonomy)
     with _change(folder) as before, open_database(folder) as opened:
-        taxids = source.taxids(all_headers(opened.parts))
-        entry, notes = store_taxonomy(folder, before.generation + 1, source.tree, taxids)
+        entry, notes = store_organisms(folder, before.generation + 1, opened.parts, tree, taxid_map)
         catalogue = _publish(folder, replace(before, taxonomy=entry), before.segments, before.former_digests)
         _sweep(folder, catalogue)
     return ChangeReport(folder, before, catalogue, notes)

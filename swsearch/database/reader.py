@@ -35,7 +35,7 @@ from swsearch.typing import Closeable, Codes, Lengths, Offsets, SubjectIndex
 from swsearch.words import counted
 
 if TYPE_CHECKING:
-    from swsearch.database.stored_taxonomy import DatabaseTaxonomy, MemberTaxonomy
+    from swsearch.database.stored_taxonomy import DatabaseTaxonomy
 
 PIPES: Final = ("<stdin>", "<pipe>")
 """Addresses of sequences that were read from a pipe."""
@@ -123,16 +123,6 @@ class Member:
     def taxonomy_digest(self) -> str | None:
         """SHA-256 of the stored organisms, in hexadecimal; None if they are not stored."""
         return None if self.catalogue.taxonomy is None else self.catalogue.taxonomy.digest
-
-    def taxonomy(self) -> MemberTaxonomy | None:
-        """The organisms of the subjects; None if they are not stored."""
-        if self.taxonomy_arrays is None or self.catalogue.taxonomy is None:
-            return None
-        from swsearch.database.stored_taxonomy import MemberTaxonomy, first_rows
-
-        rows = first_rows(self.catalogue)
-        parts = [(part[0].numbering, rows[part[0].entry.name]) for part in parts_of(self.segments)]
-        return MemberTaxonomy(self.folder / self.catalogue.taxonomy.name, self.taxonomy_arrays, parts)
 
 
 class PackedDatabase(Closeable):
@@ -314,7 +304,7 @@ class PackedDatabase(Closeable):
         self.check_open()
         from swsearch.database.stored_taxonomy import DatabaseTaxonomy
 
-        return DatabaseTaxonomy(self._n_before, [member.taxonomy() for member in self.members])
+        return DatabaseTaxonomy(self.members, self._n_before)
 
     @property
     def taxonomy_digest(self) -> str | None:

@@ -8,10 +8,9 @@ Its format is specified in :mod:`swsearch.database.format`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,44 +18,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.database.format import TAXONOMY_DTYPES, Catalogue, TaxonomyEntry, taxonomy_name
-from swsearch.database.segment import Numbering, Segment, header_blocks
+from swsearch.database.segment import Numbering, Segment, header_blocks, parts_of, shifted
 from swsearch.database.segment_writer import HashingFile
 from swsearch.database.staging import sync_folder
 from swsearch.errors import DatabaseError, InputError
 from swsearch.taxonomy.assignment import TaxidSets, mapped_taxids, stated_taxids
-from swsearch.taxonomy.dump import load_taxonomy
 from swsearch.taxonomy.subject_taxa import TAXONOMY_VARIABLE, TaxidNotes, TaxonomyOfSubjects, chosen_tree
-from swsearch.taxonomy.tree import Taxonomy, joined_tree, packed_arrays, unpacked
+from swsearch.taxonomy.tree import Numbers, Taxonomy, joined_tree, packed_arrays, unpacked
 from swsearch.typing import SubjectIndex
 from swsearch.words import option
 
 if TYPE_CHECKING:
-    from swsearch.database.reader import PackedDatabase
+    from swsearch.database.reader import Member, PackedDatabase
 
 
-class TaxonomySource:
-    """A taxdump, and optionally a map of identifiers to ids, from which the taxonomy of a database is made.
+def store_organisms(
+    folder: Path,
+    generation: int,
+    parts: Iterable[Sequence[Segment]],
+    tree: Taxonomy,
+    taxid_map: str | os.PathLike[str] | None,
+) -> tuple[TaxonomyEntry, tuple[str, ...]]:
+    """Write the taxonomy of sequences into the folder of their database; the result is that of :func:`store_taxonomy`.
 
     Parameters
     ----------
-    taxonomy : path
-        NCBI's taxdump (:func:`swsearch.taxonomy.dump.read_dump`).
-    taxid_map : path, optional
+    folder : Path
+    generation : int
+    parts : iterable of sequences of Segment
+        Those of all rows, removed subjects included.
+    tree : Taxonomy
+    taxid_map : path or None
         A map (:mod:`swsearch.taxonomy.assignment`); without one, ids are those that headers state.
 
     Raises
     ------
     InputError
-        The taxdump cannot be read.
+        The map cannot be read.
     """
-
-    def __init__(self, taxonomy: str | os.PathLike[str], taxid_map: str | os.PathLike[str] | None = None) -> None:
-        self.tree = load_taxonomy(taxonomy)
-        self.taxid_map = None if taxid_map is None else os.fspath(taxid_map)
-
-    def taxids(self, headers: Iterable[str]) -> TaxidSets:
-        """The ids of the sequences with these headers."""
-        return stated_taxids(headers) if self.taxid_map is None else mapped_taxids(headers, self.taxid_map)
+    headers = (header for part in parts for _, block in header_blocks(part, with_removed=True) for header in block)
+    taxids = stated_taxids(headers) if taxid_map is None else mapped_taxids(headers, os.fspath(taxid_map))
+    return store_taxonomy(folder, generation, tree, taxids)
 
 
 def store_taxonomy(
@@ -95,67 +97,6 @@ def store_taxonomy(
     return entry, tuple(notes.messages())
 
 
-class MemberTaxonomy:
-    """The taxonomy that one of the databases of an open one has stored; ``subject_index`` counts its own subjects.
-
-    Parameters
-    ----------
-    folder : Path
-        That of the taxonomy, for messages.
-    arrays : mapping
-        The arrays by their names in :data:`swsearch.database.format.TAXONOMY_DTYPES`.
-    parts : sequence of pairs
-        The numbering of each open segment, or of all slices together, and its first row.
-
-    Attributes
-    ----------
-    tree : Taxonomy
-        The taxa of the sequences, and their ancestors.
-
-    Raises
-    ------
-    DatabaseError
-        The arrays contradict each other.
-    """
-
-    def __init__(
-        self, folder: Path, arrays: Mapping[str, NDArray[Any]], parts: Sequence[tuple[Numbering, int]]
-    ) -> None:
-        self._set_of, self._taxids, self._ends = (arrays[name] for name in ("set_of", "set_taxids", "set_ends"))
-        self._parts = parts
-        try:
-            self.tree = unpacked(arrays)
-            ends = self._ends.astype(np.int64)
-            if (np.diff(ends, prepend=0) < 0).any() or len(self._taxids) != (ends[-1] if len(ends) else 0):
-                raise ValueError("a set of ids ends before it begins, or beyond all ids")
-            if len(self._set_of) and int(self._set_of.max()) > len(ends):
-                raise ValueError("a sequence has a set that is not there")
-        except ValueError as error:
-            raise DatabaseError(
-                f"{folder} is damaged: {error}; store the taxonomy again (`swsearch db taxonomy`)"
-            ) from error
-
-    @property
-    def n_sets(self) -> int:
-        """Number of different sets of ids."""
-        return len(self._ends)
-
-    def taxids_of_set(self, number: int) -> tuple[int, ...]:
-        """The ids of a set, whose number counts from 1."""
-        start = int(self._ends[number - 2]) if number > 1 else 0
-        return tuple(self._taxids[start : int(self._ends[number - 1])].tolist())
-
-    def set_of(self, subject_index: SubjectIndex) -> NDArray[np.int64]:
-        """The sets of subjects: numbers from 1, 0 for no id, -1 for subjects that were added later; int64."""
-        sets = np.full(len(subject_index), -1, np.int64)
-        for numbering, first_row in self._parts:
-            inside = np.flatnonzero(numbering.holds(subject_index))
-            rows = numbering.fasta_indices(subject_index[inside]).astype(np.int64) + first_row
-            is_stored = rows < len(self._set_of)
-            sets[inside[is_stored]] = self._set_of[rows[is_stored]]
-        return sets
-
-
 class DatabaseTaxonomy:
     """The organisms of all subjects of an open database, or of several.
 
@@ -165,26 +106,46 @@ class DatabaseTaxonomy:
 
     Parameters
     ----------
-    bounds : sequence of int
-        ``subject_index`` of the first subject of each member, and the number of all subjects.
-    members : sequence of MemberTaxonomy or None
-        At least one is not None.
+    members : sequence of Member
+        At least one has stored a taxonomy.
+    n_before : sequence of int
+        ``subject_index`` of the first subject of each member.
+
+    Raises
+    ------
+    DatabaseError
+        The arrays of a member contradict each other.
     """
 
-    def __init__(self, bounds: Sequence[int], members: Sequence[MemberTaxonomy | None]) -> None:
-        self._bounds = bounds
-        self._members = members
-        self._first_sets = list(accumulate((0 if one is None else one.n_sets for one in members), initial=0))
+    def __init__(self, members: Sequence[Member], n_before: Sequence[int]) -> None:
+        self._trees: list[Taxonomy] = []
+        # The numbering of each part, its first row, the sets of all rows, and the number of sets of earlier members.
+        self._parts: list[tuple[Numbering, int, Numbers, int]] = []
+        taxids, ends = [], []
+        n_taxids = n_sets = 0
+        for member, first in zip(members, n_before, strict=False):
+            arrays, entry = member.taxonomy_arrays, member.catalogue.taxonomy
+            if arrays is None or entry is None:
+                continue
+            self._trees.append(_checked_tree(member.folder / entry.name, arrays))
+            rows = first_rows(member.catalogue)
+            for part in parts_of(shifted(member.segments, first)):
+                self._parts.append((part[0].numbering, rows[part[0].entry.name], arrays["set_of"], n_sets))
+            taxids.append(arrays["set_taxids"])
+            ends.append(arrays["set_ends"].astype(np.int64) + n_taxids)
+            n_taxids += len(taxids[-1])
+            n_sets += len(ends[-1])
+        self._taxids, self._ends = np.concatenate(taxids), np.concatenate(ends)
 
     @cached_property
     def tree(self) -> Taxonomy:
         """The taxa of all sequences, and their ancestors; one that members place differently is as in the first."""
-        return joined_tree([one.tree for one in self._members if one is not None])
+        return joined_tree(self._trees)
 
     @property
     def n_sets(self) -> int:
         """Number of different sets of ids, those of each member counted by themselves."""
-        return self._first_sets[-1]
+        return len(self._ends)
 
     def taxids(self, subject_index: int) -> tuple[int, ...] | None:
         """The ids of a subject, ascending; None for one that was added after the taxonomy was stored."""
@@ -193,21 +154,35 @@ class DatabaseTaxonomy:
 
     def taxids_of_set(self, number: int) -> tuple[int, ...]:
         """The ids of a set, whose number counts from 1."""
-        place = int(np.searchsorted(self._first_sets, number)) - 1
-        member = self._members[place]
-        assert member is not None
-        return member.taxids_of_set(number - self._first_sets[place])
+        start = int(self._ends[number - 2]) if number > 1 else 0
+        return tuple(self._taxids[start : int(self._ends[number - 1])].tolist())
 
     def set_of(self, subject_index: SubjectIndex) -> NDArray[np.int64]:
         """The sets of subjects: numbers from 1, 0 for no id, -1 for subjects whose ids are not stored; int64."""
         sets = np.full(len(subject_index), -1, np.int64)
-        for place, member in enumerate(self._members):
-            first, stop = self._bounds[place], self._bounds[place + 1]
-            inside = np.flatnonzero((subject_index >= first) & (subject_index < stop))
-            if member is not None and inside.size:
-                own = member.set_of(subject_index[inside] - np.uint32(first))
-                sets[inside] = np.where(own > 0, own + self._first_sets[place], own)
+        for numbering, first_row, set_of, n_before in self._parts:
+            inside = np.flatnonzero(numbering.holds(subject_index))
+            rows = numbering.fasta_indices(subject_index[inside]).astype(np.int64) + first_row
+            is_stored = rows < len(set_of)
+            own = set_of[rows[is_stored]].astype(np.int64)
+            sets[inside[is_stored]] = np.where(own > 0, own + n_before, 0)
         return sets
+
+
+def _checked_tree(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> Taxonomy:
+    """The tree of a stored taxonomy, after a check of all its arrays; messages name the folder."""
+    try:
+        tree = unpacked(arrays)
+        ends = arrays["set_ends"].astype(np.int64)
+        if (np.diff(ends, prepend=0) < 0).any() or len(arrays["set_taxids"]) != (ends[-1] if len(ends) else 0):
+            raise ValueError("a set of ids ends before it begins, or beyond all ids")
+        if len(arrays["set_of"]) and int(arrays["set_of"].max()) > len(ends):
+            raise ValueError("a sequence has a set that is not there")
+    except ValueError as error:
+        raise DatabaseError(
+            f"{folder} is damaged: {error}; store the taxonomy again (`swsearch db taxonomy`)"
+        ) from error
+    return tree
 
 
 def first_rows(catalogue: Catalogue) -> dict[str, int]:
@@ -217,13 +192,6 @@ def first_rows(catalogue: Catalogue) -> dict[str, int]:
         rows[segment.name] = base
         base += segment.n_subjects
     return rows
-
-
-def all_headers(parts: Iterable[Sequence[Segment]]) -> Iterator[str]:
-    """The headers of all rows, those of removed subjects included."""
-    for part in parts:
-        for _, headers in header_blocks(part, with_removed=True):
-            yield from headers
 
 
 def remaining_taxids(database: PackedDatabase, taxonomy: DatabaseTaxonomy) -> TaxidSets:
