@@ -1,12 +1,19 @@
-"""Operations on arrays: one that NumPy has too, but at a cost that a short command would feel, and a division."""
+"""Operations on arrays: one that NumPy has too, but at a cost that a short command would feel, and a division.
+
+:class:`Texts` are many texts as two arrays, in memory or mapped: headers of sequences and names of taxa.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from swsearch import _native
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -36,3 +43,69 @@ def ranges_within(sizes: NDArray[Any], limit: int) -> Iterator[slice]:
         stop = max(first + 1, int(np.searchsorted(ends, np.uint64(most), side="right")))
         yield slice(first, stop)
         first = stop
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """Texts, one after another; iteration gives each as bytes.
+
+    Attributes
+    ----------
+    data : uint8 array
+        The bytes of all texts.
+    ends : uint32 or uint64 array, shape (n,)
+        The end of each text in ``data``, exclusive; a text begins where the one before it ends.
+
+    >>> texts = Texts.of([b"a", b"bb", b"ccc"])
+    >>> texts[1], list(texts.part(slice(1, None))), list(texts.take(np.array([2, -1, 0])))
+    ('bb', [b'bb', b'ccc'], [b'ccc', b'', b'a'])
+    """
+
+    data: NDArray[np.uint8]
+    ends: NDArray[Any]
+
+    @classmethod
+    def of(cls, texts: Iterable[bytes]) -> Texts:
+        """Some texts as arrays."""
+        each = list(texts)
+        sizes = np.fromiter(map(len, each), dtype=np.uint64, count=len(each))
+        return cls(np.frombuffer(b"".join(each), dtype=np.uint8), np.cumsum(sizes, dtype=np.uint64))
+
+    @classmethod
+    def joined(cls, several: Iterable[Texts]) -> Texts:
+        """The texts of several objects, one after another."""
+        data, ends, n_bytes = [np.empty(0, np.uint8)], [np.empty(0, np.uint64)], 0
+        for one in several:
+            data.append(one.data)
+            ends.append(one.ends + np.uint64(n_bytes))
+            n_bytes += len(one.data)
+        return cls(np.concatenate(data), np.concatenate(ends))
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __iter__(self) -> Iterator[bytes]:
+        raw = self.data.tobytes()
+        return (raw[start:end] for start, end in pairwise([0, *self.ends.tolist()]))
+
+    def __getitem__(self, i: int) -> str:
+        """One text; bytes that are not UTF-8 are surrogate escapes."""
+        start = int(self.ends[i - 1]) if i else 0
+        return self.data[start : int(self.ends[i])].tobytes().decode("utf-8", "surrogateescape")
+
+    def part(self, which: slice) -> Texts:
+        """A range of the texts; its data is a view."""
+        start, stop, _ = which.indices(len(self))
+        if stop <= start:
+            return Texts(self.data[:0], self.ends[:0])
+        begin = self.ends[start - 1] if start else self.ends.dtype.type(0)
+        return Texts(self.data[int(begin) : int(self.ends[stop - 1])], self.ends[start:stop] - begin)
+
+    def take(self, order: NDArray[np.int64]) -> Texts:
+        """The texts at these indices, in this order, as a copy; an empty text for an index of -1."""
+        none = np.uint64(0)  # the size of the empty text, which stands behind all others
+        sizes = np.append(np.diff(self.ends, prepend=none), none)
+        starts = np.append(self.ends, np.uint64(len(self.data))) - sizes
+        lengths = sizes[order].astype(np.uint32)
+        data = _native.copy_subjects([self.data], np.zeros(len(order), dtype=np.uint16), starts[order], lengths)
+        return Texts(data, np.cumsum(lengths, dtype=np.uint64))

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch import _native
-from swsearch.arrays import distinct, ranges_within
-from swsearch.database.segment import Items, Segment
+from swsearch.arrays import Texts, distinct, ranges_within
+from swsearch.database.segment import Segment
 from swsearch.sequences.alphabet import Alphabet
 from swsearch.sequences.fasta_text import LINE_WIDTH
 from swsearch.sequences.record import SequenceChunk
@@ -42,10 +42,10 @@ class _Places:
     which: NDArray[np.uint16]
     starts: Offsets
     lengths: Lengths
-    headers: Items
+    headers: Texts
 
     def __getitem__(self, part: slice) -> _Places:
-        return _Places(self.segments, self.which[part], self.starts[part], self.lengths[part], self.headers[part])
+        return _Places(self.segments, self.which[part], self.starts[part], self.lengths[part], self.headers.part(part))
 
 
 def of_each_chunk(
@@ -88,8 +88,7 @@ def of_each_chunk(
         for number in distinct(places.which).tolist():
             chosen = codes if len(sources) == 1 else codes[np.repeat(places.which == number, places.lengths)]
             places.segments[number].check_letters(chosen, alphabet)
-        headers = places.headers
-        return function(SequenceChunk(alphabet, codes, places.lengths, headers.data, headers.ends))
+        return function(SequenceChunk(alphabet, codes, places.lengths, places.headers))
 
     yield from threads.in_order(of_places, _places(parts, chunk_residues, is_wanted))
 
@@ -119,8 +118,7 @@ def _block(
 ) -> _Places:
     """The remaining subjects at FASTA indices ``first`` to ``stop`` - 1 of a segment, or of all slices together."""
     which: list[NDArray[np.uint16]] = []
-    whole, starts, lengths, data, ends = [], [], [], [], []
-    n_bytes = 0
+    whole, starts, lengths, headers = [], [], [], []
     for number, segment in enumerate(part):
         begin, end = segment.range_of(first, stop)
         if begin == end:
@@ -129,29 +127,24 @@ def _block(
         if is_wanted is not None:
             kept = kept[is_wanted(kept)]
         stored = segment.stored_at(kept)
-        headers = Items(*segment.packed_headers(begin, end))
-        if len(kept) < end - begin:
-            headers = headers.permuted(kept.astype(np.int64) - begin)
+        own = segment.packed_headers(begin, end)
+        headers.append(own if len(kept) == end - begin else own.take(kept.astype(np.int64) - begin))
         which.append(np.full(len(kept), number, dtype=np.uint16))
         whole.append(segment.whole_indices(kept))
         starts.append(segment.starts[stored])
         lengths.append(segment.lengths[stored])
-        data.append(headers.data)
-        ends.append(headers.ends + np.uint64(n_bytes))
-        n_bytes += len(headers.data)
     if not which:
         none = np.empty(0, dtype=np.uint64)
-        return _Places(part, none.astype(np.uint16), none, none.astype(np.uint32), Items(none.astype(np.uint8), none))
+        return _Places(part, none.astype(np.uint16), none, none.astype(np.uint32), Texts.of([]))
     if len(which) == 1:
-        return _Places(part, which[0], starts[0], lengths[0], Items(data[0], ends[0]))
+        return _Places(part, which[0], starts[0], lengths[0], headers[0])
     order = np.argsort(np.concatenate(whole), kind="stable").astype(np.int64)
-    headers = Items(np.concatenate(data), np.concatenate(ends)).permuted(order)
     return _Places(
         part,
         np.concatenate(which)[order],
         np.concatenate(starts)[order],
         np.concatenate(lengths)[order],
-        headers,
+        Texts.joined(headers).take(order),
     )
 
 
@@ -201,7 +194,8 @@ def export(database: PackedDatabase, out: TextIO, width: int = LINE_WIDTH, *, th
     def text_of(chunk: SequenceChunk) -> Iterable[str]:
         if len(chunk) == 1 and len(chunk.codes) > _PIECE_RESIDUES:
             return _pieces(chunk, decode, width)
-        text = _native.write_fasta(chunk.header_bytes, chunk.header_ends, chunk.codes, chunk.lengths, decode, width)
+        headers = chunk.headers
+        text = _native.write_fasta(headers.data, headers.ends, chunk.codes, chunk.lengths, decode, width)
         return [text.tobytes().decode("utf-8", "surrogateescape")]
 
     with Threads(threads) as used:
@@ -213,7 +207,7 @@ def export(database: PackedDatabase, out: TextIO, width: int = LINE_WIDTH, *, th
 
 def _pieces(chunk: SequenceChunk, decode: Codes, width: int) -> Iterator[str]:
     """The text of one long sequence in pieces of whole lines, so that it is not in memory as a whole."""
-    yield f">{chunk.headers[0].decode('utf-8', 'surrogateescape')}\n"
+    yield f">{chunk.headers[0]}\n"
     step = _PIECE_RESIDUES if width == 0 else max(_PIECE_RESIDUES // width, 1) * width
     for first in range(0, len(chunk.codes), step):
         letters = decode[chunk.codes[first : first + step]].tobytes().decode("ascii")

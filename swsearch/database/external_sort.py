@@ -30,11 +30,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch import _native
+from swsearch.arrays import Texts
 from swsearch.database.format import SUBJECT_ALIGNMENT, array_path
 from swsearch.sequences.alphabet import PAD_CODE
 from swsearch.sequences.record import SequenceChunk
 from swsearch.threads import Threads
-from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
+from swsearch.typing import Lengths, Offsets, SubjectIndex
 
 BY_LENGTH: Final = ("residues", "starts", "lengths", "order")
 """The arrays of a segment that are in stored order."""
@@ -249,13 +250,12 @@ class IdentifierSpool:
             self._running.pop().exception()
         self._spool.__exit__()
 
-    def add(self, header_bytes: Codes, header_ends: Offsets, kept: NDArray[np.bool_] | None = None) -> None:
+    def add(self, headers: Texts, kept: NDArray[np.bool_] | None = None) -> None:
         """Add the headers of the next subjects; the arrays must not change.
 
         Parameters
         ----------
-        header_bytes : uint8 array
-        header_ends : uint64 array, shape (n,)
+        headers : Texts
         kept : bool array, shape (n,), optional
             Whether the identifier of each header counts; by default, all of them count.
         """
@@ -263,16 +263,16 @@ class IdentifierSpool:
         self._running.append(
             self._threads.submit(
                 _native.write_identifiers,
-                header_bytes,
-                header_ends,
+                headers.data,
+                headers.ends,
                 mask,
                 self._n_headers,
                 self._spool.descriptor,
                 self._n_entries,
             )
         )
-        self._n_headers += len(header_ends)
-        self._n_entries += len(header_ends) if kept is None else int(np.count_nonzero(kept))
+        self._n_headers += len(headers)
+        self._n_entries += len(headers) if kept is None else int(np.count_nonzero(kept))
         if len(self._running) > self._threads.n_threads:
             self._counts.append(self._running.popleft().result())
 

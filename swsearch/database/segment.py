@@ -12,14 +12,14 @@ import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby, pairwise
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch import _native
+from swsearch.arrays import Texts
 from swsearch.database.format import (
     ARRAY_DTYPES,
     INDICES,
@@ -80,46 +80,6 @@ def mapped_taxonomy(folder: Path, catalogue: Catalogue) -> dict[str, NDArray[Any
         path = folder / entry.name / f"{name}.bin"
         arrays[name] = mapped_file(path, dtype, file.size, lengths.get(name, file.size // dtype.itemsize))
     return arrays
-
-
-@dataclass(frozen=True, eq=False)
-class Items:
-    """Consecutive items.
-
-    Attributes
-    ----------
-    data : uint8 array
-        The bytes of all items, concatenated.
-    ends : uint64 array, shape (n,)
-        Offset in ``data`` of the end of each item, exclusive.
-
-    >>> items = Items(np.frombuffer(b"abbccc", dtype=np.uint8), np.array([1, 3, 6], dtype=np.uint64))
-    >>> items[1:].data.tobytes(), items[1:].ends.tolist()
-    (b'bbccc', [2, 5])
-    >>> items.permuted(np.array([2, 0])).data.tobytes()
-    b'ccca'
-    """
-
-    data: Codes
-    ends: Offsets
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-    def __getitem__(self, part: slice) -> Items:
-        """A range of items; its data is a view."""
-        start, stop, _ = part.indices(len(self))
-        if stop <= start:
-            return Items(self.data[:0], self.ends[:0])
-        begin = self.ends[start - 1] if start else np.uint64(0)
-        return Items(self.data[int(begin) : int(self.ends[stop - 1])], self.ends[start:stop] - begin)
-
-    def permuted(self, order: NDArray[np.int64]) -> Items:
-        """The items with these indices, in this order, as a copy."""
-        lengths = np.diff(self.ends, prepend=np.uint64(0))
-        starts, lengths = (self.ends - lengths)[order], lengths[order].astype(np.uint32)
-        data = _native.copy_subjects([self.data], np.zeros(len(order), dtype=np.uint16), starts, lengths)
-        return Items(data, np.cumsum(lengths, dtype=np.uint64))
 
 
 BLOCK_HEADERS: Final = 1 << 16
@@ -323,19 +283,13 @@ class Segment:
             raise self._damaged(*_NO_HEADER)
         return self.headers[begin:end].tobytes()
 
-    def raw_headers(self, first: int, stop: int) -> list[bytes]:
+    def packed_headers(self, first: int, stop: int) -> Texts:
         """The headers of the subjects at FASTA indices ``first`` to ``stop`` - 1, removed subjects included."""
-        header_bytes, ends = self.packed_headers(first, stop)
-        raw = header_bytes.tobytes()
-        return [raw[start:end] for start, end in pairwise([0, *ends.tolist()])]
-
-    def packed_headers(self, first: int, stop: int) -> tuple[Codes, Offsets]:
-        """The headers of :meth:`raw_headers`, concatenated, and the offset of the end of each."""
         begin = self.header_ends[first - 1] if first else np.uint64(0)
         ends = self.header_ends[first:stop]
         if int(ends[-1]) > len(self.headers) or bool((ends < np.concatenate(([begin], ends[:-1]))).any()):
             raise self._damaged(*_NO_HEADER)
-        return self.headers[int(begin) : int(ends[-1])], ends - begin
+        return Texts(self.headers[int(begin) : int(ends[-1])], ends - begin)
 
     def _check_layout(self) -> None:
         """Check, once, that every subject is stored at the offset that the format requires, inside the residues."""
@@ -451,7 +405,7 @@ def header_blocks(part: Sequence[Segment], *, with_removed: bool = False) -> Ite
             begin, end = segment.range_of(first, stop)
             if begin < end:
                 own = np.arange(begin, end, dtype=np.uint32)
-                raw = segment.raw_headers(begin, end)
+                raw = list(segment.packed_headers(begin, end))
                 if not with_removed:
                     own = np.setdiff1d(own, segment.removed, assume_unique=True)
                 indices.append(segment.whole_indices(own))

@@ -177,7 +177,7 @@ def write_segment(
         for one in known:
             is_left = one.is_left()
             for begin, end in header_ranges(one.entry.n_subjects):
-                identifiers.add(*one.packed_headers(begin, end), is_left[begin:end])
+                identifiers.add(one.packed_headers(begin, end), is_left[begin:end])
         n_known = sum(one.n_subjects for one in known)
         entry, alphabet = _write_arrays(segment, chunks, threads, identifiers, n_known, progress)
         n_before = sum(one.entry.n_subjects for one in known)
@@ -212,10 +212,10 @@ def _write_arrays(
                 _check_limits(chunk, n_before + runs.n_subjects, name)
                 runs.add(chunk)
                 if identifiers is not None:
-                    identifiers.add(chunk.header_bytes, chunk.header_ends)
-                headers.write(chunk.header_bytes)
-                ends.write(chunk.header_ends + np.uint64(header_bytes))
-                header_bytes += len(chunk.header_bytes)
+                    identifiers.add(chunk.headers)
+                headers.write(chunk.headers.data)
+                ends.write(chunk.headers.ends + np.uint64(header_bytes))
+                header_bytes += len(chunk.headers.data)
                 if progress is not None:
                     progress(runs.n_subjects, runs.n_residues)
             written = {"headers": headers.finish(), "header_ends": ends.finish()}
@@ -271,7 +271,9 @@ def _write_slices(whole: Segment, folders: Sequence[Path], alphabet: Alphabet, t
 def _check_limits(chunk: SequenceChunk, n_before: int, name: str) -> None:
     if int(chunk.lengths.max()) > MAX_SUBJECT_LENGTH:
         longest = int(chunk.lengths.argmax())
-        identifier, _ = split_header(chunk.headers[longest].decode("utf-8", "replace"))
+        identifier, _ = split_header(
+            chunk.headers[longest].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        )
         problem = f"{int(chunk.lengths[longest])} residues, at most {MAX_SUBJECT_LENGTH} are possible; cut the sequence"
         raise FastaFormatError(problem, name, identifier=identifier)
     if n_before + len(chunk) > MAX_SUBJECTS:

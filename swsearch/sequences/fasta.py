@@ -38,6 +38,7 @@ from typing import BinaryIO, Final, NoReturn
 import numpy as np
 
 from swsearch import _native
+from swsearch.arrays import Texts
 from swsearch.errors import FastaFormatError, InputError
 from swsearch.sequences import checked_text
 from swsearch.sequences.alphabet import INVALID, Alphabet, detect_alphabet
@@ -226,7 +227,7 @@ class _SequenceFile:
             n_residues, lengths, header_bytes, header_ends, refused = found
             codes = text[:n_residues]  # they have replaced the beginning of the text
             codes.setflags(write=False)
-            return SequenceChunk(known, codes, lengths, header_bytes, header_ends), refused
+            return SequenceChunk(known, codes, lengths, Texts(header_bytes, header_ends)), refused
 
         def text_blocks() -> Generator[Codes | None, None, None]:
             self._raw.seek(0)
@@ -382,8 +383,8 @@ class _SequenceFile:
             column = bad - int(lengths[:record].sum()) + 1
             self._fail(alphabet, n_before + record + 1, f"residue {column}: {alphabet.reject(raw[bad])}", column)
         # Headers contain no line feeds, so they are joined and encoded in one step.
-        names = "\n".join(headers).encode("ascii", "surrogateescape").split(b"\n")
-        yield SequenceChunk.of_headers(alphabet, np.frombuffer(codes, dtype=np.uint8), lengths.astype(np.uint32), names)
+        names = Texts.of("\n".join(headers).encode("ascii", "surrogateescape").split(b"\n"))
+        yield SequenceChunk(alphabet, np.frombuffer(codes, dtype=np.uint8), lengths.astype(np.uint32), names)
 
     def _records(self, alphabet: Alphabet | None) -> Iterator[tuple[str, str]]:
         """Header and letters of each record; bytes above 127 are surrogate escapes."""

@@ -9,18 +9,17 @@ arrays, because there may be as many as records (:func:`invalid_records`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from swsearch.arguments import choice, text
+from swsearch.arrays import Texts
 from swsearch.errors import InputError
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet
-from swsearch.typing import Codes, Lengths, Offsets
+from swsearch.typing import Codes, Lengths
 from swsearch.words import as_arguments, shortened
 
 if TYPE_CHECKING:
@@ -126,40 +125,23 @@ class SequenceChunk:
         Residue codes of all records, concatenated.
     lengths : uint32 array, shape (n_records,)
         Number of residues of each record, at least 1.
-    header_bytes : uint8 array
-        Headers of all records as they were read, without ``>`` or ``@`` and without trailing white space, concatenated.
-    header_ends : uint64 array, shape (n_records,)
-        Offset in ``header_bytes`` of the end of each header, exclusive.
+    headers : Texts
+        Headers of all records as they were read, without ``>`` or ``@`` and without trailing white space.
     """
 
     alphabet: Alphabet
     codes: Codes
     lengths: Lengths
-    header_bytes: Codes
-    header_ends: Offsets
-
-    @classmethod
-    def of_headers(cls, alphabet: Alphabet, codes: Codes, lengths: Lengths, headers: Sequence[bytes]) -> SequenceChunk:
-        """A chunk whose headers are single objects."""
-        sizes = np.fromiter(map(len, headers), dtype=np.uint64, count=len(headers))
-        header_bytes = np.frombuffer(b"".join(headers), dtype=np.uint8)
-        return cls(alphabet, codes, lengths, header_bytes, np.cumsum(sizes, dtype=np.uint64))
+    headers: Texts
 
     def __len__(self) -> int:
         return len(self.lengths)
 
-    @cached_property
-    def headers(self) -> list[bytes]:
-        """The headers as single objects."""
-        raw = self.header_bytes.tobytes()
-        return [raw[start:end] for start, end in pairwise([0, *self.header_ends.tolist()])]
-
     def having(self, pattern: re.Pattern[bytes]) -> SequenceChunk:
         """The records in whose headers the pattern is found."""
         found = np.fromiter((pattern.search(header) is not None for header in self.headers), np.bool_, len(self))
-        headers = [header for header, is_kept in zip(self.headers, found.tolist(), strict=True) if is_kept]
-        codes = self.codes[np.repeat(found, self.lengths)]
-        return SequenceChunk.of_headers(self.alphabet, codes, self.lengths[found], headers)
+        codes, headers = self.codes[np.repeat(found, self.lengths)], self.headers.take(np.flatnonzero(found))
+        return SequenceChunk(self.alphabet, codes, self.lengths[found], headers)
 
 
 NO_RESIDUES: Final = "has no residues"
@@ -210,8 +192,7 @@ def invalid_records(
     alphabet : Alphabet
     """
     numbers, problems, residues, letters, header_bytes, header_ends = arrays
-    raw = header_bytes.tobytes()
-    for place, (start, end) in enumerate(pairwise([0, *header_ends.tolist()])):
+    for place, header in enumerate(Texts(header_bytes, header_ends)):
         problem, byte = int(problems[place]), int(letters[place])
         if problem == _LETTER:
             reason = f"residue {int(residues[place]) + 1}: {wrong_letter(byte, alphabet)}"
@@ -221,8 +202,8 @@ def invalid_records(
             reason = "has 2^32 residues or more; cut it"
         else:
             reason = NO_RESIDUES
-        header = raw[start:end].decode("utf-8", "surrogateescape")
-        yield InvalidRecord(path, n_before + int(numbers[place]) + 1, split_header(header)[0], reason)
+        name, _ = split_header(header.decode("utf-8", "surrogateescape"))
+        yield InvalidRecord(path, n_before + int(numbers[place]) + 1, name, reason)
 
 
 def wrong_letter(byte: int, alphabet: Alphabet) -> str:

@@ -29,6 +29,7 @@ from typing import Any, BinaryIO, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.arrays import Texts
 from swsearch.errors import InputError
 from swsearch.file_registry import registry
 from swsearch.folders import user_cache
@@ -38,7 +39,6 @@ from swsearch.taxonomy.tree import (
     ARRAY_DTYPES,
     Numbers,
     Taxonomy,
-    Texts,
     TreeError,
     build_tree,
     packed_arrays,
@@ -143,7 +143,7 @@ class _Contents:
             _numbers(self.ids),
             _numbers(self.parents),
             np.frombuffer(self.ranks, np.uint16),
-            [name.decode("utf-8", "surrogateescape") for name in self.rank_names],
+            Texts.of(self.rank_names),
             names,
             _numbers(self.merged).reshape(-1, 2),
             _numbers(self.deleted),

@@ -4,9 +4,9 @@ The taxa are in the order of a breadth-first walk from the roots, children by as
 its children, the children of neighbouring taxa are neighbours, and the descendants of a taxon are one range of each
 level. Walks towards the root end because indices descend, in any arrays that :func:`Taxonomy.checked` accepts.
 
-A column of texts is two arrays: the bytes of all texts one after another, and the end of each (:class:`Texts`). Arrays
-are written to files and mapped into memory as they are. The cache of this user and a packed database have the same
-arrays, one per file. n is the number of taxa:
+A column of texts is two arrays: the bytes of all texts one after another, and the end of each
+(:class:`swsearch.arrays.Texts`). Arrays are written to files and mapped into memory as they are. The cache of this user
+and a packed database have the same arrays, one per file. n is the number of taxa:
 
 ===================  =========================  ==========================================================
 array                dtype, shape               meaning
@@ -38,7 +38,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.arrays import distinct
+from swsearch.arrays import Texts, distinct
 
 ARRAY_DTYPES: Final = {
     "taxids": "<u4",
@@ -60,68 +60,6 @@ ARRAY_DTYPES: Final = {
 
 Numbers = NDArray[np.uint32]
 """Taxonomy ids, indices of taxa or ends of texts, one axis."""
-
-_BLOCK_TEXTS: Final = 1 << 17
-"""Number of texts that are moved at a time."""
-
-
-@dataclass(frozen=True, eq=False)
-class Texts:
-    """A column of texts.
-
-    Attributes
-    ----------
-    text : uint8 array
-        The bytes of all texts.
-    ends : uint32 array, shape (n,)
-        The end of each text in ``text``, exclusive; a text begins where the one before it ends.
-    """
-
-    text: NDArray[np.uint8]
-    ends: Numbers
-
-    @classmethod
-    def of(cls, texts: Iterable[str]) -> Texts:
-        """The column of some texts.
-
-        >>> Texts.of(["species", "", "genus"])[2]
-        'genus'
-        """
-        parts = [text.encode("utf-8", "surrogateescape") for text in texts]
-        ends = np.cumsum([len(part) for part in parts], dtype=np.uint64).astype(np.uint32)
-        return cls(np.frombuffer(b"".join(parts), dtype=np.uint8), ends)
-
-    @classmethod
-    def joined(cls, columns: Iterable[Texts]) -> Texts:
-        """The texts of several columns as one column."""
-        texts, ends, base = [np.empty(0, np.uint8)], [np.empty(0, np.uint64)], np.uint64(0)
-        for column in columns:
-            texts.append(column.text)
-            ends.append(column.ends + base)
-            base += np.uint64(len(column.text))
-        return cls(np.concatenate(texts), np.concatenate(ends).astype(np.uint32))
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-    def __getitem__(self, i: int) -> str:
-        start = int(self.ends[i - 1]) if i else 0
-        return self.text[start : int(self.ends[i])].tobytes().decode("utf-8", "surrogateescape")
-
-    def take(self, order: NDArray[np.int64]) -> Texts:
-        """The texts at these indices, in this order; an empty text for an index of -1."""
-        starts = np.concatenate((np.zeros(1, np.uint32), self.ends[:-1]))[: len(self.ends)]
-        found = [np.empty(0, np.uint8)]
-        sizes = np.zeros(len(order), np.int64)
-        for first in range(0, len(order), _BLOCK_TEXTS):
-            part = order[first : first + _BLOCK_TEXTS]
-            is_there = part >= 0
-            chosen = part[is_there]
-            begin = starts[chosen].astype(np.int64)
-            size = self.ends[chosen].astype(np.int64) - begin
-            sizes[first : first + len(part)][is_there] = size
-            found.append(self.text[ranges(begin, size)])
-        return Texts(np.concatenate(found), np.cumsum(sizes).astype(np.uint32))
 
 
 def ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -209,7 +147,7 @@ class Taxonomy:
             raise ValueError("a rank has no name")
         for one in (self.rank_names, *columns):
             ends = one.ends.astype(np.int64)
-            if (np.diff(ends, prepend=0) < 0).any() or int(ends[-1]) != len(one.text):
+            if (np.diff(ends, prepend=0) < 0).any() or int(ends[-1]) != len(one.data):
                 raise ValueError("a name ends before it begins, or beyond all names")
         if self.merged.shape != (len(self.merged), 2) or (np.diff(self.merged[:, 0].astype(np.int64)) <= 0).any():
             raise ValueError("the merged ids do not ascend")
@@ -220,7 +158,7 @@ class Taxonomy:
     @property
     def has_names(self) -> bool:
         """Whether any taxon has a name."""
-        return len(self.names.text) > 0
+        return len(self.names.data) > 0
 
     # --- taxa by their ids ---
 
@@ -364,7 +302,7 @@ def build_tree(
     taxids: Numbers,
     parents: Numbers,
     ranks: NDArray[np.uint16],
-    rank_names: Iterable[str],
+    rank_names: Texts,
     names: Sequence[tuple[Numbers, Texts]],
     merged: Numbers,
     deleted: Numbers,
@@ -377,7 +315,7 @@ def build_tree(
         Ids of the taxa and of their parents; a root is its own parent.
     ranks : uint16 array, shape (n_taxa,)
         Indices in ``rank_names``.
-    rank_names : iterable of str
+    rank_names : Texts
     names : sequence of pairs
         Ids and names: scientific names, common names, and BLAST names. Of several names of a taxon, the first counts;
         ids that are not among ``taxids`` are ignored.
@@ -424,7 +362,7 @@ def build_tree(
         parents=tree_parents,
         by_taxid=place.astype(np.uint32),
         ranks=tree_ranks,
-        rank_names=Texts.of(rank_names),
+        rank_names=rank_names,
         names=named(*names[0]),
         common_names=named(*names[1]),
         blast_names=named(*names[2]),
@@ -484,7 +422,7 @@ def joined_tree(trees: Sequence[Taxonomy]) -> Taxonomy:
                 for (tree, own), first in zip(chosen, first_ranks, strict=True)
             ]
         ),
-        rank_names=[tree.rank_names[number] for tree in trees for number in range(len(tree.rank_names))],
+        rank_names=Texts.joined(tree.rank_names for tree in trees),
         names=[
             (known, Texts.joined(getattr(tree, column).take(own) for tree, own in chosen))
             for column in ("names", "common_names", "blast_names")
@@ -502,7 +440,7 @@ def packed_arrays(tree: Taxonomy) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {}
     for name, dtype in ARRAY_DTYPES.items():
         if name in _TEXTS:
-            arrays[name] = getattr(tree, name).text
+            arrays[name] = getattr(tree, name).data
         elif name.endswith("_ends"):
             arrays[name] = np.ascontiguousarray(getattr(tree, f"{name.removesuffix('_ends')}s").ends, dtype=dtype)
         else:
