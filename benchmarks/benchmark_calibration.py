@@ -205,10 +205,9 @@ def main() -> None:
             sys.exit(statistics.reason)
         lengths = np.array([len(s) for s in subjects])
         make = average_query if queries == "average" else own_query
-        unknown = "X" if scheme.alphabet is PROTEIN else "N"
 
         def draw(length: int, rng: np.random.Generator) -> str:
-            return make(sources, unknown, length, rng)
+            return make(sources, scheme.alphabet.unknown, length, rng)
 
         print(f"{what}, queries of {queries} composition: {len(subjects)} subjects, {lengths.sum()} residues, {scheme}")
         print("  query", *(f"  E<={x:<8g}" for x in THRESHOLDS))

@@ -36,7 +36,7 @@ from swsearch.hits.traceback import LocalAligner
 from swsearch.options import option_of
 from swsearch.query.composition_adjustment import PairAdjustment
 from swsearch.query.composition_correction import STRENGTH, corrected_profile
-from swsearch.query.masking import mask_record, unknown_where_masked
+from swsearch.query.masking import Masking
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.published_parameters import find_statistics
@@ -77,9 +77,11 @@ def variants() -> dict[str, Callable[[SequenceRecord], Profiles]]:
                 return sequence_profile(codes, SCHEME)
             return corrected_profile(codes, SCHEME.matrix, SCHEME.gap, lam, strength)
 
+        masking = None if mask is None else Masking("tantan", mask, PROTEIN)
+
         def make(record: SequenceRecord) -> Profiles:
-            codes = record.codes if mask is None else mask_record(record, ("tantan",), mask).codes
-            screening = unknown_where_masked(codes, PROTEIN) if mask == "soft" else None
+            codes = record.codes if masking is None else masking.masked(record).codes
+            screening = None if masking is None else masking.hidden(codes)
             return profile(codes), None if screening is None else profile(screening)
 
         return make

@@ -138,51 +138,6 @@ def parse_maskers(text: str) -> tuple[str, ...]:
     return names
 
 
-def require_maskers(names: tuple[str, ...], alphabet: Alphabet) -> None:
-    """Refuse maskers that do not support ``alphabet`` or are not installed, before anything is searched.
-
-    Raises
-    ------
-    InputError
-        A masker does not support the alphabet, or is not installed.
-    """
-    for name in names:
-        masker = _MASKERS.get(name)
-        if masker is None:
-            continue
-        if alphabet not in masker.alphabets:
-            others = ", ".join(other for other, one in _MASKERS.items() if alphabet in one.alphabets)
-            raise InputError(f"{option('mask', name)} is not for {alphabet.name}; choose {others} or {LOWER}")
-        masker.require()
-
-
-def masked_residues(codes: Codes, alphabet: Alphabet, names: tuple[str, ...]) -> Mask:
-    """The residues that the maskers mask, as a bool array of shape (length,).
-
-    Parameters
-    ----------
-    codes : uint8 array, shape (length,)
-        Residue codes with their soft-mask flags.
-    alphabet : Alphabet
-    names : tuple of str
-        From :func:`parse_maskers`.
-
-    Raises
-    ------
-    InputError
-        A masker is not installed, or segmasker fails.
-    """
-    masked: Mask = np.zeros(len(codes), dtype=bool)
-    letters = scored_letters(codes, alphabet)
-    for name in names:
-        if name == LOWER:
-            masked |= (codes & SOFT_MASK_BIT) != 0
-            continue
-        for start, stop in _MASKERS[name].intervals(letters, alphabet):
-            masked[start:stop] = True
-    return masked
-
-
 def scored_letters(codes: Codes, alphabet: Alphabet) -> str:
     """The letters in upper case; each letter that has the scores of another letter is replaced by that letter.
 
@@ -195,63 +150,84 @@ def scored_letters(codes: Codes, alphabet: Alphabet) -> str:
     return letters
 
 
-def unknown_code(alphabet: Alphabet) -> int:
-    """The code of the letter for an unknown residue, ``X`` or ``N``."""
-    return alphabet.code("X" if alphabet is PROTEIN else "N")
-
-
 class Masking:
     """The masking of the queries of a search by ``--mask`` and ``--mask-mode``; immutable.
 
-    ``alphabet`` is that of the aligned sequences. Raises :class:`InputError` if a masker does not support it, or is not
-    installed.
+    Parameters
+    ----------
+    names : str
+        As for :func:`parse_maskers`.
+    mode : str
+        One of :data:`MODES`.
+    alphabet : Alphabet
+        That of the aligned sequences.
+
+    Raises
+    ------
+    InputError
+        A masker is unknown, does not support the alphabet, or is not installed.
+
+    >>> record = SequenceRecord("q", PROTEIN.encode("MKvlAA"), PROTEIN)
+    >>> [Masking("lower", mode, PROTEIN).masked(record).letters for mode in ("hard", "soft")]
+    ['MKXXAA', 'MKvlAA']
     """
 
     def __init__(self, names: str, mode: str, alphabet: Alphabet) -> None:
         self._maskers = parse_maskers(names)
         self._mode = mode
         self._alphabet = alphabet
-        require_maskers(self._maskers, alphabet)
+        self._unknown = alphabet.code(alphabet.unknown)
+        for name in self._maskers:
+            if name == LOWER:
+                continue
+            if alphabet not in _MASKERS[name].alphabets:
+                others = ", ".join(other for other, one in _MASKERS.items() if alphabet in one.alphabets)
+                raise InputError(f"{option('mask', name)} is not for {alphabet.name}; choose {others} or {LOWER}")
+            _MASKERS[name].require()
+
+    def residues(self, codes: Codes) -> Mask:
+        """The residues that any masker masks, as a bool array of shape (length,).
+
+        ``codes``, uint8 of shape (length,), are residue codes with their soft-mask flags.
+
+        Raises
+        ------
+        InputError
+            segmasker fails.
+        """
+        masked: Mask = np.zeros(len(codes), dtype=bool)
+        letters = scored_letters(codes, self._alphabet)
+        for name in self._maskers:
+            if name == LOWER:
+                masked |= (codes & SOFT_MASK_BIT) != 0
+                continue
+            for start, stop in _MASKERS[name].intervals(letters, self._alphabet):
+                masked[start:stop] = True
+        return masked
 
     def masked(self, record: SequenceRecord) -> SequenceRecord:
-        """The record as it is searched and reported; see :func:`mask_record`."""
-        return mask_record(record, self._maskers, self._mode)
+        """The record as it is searched and reported, with its mask in its letters; itself if there are no maskers."""
+        if not self._maskers:
+            return record
+        masked = self.residues(record.codes)
+        codes = record.codes & np.uint8(CODE_MASK)
+        if self._mode == "hard":
+            codes[masked] = self._unknown
+        else:
+            codes[masked] |= SOFT_MASK_BIT
+        return replace(record, codes=codes)
 
     def hidden(self, codes: Codes) -> Codes | None:
-        """The codes that decide which subjects are reported for a softly masked query; None if no residue is."""
-        return unknown_where_masked(codes, self._alphabet) if self._mode == "soft" else None
+        """The codes that decide which subjects are reported for a softly masked query; None if no residue is.
+
+        Masked residues have the code of ``X`` or ``N`` there.
+        """
+        masked = (codes & SOFT_MASK_BIT) != 0
+        return np.where(masked, np.uint8(self._unknown), codes) if self._mode == "soft" and masked.any() else None
 
     def hidden_scores(self, codes: Codes, scores: ScoreTable, matrix: SubstitutionMatrix) -> ScoreTable | None:
         """The same for position-specific scores, one row per residue: masked residues have the scores of ``X``."""
-        masked = (codes & SOFT_MASK_BIT) != 0
-        if self._mode != "soft" or not masked.any():
+        if self.hidden(codes) is None:
             return None
-        hidden = scores.copy()
-        hidden[masked] = matrix.scores[unknown_code(self._alphabet)]
-        return hidden
-
-
-def mask_record(record: SequenceRecord, names: tuple[str, ...], mode: str) -> SequenceRecord:
-    """The record with its mask in its letters (see above); the record itself if there are no maskers.
-
-    >>> record = SequenceRecord("q", PROTEIN.encode("MKvlAA"), PROTEIN)
-    >>> mask_record(record, ("lower",), "hard").letters, mask_record(record, ("lower",), "soft").letters
-    ('MKXXAA', 'MKvlAA')
-    """
-    if not names:
-        return record
-    masked = masked_residues(record.codes, record.alphabet, names)
-    codes = record.codes & np.uint8(CODE_MASK)
-    if mode == "hard":
-        codes[masked] = unknown_code(record.alphabet)
-    else:
-        codes[masked] |= SOFT_MASK_BIT
-    return replace(record, codes=codes)
-
-
-def unknown_where_masked(codes: Codes, alphabet: Alphabet) -> Codes | None:
-    """The codes of a softly masked query with masked residues as ``X`` or ``N``; None if no residue is masked."""
-    masked = (codes & SOFT_MASK_BIT) != 0
-    if not masked.any():
-        return None
-    return np.where(masked, np.uint8(unknown_code(alphabet)), codes)
+        is_masked = ((codes & SOFT_MASK_BIT) != 0)[:, None]
+        return np.where(is_masked, matrix.scores[self._unknown], scores)

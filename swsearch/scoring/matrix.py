@@ -93,7 +93,7 @@ def _from_letters(name: str, alphabet: Alphabet, letters: str, values: np.ndarra
     rows = _rows_of_letters(alphabet, index)
     missing = "".join(letter for letter in alphabet.letters.replace("*", "") if letter not in rows)
     if missing:
-        raise ScoringError(f"matrix {name} has no row for {missing} and none for {_any_letter(alphabet)}; add one")
+        raise ScoringError(f"matrix {name} has no row for {missing} and none for {alphabet.unknown}; add one")
     whole: list[list[int]] = values.astype(np.int64).tolist()
     scores = np.full((N_CODES, N_CODES), PAD_SCORE, dtype=np.int8)
     for code, letter in enumerate(alphabet.letters):
@@ -106,11 +106,6 @@ def _from_letters(name: str, alphabet: Alphabet, letters: str, values: np.ndarra
     return SubstitutionMatrix(name, alphabet, scores)
 
 
-def _any_letter(alphabet: Alphabet) -> str:
-    """The letter that may be any amino acid or base."""
-    return "X" if alphabet is PROTEIN else "N"
-
-
 def _rows_of_letters(alphabet: Alphabet, index: dict[str, int]) -> dict[str, list[int]]:
     """The rows of a table whose mean is the row of each letter; letters without such rows are left out."""
     represented = IUPAC_AMINO_ACIDS if alphabet is PROTEIN else IUPAC_BASES
@@ -118,7 +113,7 @@ def _rows_of_letters(alphabet: Alphabet, index: dict[str, int]) -> dict[str, lis
     for letter in alphabet.letters:
         same = alphabet.scored_as.get(letter, letter)
         # U, O and J always have the scores of X, even if the table has rows for them.
-        own = next((one for one in (same, letter, _any_letter(alphabet)) if one in index), None)
+        own = next((one for one in (same, letter, alphabet.unknown) if one in index), None)
         if own is not None:
             found[letter] = [index[own]]
         elif same in represented and all(one in index for one in represented[same]):

@@ -57,6 +57,11 @@ class Alphabet:
         """Pickled by name, so that a record from another process has one of the two instances."""
         return _named, (self.name,)
 
+    @property
+    def unknown(self) -> str:
+        """The letter that may be any amino acid or base, ``X`` or ``N``."""
+        return "X" if self.name == "protein" else "N"
+
     @cached_property
     def encode_table(self) -> Codes:
         """The code of each byte with the soft-mask bit, and 255 for bytes that are not letters; uint8, shape (256,)."""

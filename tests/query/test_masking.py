@@ -12,7 +12,7 @@ import pytantan
 import pytest
 
 from swsearch.errors import InputError
-from swsearch.query.masking import mask_record, masked_residues, parse_maskers, require_maskers, unknown_where_masked
+from swsearch.query.masking import Masking, parse_maskers
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
@@ -29,13 +29,13 @@ def proteins():
 
 
 def lower_case(record, names):
-    return mask_record(record, names, "soft").letters
+    return Masking(names, "soft", record.alphabet).masked(record).letters
 
 
 def test_tantan_masks_what_tantan_masks(proteins):
     """Source: pytantan, an independent binding of a separate copy of tantan."""
     expected = [pytantan.mask_repeats(record.letters.upper(), protein=True) for record in proteins]
-    assert [lower_case(record, ("tantan",)) for record in proteins] == expected
+    assert [lower_case(record, "tantan") for record in proteins] == expected
     assert sum(any(letter.islower() for letter in letters) for letters in expected) > 50
 
 
@@ -44,8 +44,8 @@ def test_tantan_masks_dna_as_dna():
     rng = np.random.default_rng(5)
     letters = DNA.decode(random_dna(rng, 300)) + "ACCGTATTGCATG" * 9 + DNA.decode(random_dna(rng, 300))
     record = SequenceRecord("repeat", DNA.encode(letters), DNA)
-    assert lower_case(record, ("tantan",)) == pytantan.mask_repeats(letters)
-    assert masked_residues(record.codes, DNA, ("tantan",))[330:410].all()
+    assert lower_case(record, "tantan") == pytantan.mask_repeats(letters)
+    assert Masking("tantan", "soft", DNA).residues(record.codes)[330:410].all()
 
 
 @pytest.mark.peer("dustmasker")
@@ -60,7 +60,7 @@ def test_dust_masks_what_dustmasker_masks():
     expected = np.zeros(len(letters), dtype=bool)
     for first, last in INTERVAL.findall(ran.stdout):
         expected[int(first) : int(last) + 1] = True
-    found = masked_residues(DNA.encode(letters), DNA, ("dust",))
+    found = Masking("dust", "soft", DNA).residues(DNA.encode(letters))
     assert expected.sum() > 200
     np.testing.assert_array_equal(found, expected)
 
@@ -72,36 +72,35 @@ def test_seg_masks_what_segmasker_prints_in_lower_case(proteins):
     fasta = "".join(f">{number}\n{record.letters.upper()}\n" for number, record in enumerate(some))
     ran = subprocess.run(["segmasker", "-outfmt", "fasta"], input=fasta, capture_output=True, text=True, check=True)
     expected = ["".join(block.split("\n")[1:]) for block in ran.stdout.split(">")[1:]]
-    assert [lower_case(record, ("seg",)) for record in some] == expected
+    assert [lower_case(record, "seg") for record in some] == expected
     assert any(letters != letters.upper() for letters in expected)
 
 
 def test_masks_are_joined_and_only_they_are_in_lower_case():
     """By hand: 20 alanines are a repeat, except the first, which repeats nothing; 'kv' is given in lower case."""
     record = SequenceRecord("q", PROTEIN.encode("MkvLWQ" + "A" * 20 + "DRHCWE"), PROTEIN)
-    assert lower_case(record, ("lower",)) == "MkvLWQ" + "A" * 20 + "DRHCWE"
-    assert lower_case(record, ("tantan",)) == "MKVLWQA" + "a" * 19 + "DRHCWE"
-    assert lower_case(record, ("tantan", "lower")) == "MkvLWQA" + "a" * 19 + "DRHCWE"
-    assert mask_record(record, ("tantan", "lower"), "hard").letters == "MXXLWQA" + "X" * 19 + "DRHCWE"
-    assert mask_record(record, (), "hard") is record
+    assert lower_case(record, "lower") == "MkvLWQ" + "A" * 20 + "DRHCWE"
+    assert lower_case(record, "tantan") == "MKVLWQA" + "a" * 19 + "DRHCWE"
+    assert lower_case(record, "tantan,lower") == "MkvLWQA" + "a" * 19 + "DRHCWE"
+    assert Masking("tantan,lower", "hard", PROTEIN).masked(record).letters == "MXXLWQA" + "X" * 19 + "DRHCWE"
+    assert Masking("none", "hard", PROTEIN).masked(record) is record
 
 
 def test_hard_masked_bases_become_n_and_kept_letters_stay():
     """By hand; U is a base like T and is unchanged."""
     record = SequenceRecord("q", DNA.encode("ACgtUUAC"), DNA)
-    assert mask_record(record, ("lower",), "hard").letters == "ACNNUUAC"
+    assert Masking("lower", "hard", DNA).masked(record).letters == "ACNNUUAC"
 
 
 def test_masked_residues_become_unknown():
-    codes = PROTEIN.encode("MkvL")
-    assert PROTEIN.decode(unknown_where_masked(codes, PROTEIN)) == "MXXL"
-    assert unknown_where_masked(PROTEIN.encode("MKVL"), PROTEIN) is None
+    masking = Masking("lower", "soft", PROTEIN)
+    assert PROTEIN.decode(masking.hidden(PROTEIN.encode("MkvL"))) == "MXXL"
+    assert masking.hidden(PROTEIN.encode("MKVL")) is None
 
 
 def test_sequences_too_short_to_repeat_are_not_masked():
     for letters in ("A", "AC", "ACG"):
-        codes = DNA.encode(letters)
-        assert not masked_residues(codes, DNA, ("dust", "tantan")).any()
+        assert not Masking("dust,tantan", "soft", DNA).residues(DNA.encode(letters)).any()
 
 
 @pytest.mark.parametrize("text", ["dusty", "", "none,tantan", "tantan,,seg", "soft"])
@@ -117,17 +116,17 @@ def test_unknown_maskers_are_refused_with_the_known_ones(text):
 )  # fmt: skip
 def test_maskers_of_the_other_alphabet_are_refused(name, alphabet, words):
     with pytest.raises(InputError, match=words):
-        require_maskers((name,), alphabet)
+        Masking(name, "soft", alphabet)
 
 
 def test_what_is_not_installed_is_named_with_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "pydustmasker", None)
     with pytest.raises(InputError, match=r"pip install 'swsearch\[mask\]'"):
-        require_maskers(("tantan",), PROTEIN)
+        Masking("tantan", "soft", PROTEIN)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(InputError, match=r"segmasker on the PATH; install BLAST\+"):
-        require_maskers(("seg",), PROTEIN)
-    require_maskers(("lower",), PROTEIN)
+        Masking("seg", "soft", PROTEIN)
+    Masking("lower", "soft", PROTEIN)
 
 
 def test_a_masker_that_fails_is_an_error_with_its_words(monkeypatch, tmp_path):
@@ -137,4 +136,4 @@ def test_a_masker_that_fails_is_an_error_with_its_words(monkeypatch, tmp_path):
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="exit code 3: no memory left"):
-        masked_residues(PROTEIN.encode("MKV"), PROTEIN, ("seg",))
+        Masking("seg", "soft", PROTEIN).residues(PROTEIN.encode("MKV"))

@@ -14,7 +14,7 @@ from swsearch.engine.reference import ReferenceEngine
 from swsearch.engine.registry import Machine
 from swsearch.errors import InputError
 from swsearch.hits.cigar import parse
-from swsearch.query.masking import mask_record
+from swsearch.query.masking import Masking
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
@@ -178,6 +178,6 @@ def test_composition_is_not_corrected_for_dna(tmp_path):
 def test_records_are_masked_once():
     """Masking a masked record may give another mask; the searcher masks queries from the letters as given."""
     record = SequenceRecord("q", PROTEIN.encode("MKV" + "A" * 12 + "LWDRHCWE"), PROTEIN)
-    hard = mask_record(record, ("tantan",), "hard")
+    hard = Masking("tantan", "hard", PROTEIN).masked(record)
     assert "X" in hard.letters
     assert "X" not in record.letters
