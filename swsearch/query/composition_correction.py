@@ -15,9 +15,9 @@ doi 10.1186/1471-2105-14-248), which shift all scores of a position by the same 
 each letter is lowered by a different number, and no score is raised. ``benchmarks/benchmark_composition.py`` measures
 the effect, which ``docs/design/statistics.md`` describes.
 
-The corrected scores form an ordinary query profile, which all engines and the traceback use. :class:`Correction` is
-the value ``bias`` of the option ``composition``; with ``adjust``, E-values are adjusted for the composition of the
-aligned parts instead (:mod:`swsearch.query.composition_adjustment`).
+The corrected scores form an ordinary query profile, which all engines and the traceback use. They belong to the value
+``bias`` of the option ``composition``; with ``adjust``, E-values are adjusted for the composition of the aligned parts
+instead (:mod:`swsearch.query.composition_adjustment`).
 """
 
 from __future__ import annotations
@@ -47,34 +47,27 @@ PSEUDOCOUNTS: Final = 40.0
 """Number of residues of background composition that are added to those of the window."""
 
 
-class Correction:
-    """The correction of the queries of a search with one scoring scheme; immutable.
+def corrected_scale(scheme: ScoringScheme) -> float:
+    """λ of a scheme without gaps, with which the scores of its queries are corrected.
 
-    Raises :class:`InputError` if the scheme is not for proteins, and :class:`ScoringError` if its matrix has no
-    ungapped λ.
+    Raises
+    ------
+    InputError
+        The scheme is not for proteins.
+    ScoringError
+        Its matrix has no ungapped λ.
     """
-
-    def __init__(self, scheme: ScoringScheme) -> None:
-        if scheme.alphabet is not PROTEIN:
-            raise InputError(
-                f"{option('composition', 'bias')} is for protein, not for {scheme.alphabet.name}; leave it out"
-            )
-        lam = matrix_lambda(scheme.matrix)
-        if lam is None:
-            raise ScoringError(
-                f"{option('composition', 'bias')}: matrix {scheme.matrix.name} scores random residues 0 or more on "
-                "average; choose another matrix"
-            )
-        self._scheme = scheme
-        self._lam = lam
-
-    def profile(self, codes: Codes) -> QueryProfile:
-        """The profile of a sequence; see :func:`corrected_profile`."""
-        return corrected_profile(codes, self._scheme.matrix, self._scheme.gap, self._lam)
-
-    def scores(self, scores: ScoreTable) -> ScoreTable:
-        """Position-specific scores; see :func:`corrected_scores`."""
-        return corrected_scores(scores, self._scheme.matrix, self._lam)
+    if scheme.alphabet is not PROTEIN:
+        raise InputError(
+            f"{option('composition', 'bias')} is for protein, not for {scheme.alphabet.name}; leave it out"
+        )
+    lam = matrix_lambda(scheme.matrix)
+    if lam is None:
+        raise ScoringError(
+            f"{option('composition', 'bias')}: matrix {scheme.matrix.name} scores random residues 0 or more on "
+            "average; choose another matrix"
+        )
+    return lam
 
 
 def local_counts(codes: Codes, n_letters: int, window: int = WINDOW) -> NDArray[np.int64]:

@@ -24,7 +24,6 @@ from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes
 
 if TYPE_CHECKING:
-    from swsearch.query.composition_correction import Correction
     from swsearch.query.masking import Masking
 
 
@@ -63,20 +62,20 @@ class Preparer:
         self.strands = options.strands(scheme.alphabet)
         self.n_frames = len(options.query_frames) if self._translates else len(self.strands)
         self._masking: Masking | None = None
-        self._correction: Correction | None = None
+        self._corrected_scale: float | None = None
         if options.mask != "none":
             from swsearch.query.masking import Masking
 
             self._masking = Masking(options.mask, options.mask_mode, scheme.alphabet)
         if options.composition == "bias":
-            from swsearch.query.composition_correction import Correction
+            from swsearch.query.composition_correction import corrected_scale
 
-            self._correction = Correction(scheme)
+            self._corrected_scale = corrected_scale(scheme)
 
     @property
     def changes_scores(self) -> bool:
         """Whether the scores of the profiles differ from those of the matrix."""
-        return self._correction is not None
+        return self._corrected_scale is not None
 
     @property
     def case_counts(self) -> bool:
@@ -122,7 +121,11 @@ class Preparer:
 
     def profile(self, codes: Codes) -> QueryProfile:
         """The profile for the reported scores and alignments of a masked query, or of its other strand."""
-        return sequence_profile(codes, self._scheme) if self._correction is None else self._correction.profile(codes)
+        if self._corrected_scale is None:
+            return sequence_profile(codes, self._scheme)
+        from swsearch.query.composition_correction import corrected_profile
+
+        return corrected_profile(codes, self._scheme.matrix, self._scheme.gap, self._corrected_scale)
 
     def _masked(self, query: SequenceRecord) -> SequenceRecord:
         return query if self._masking is None else self._masking.masked(query)
@@ -134,8 +137,11 @@ class Preparer:
     def _of_scores(self, query: PositionSpecificQuery) -> Frame:
         """The frame of position-specific scores, as of a round of an iterated search."""
         profile = query.profile(self._scheme.gap)
-        if self._correction is not None:
-            profile = replace(profile, table=self._correction.scores(query.scores))
+        if self._corrected_scale is not None:
+            from swsearch.query.composition_correction import corrected_scores
+
+            scores = corrected_scores(query.scores, self._scheme.matrix, self._corrected_scale)
+            profile = replace(profile, table=scores)
         hidden = None
         if self._masking is not None:
             hidden = self._masking.hidden_scores(query.codes, profile.table, self._scheme.matrix)
