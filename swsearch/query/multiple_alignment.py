@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -70,47 +70,33 @@ def read_aligned_fasta(path: str | os.PathLike[str], *, insertions: bool) -> Ite
         The file is not in this format; the message names the record or the line.
     """
     name = shown_name(path)
-    block = _Block()
+    records: list[tuple[str, list[str]]] = []
     n_found = 0
+
+    def alignment() -> MultipleAlignment:
+        title = records[0][0] if insertions else ""
+        place = name if n_found == 1 else f"{name}, alignment {n_found}"
+        return _alignment(title, records, place, insertions=insertions)
+
     for number, line in enumerate(text_lines(path, name), 1):
         content = line.strip()
         if content.startswith(_BLOCK_END):
-            if block.rows:
+            if records:
                 n_found += 1
-                yield block.alignment(_place(name, n_found), insertions=insertions)
-            block = _Block()
+                yield alignment()
+            records = []
             content = content.lstrip(_BLOCK_END)
         if content.startswith(">"):
-            block.headers.append(content[1:].strip())
-            block.rows.append([])
-        elif content and not (content.startswith("#") and not block.rows):  # A3M of HH-suite may begin with a name
-            if not block.rows:
+            records.append((content[1:].strip(), []))
+        elif content and not (content.startswith("#") and not records):  # A3M of HH-suite may begin with a name
+            if not records:
                 raise InputError(f"{name}, line {number}: expected '>' at the beginning of an aligned FASTA file")
-            block.rows[-1].append(content)
-    if block.rows:
-        yield block.alignment(_place(name, n_found + 1), insertions=insertions)
+            records[-1][1].append(content)
+    if records:
+        n_found += 1
+        yield alignment()
     elif not n_found:
         raise InputError(f"{name} holds no aligned sequence; a FASTA file begins with '>'")
-
-
-@dataclass
-class _Block:
-    """The records of one alignment of a file."""
-
-    headers: list[str] = field(default_factory=list)
-    rows: list[list[str]] = field(default_factory=list)
-
-    def alignment(self, name: str, *, insertions: bool) -> MultipleAlignment:
-        joined = ["".join(row).encode("utf-8", "surrogateescape") for row in self.rows]
-        if insertions:
-            joined = [row.translate(None, _INSERTIONS) for row in joined]
-        title = self.headers[0] if insertions else ""
-        return _alignment(title, list(zip(self.headers, joined, strict=True)), name, all_columns=insertions)
-
-
-def _place(name: str, number: int) -> str:
-    """The name of an alignment of a file in messages."""
-    return name if number == 1 else f"{name}, alignment {number}"
 
 
 def read_stockholm(path: str | os.PathLike[str]) -> Iterator[MultipleAlignment]:
@@ -137,9 +123,8 @@ def read_stockholm(path: str | os.PathLike[str]) -> Iterator[MultipleAlignment]:
         elif not inside:
             raise InputError(f"{name}, line {number}: expected '# STOCKHOLM 1.0' at the beginning of an alignment")
         elif content == "//":
-            joined = [(key, "".join(parts).encode("utf-8", "surrogateescape")) for key, parts in rows.items()]
-            yield _alignment(title, joined, f"{name}, alignment {n_found + 1}", all_columns=False)
             n_found, inside = n_found + 1, False
+            yield _alignment(title, list(rows.items()), f"{name}, alignment {n_found}", insertions=False)
         elif content.startswith("#"):
             fields = content.split(None, 2)
             if fields[:2] == ["#=GF", "ID"] and len(fields) == 3:
@@ -155,8 +140,14 @@ def read_stockholm(path: str | os.PathLike[str]) -> Iterator[MultipleAlignment]:
         raise InputError(f"{name} holds no alignment; a Stockholm file begins with '# STOCKHOLM 1.0'")
 
 
-def _alignment(title: str, rows: list[tuple[str, bytes]], name: str, *, all_columns: bool) -> MultipleAlignment:
-    """The alignment of named rows, which must have the same length and consist of protein letters and gaps."""
+def _alignment(title: str, records: list[tuple[str, list[str]]], name: str, *, insertions: bool) -> MultipleAlignment:
+    """The alignment of named rows in pieces, which must have the same length and consist of protein letters and gaps.
+
+    With ``insertions``, these are discarded, and all columns are positions.
+    """
+    rows = [(header, "".join(pieces).encode("utf-8", "surrogateescape")) for header, pieces in records]
+    if insertions:
+        rows = [(header, row.translate(None, _INSERTIONS)) for header, row in rows]
     if not rows or not rows[0][1]:
         raise InputError(f"{name}: there is no aligned sequence")
     n_columns = len(rows[0][1])
@@ -172,7 +163,7 @@ def _alignment(title: str, rows: list[tuple[str, bytes]], name: str, *, all_colu
             which = _which(name, number, header)
             raise InputError(f"{which}, column {bad[0] + 1}: {PROTEIN.reject(row[bad[0]])}")
     codes &= np.uint8(CODE_MASK)
-    return MultipleAlignment(title, codes, all_columns)
+    return MultipleAlignment(title, codes, insertions)
 
 
 def _which(name: str, number: int, header: str) -> str:
