@@ -31,7 +31,7 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from typing import BinaryIO, Final, NoReturn
 
@@ -253,7 +253,7 @@ class _SequenceFile:
         # Beyond the records so far, the text is irregular, so the careful reader reports the problem or goes on.
         if skip is not None and not self.is_fastq:  # no record is irregular then, but what is not within one
             self._fail(None, None, f"a record of more than {checked_text.MAX_RECORD_BYTES:,} bytes; cut it")
-        yield from self._careful_chunks(alphabet, n_before, skip)
+        yield from self._careful_chunks(alphabet, known, n_before, skip)
 
     def _blocks(self, stream: CheckedStream, block_bytes: int) -> Iterator[Codes | None]:
         """The text in blocks of complete records; None instead of a block that would contain too long a record."""
@@ -310,26 +310,28 @@ class _SequenceFile:
                     break
         return "".join(sample).encode("ascii", "replace")
 
-    def _careful_chunks(self, alphabet: Alphabet | None, n_known: int, skip: Skip | None) -> Iterator[SequenceChunk]:
-        """The records of the file after the first ``n_known``, as the careful reader finds them."""
+    def _careful_chunks(
+        self, given: Alphabet | None, alphabet: Alphabet, n_known: int, skip: Skip | None
+    ) -> Iterator[SequenceChunk]:
+        """The records of the file after the first ``n_known``, as the careful reader finds them.
+
+        Lines of an alphabet that was not ``given`` are no problem of a text that is not FASTA.
+        """
         headers: list[str] = []
         letters: list[str] = []
         n_residues = n_before = 0
-        goal = max(CHUNK_RESIDUES, SAMPLE_RESIDUES) if alphabet is None else CHUNK_RESIDUES
-        for header, sequence in self._records(alphabet):
+        for header, sequence in self._records(given):
             if not sequence and skip is None:
-                self._fail(alphabet or _detect(letters), n_before + len(headers) + 1, NO_RESIDUES)
+                self._fail(alphabet, n_before + len(headers) + 1, NO_RESIDUES)
             headers.append(header)
             letters.append(sequence)
             n_residues += len(sequence)
-            is_known = alphabet is not None or n_residues >= SAMPLE_RESIDUES
-            if n_residues >= goal or (is_known and len(headers) >= _CHUNK_RECORDS):
-                alphabet = alphabet or _detect(letters)
+            if n_residues >= CHUNK_RESIDUES or len(headers) >= _CHUNK_RECORDS:
                 yield from self._encode(alphabet, headers, letters, n_before, n_known, skip)
                 n_before += len(headers)
-                headers, letters, n_residues, goal = [], [], 0, CHUNK_RESIDUES
+                headers, letters, n_residues = [], [], 0
         if headers:
-            yield from self._encode(alphabet or _detect(letters), headers, letters, n_before, n_known, skip)
+            yield from self._encode(alphabet, headers, letters, n_before, n_known, skip)
         elif not n_before:
             raise FastaFormatError("no sequences; a FASTA file begins with '>'", self.name)
 
@@ -439,14 +441,3 @@ def _read_full(stream: io.RawIOBase, block: Codes, begin: int) -> int:
     while begin < len(view) and (n_bytes := stream.readinto(view[begin:])):
         begin += n_bytes
     return begin
-
-
-def _detect(letters: Iterable[str]) -> Alphabet:
-    sample: list[str] = []
-    size = 0
-    for sequence in letters:
-        sample.append(sequence[: SAMPLE_RESIDUES - size])
-        size += len(sample[-1])
-        if size >= SAMPLE_RESIDUES:
-            break
-    return detect_alphabet("".join(sample).encode("ascii", "replace"))
