@@ -69,18 +69,18 @@ def packed(
     cache = NodeCache() if cache is None else cache
     source = held(path)
     checksums = Checksums(cache.folder.with_name("checksums"))
-    file = HashedFile(source.descriptor, checksums)
+    sha256 = checksums.of(source.descriptor)
 
     def create(folder: Path) -> None:
         shutil.rmtree(folder)  # it may contain files of an attempt that was killed
         folder.mkdir()
         built = write_database(folder, source, threads=threads, progress=progress)
-        if not isinstance(source, Spooled) and file.has_changed:
+        if not isinstance(source, Spooled) and checksums.of(source.descriptor) != sha256:
             raise InputError(f"{shown_name(source)} changed while it was read; run the command again when it is whole")
         report(built)
 
     return cache.open(
-        f"{file.sha256}-{__version__}", _about_bytes(source), create, lambda entry: _is_whole(entry, checksums)
+        f"{sha256}-{__version__}", _about_bytes(source), create, lambda entry: _is_whole(entry, checksums)
     )
 
 
@@ -89,7 +89,7 @@ def _is_whole(folder: Path, checksums: Checksums) -> bool:
     try:
         for name, entry in load_catalogue(folder).files.items():
             with (folder / name).open("rb") as file:
-                if HashedFile(file.fileno(), checksums).sha256 != entry.sha256:
+                if checksums.of(file.fileno()) != entry.sha256:
                     return False
     except (DatabaseError, OSError):
         return False
@@ -100,29 +100,6 @@ def _about_bytes(source: HeldFile) -> int:
     """About the size of the database in bytes."""
     size = os.fstat(source.descriptor).st_size
     return size * 2 if Path(source.given).suffix.lower() in COMPRESSED else size
-
-
-class HashedFile:
-    """The SHA-256 of an open file, in hexadecimal, as :attr:`sha256`."""
-
-    def __init__(self, descriptor: int, checksums: Checksums) -> None:
-        self._descriptor = descriptor
-        self._values = _file_values(descriptor)
-        self._is_settled = self._age() > SETTLED_SECONDS
-        known = checksums.get(self._values) if self._is_settled else None
-        self.sha256 = known or _file_sha256(descriptor)
-        if known is None and self._is_settled and _file_values(descriptor) == self._values:
-            checksums.set(self._values, self.sha256)
-
-    @property
-    def has_changed(self) -> bool:
-        """Whether the file has another content now; it is read again if it was changed lately."""
-        is_known = self._is_settled and _file_values(self._descriptor) == self._values
-        return not is_known and _file_sha256(self._descriptor) != self.sha256
-
-    def _age(self) -> float:
-        found = os.fstat(self._descriptor)
-        return time.time() - max(found.st_ctime, found.st_mtime)
 
 
 class Checksums:
@@ -139,7 +116,20 @@ class Checksums:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def get(self, values: str) -> str | None:
+    def of(self, descriptor: int) -> str:
+        """The SHA-256 of an open file, in hexadecimal; the file is read, unless its checksum is remembered."""
+        found = os.fstat(descriptor)
+        values = _file_values(found)
+        is_settled = time.time() - max(found.st_ctime, found.st_mtime) > SETTLED_SECONDS
+        if is_settled and (known := self._get(values)) is not None:
+            return known
+        with open(f"/dev/fd/{descriptor}", "rb") as file:  # a position of its own
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        if is_settled and _file_values(os.fstat(descriptor)) == values:
+            self._set(values, sha256)
+        return sha256
+
+    def _get(self, values: str) -> str | None:
         """The checksum of the file with these values, if it is known."""
         path = self._folder / values
         with suppress(OSError, UnicodeDecodeError):
@@ -149,7 +139,7 @@ class Checksums:
                 return found
         return None
 
-    def set(self, values: str, sha256: str) -> None:
+    def _set(self, values: str, sha256: str) -> None:
         """Remember a checksum."""
         unfinished = self._folder / f".{values}-{os.urandom(4).hex()}"
         with suppress(OSError):
@@ -168,11 +158,5 @@ class Checksums:
             os.unlink(path)
 
 
-def _file_values(descriptor: int) -> str:
-    found = os.fstat(descriptor)
+def _file_values(found: os.stat_result) -> str:
     return f"{found.st_dev}-{found.st_ino}-{found.st_size}-{found.st_mtime_ns}-{found.st_ctime_ns}"
-
-
-def _file_sha256(descriptor: int) -> str:
-    with open(f"/dev/fd/{descriptor}", "rb") as file:  # a position of its own
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -20,7 +20,7 @@ import swsearch as package
 from swsearch.database import sequence_files
 from swsearch.database.node_cache import NodeCache
 from swsearch.database.opening import open_database
-from swsearch.database.sequence_files import Checksums, HashedFile, packed
+from swsearch.database.sequence_files import Checksums, packed
 from swsearch.errors import DatabaseError, FastaFormatError, InputError
 from tests.cli.conftest import DATA
 from tests.patience import wait_until
@@ -218,23 +218,23 @@ def test_a_checksum_is_remembered_until_the_file_changes(files, tmp_path, monkey
     monkeypatch.setattr(sequence_files, "SETTLED_SECONDS", -1e9)  # as if the file were old
     known = Checksums(tmp_path / "checksums")
     with (files / "s.fa").open("r+b") as file:
-        true = HashedFile(file.fileno(), known).sha256
+        true = known.of(file.fileno())
         (remembered,) = (tmp_path / "checksums").iterdir()
         remembered.write_text("0" * 64)
-        assert HashedFile(file.fileno(), known).sha256 == "0" * 64
+        assert known.of(file.fileno()) == "0" * 64
         remembered.write_text("no checksum")
-        assert HashedFile(file.fileno(), known).sha256 == true
+        assert known.of(file.fileno()) == true
         times = os.fstat(file.fileno())
         file.write(b">0")  # of the same size
         file.flush()
         os.utime(file.fileno(), ns=(times.st_atime_ns, times.st_mtime_ns))
-        assert HashedFile(file.fileno(), known).sha256 not in (true, "0" * 64)
+        assert known.of(file.fileno()) not in (true, "0" * 64)
 
 
 def test_a_file_that_was_changed_lately_is_read_each_time(files, tmp_path):
     """A second change within a tick of the clock would leave all times as they are."""
     with (files / "s.fa").open("rb") as file:
-        HashedFile(file.fileno(), Checksums(tmp_path / "checksums"))
+        Checksums(tmp_path / "checksums").of(file.fileno())
     assert not (tmp_path / "checksums").exists()
 
 
@@ -246,7 +246,7 @@ def test_few_checksums_are_kept(files, tmp_path, monkeypatch):
         path = files / f"{number}.fa"
         path.write_text(f">{number}\nMKV\n")
         with path.open("rb") as file:
-            HashedFile(file.fileno(), known)
+            known.of(file.fileno())
         assert len(list((tmp_path / "checksums").iterdir())) == min(number + 1, 3)
 
 
