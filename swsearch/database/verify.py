@@ -20,7 +20,6 @@ from swsearch.database.format import (
     TAIL_PADDING,
     Catalogue,
     FileEntry,
-    SegmentEntry,
     array_path,
     content_digest,
 )
@@ -33,9 +32,6 @@ from swsearch.threads import Threads
 
 _BLOCK_BYTES: Final = 4 << 20
 _BLOCK_SUBJECTS: Final = 1 << 18
-_ORDER: Final = "order is not a permutation"
-_STARTS: Final = "starts are not those of subjects side by side"
-_BY_LENGTH: Final = "subjects are not stored by length"
 
 
 def verify_path(path: str | os.PathLike[str], *, threads: int | None = None) -> list[str]:
@@ -71,11 +67,8 @@ def verify(database: PackedDatabase, *, threads: int | None = None) -> list[str]
     """
     problems: list[str] = []
     with Threads(threads) as used:
-        entries = [segment.entry for segment in database.segments]
-        folders = [database.path / entry.name for entry in entries]
-        damaged = changed_files(list(zip(folders, entries, strict=True)), used)
-        for segment, folder, lines in zip(database.segments, folders, damaged, strict=True):
-            problems += lines or _structure_problems(segment, str(folder), database.alphabet, used)
+        for segment, lines in zip(database.segments, changed_files(database.segments, used), strict=True):
+            problems += lines or _structure_problems(segment, str(segment.folder), database.alphabet, used)
         problems = problems or _slice_problems(database)
         problems += _taxonomy_problems(database)
     return [*catalogue_problems(database.path, database.catalogue), *problems]
@@ -88,21 +81,21 @@ def catalogue_problems(path: Path, catalogue: Catalogue) -> list[str]:
     return [f"{path}: the digest in the catalogue is not that of its files"]
 
 
-def changed_files(segments: Sequence[tuple[Path, SegmentEntry]], threads: Threads) -> list[list[str]]:
+def changed_files(segments: Sequence[Segment], threads: Threads) -> list[list[str]]:
     """For each segment, a line for each of its files that cannot be read, or has another SHA-256 than its entry."""
-    files = [(number, *file) for number, (folder, entry) in enumerate(segments) for file in _files_of(folder, entry)]
+    files: list[tuple[int, Path, FileEntry]] = []
+    for number, segment in enumerate(segments):
+        files += [(number, array_path(segment.folder, name), file) for name, file in segment.entry.arrays.items()]
+        if (removed := segment.entry.removed) is not None:
+            files.append((number, segment.folder / removed.name, removed.file))
     # The largest first, so that no thread is left with one of them in the end.
-    files.sort(key=lambda file: -file[2].size)
-    lines = dict(threads.in_order(lambda file: (file[1], _change_of(file[1], file[2])), files))
-    found = [[lines[path] for path, _ in _files_of(folder, entry)] for folder, entry in segments]
-    return [[line for line in one if line is not None] for one in found]
-
-
-def _files_of(folder: Path, entry: SegmentEntry) -> list[tuple[Path, FileEntry]]:
-    files = [(array_path(folder, name), file) for name, file in entry.arrays.items()]
-    if entry.removed is not None:
-        files.append((folder / entry.removed.name, entry.removed.file))
-    return files
+    order = sorted(range(len(files)), key=lambda place: -files[place][2].size)
+    lines = dict(zip(order, threads.in_order(lambda place: _change_of(*files[place][1:]), order), strict=True))
+    found: list[list[str]] = [[] for _ in segments]
+    for place, (number, *_) in enumerate(files):
+        if (line := lines[place]) is not None:
+            found[number].append(line)
+    return found
 
 
 def _change_of(path: Path, expected: FileEntry) -> str | None:
@@ -149,41 +142,35 @@ def _array_problems(segment: Segment) -> list[str]:
     """Violations in the arrays with an element per subject, which are read once."""
     entry = segment.entry
     n = entry.n_subjects
-    found: set[str] = set()
+    is_by_length = is_side_by_side = is_permutation = headers_grow = True
     n_residues = end = 0
     previous_length, previous_end = 1, 0
     is_found = np.zeros(n, dtype=np.bool_)
     for first in range(0, n, _BLOCK_SUBJECTS):
         part = slice(first, first + _BLOCK_SUBJECTS)
         lengths = segment.lengths[part].astype(np.int64)
-        if not bool((np.diff(lengths, prepend=previous_length) >= 0).all()):
-            found.add(_BY_LENGTH)
+        is_by_length &= bool((np.diff(lengths, prepend=previous_length) >= 0).all())
         rooms = -(-lengths // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT
         ends = end + np.cumsum(rooms)
-        if not np.array_equal(segment.starts[part].astype(np.int64), ends - rooms):
-            found.add(_STARTS)
+        is_side_by_side &= np.array_equal(segment.starts[part].astype(np.int64), ends - rooms)
         order = segment.order[part]
         if int(order.max()) >= n:
-            found.add(_ORDER)
+            is_permutation = False
         else:
             is_found[order] = True
         headers = segment.header_ends[part].astype(np.int64)
-        if not bool((np.diff(headers, prepend=previous_end) >= 0).all()):
-            found.add("header ends do not grow up to the end of the headers")
+        headers_grow &= bool((np.diff(headers, prepend=previous_end) >= 0).all())
         n_residues += int(lengths.sum())
         end, previous_length, previous_end = int(ends[-1]), int(lengths[-1]), int(headers[-1])
+    bounds = int(segment.lengths[0]), int(segment.lengths[-1])
     claims = {
         "the residues are not as many as the catalogue says": n_residues == entry.n_residues,
-        _BY_LENGTH: _BY_LENGTH not in found,
-        "the shortest and longest subject are not those of the catalogue": (
-            (int(segment.lengths[0]), int(segment.lengths[-1])) == (entry.shortest, entry.longest)
-        ),
-        _ORDER: _ORDER not in found and bool(is_found.all()),
-        _STARTS: _STARTS not in found,
+        "subjects are not stored by length": is_by_length,
+        "the shortest and longest subject are not those of the catalogue": bounds == (entry.shortest, entry.longest),
+        "order is not a permutation": is_permutation and bool(is_found.all()),
+        "starts are not those of subjects side by side": is_side_by_side,
         "residues have not the size of all subjects": len(segment.residues) == end + TAIL_PADDING,
-        "header ends do not grow up to the end of the headers": (
-            "header ends do not grow up to the end of the headers" not in found and previous_end == len(segment.headers)
-        ),
+        "header ends do not grow up to the end of the headers": headers_grow and previous_end == len(segment.headers),
     }
     return [claim for claim, holds in claims.items() if not holds]
 
