@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from swsearch.arguments import path
 from swsearch.database.catalogue import catalogue_text, read_catalogue
 from swsearch.database.format import CATALOGUE, Catalogue
-from swsearch.database.reader import PIPES, DatabasePart, DatabaseSource, Member, PackedDatabase
+from swsearch.database.reader import PIPES, DatabasePart, Member, PackedDatabase
 from swsearch.database.segment import map_segments, mapped_taxonomy
 from swsearch.errors import DatabaseError, WrongType
 from swsearch.file_registry import SCHEMES, is_building, is_url, registry
@@ -148,17 +148,17 @@ def _member(
     if is_url(name):
         entry = entries.enter_context(_fetched(name, part.segments, caching))
         url = name.rstrip("/")
-        member = replace(_of_folder(entry.folder, DatabaseSource(url, url), part.segments), is_cached=True)
+        member = replace(_of_folder(entry.folder, url, url, part.segments), is_cached=True)
     elif is_sequence_file(source):
         file = seekable(source)
         entry = entries.enter_context(_packed(file, threads, caching))
-        member = _of_folder(entry.folder, _source_of_file(file), part.segments)
+        member = _of_folder(entry.folder, shown_name(file), _address_of_file(file), part.segments)
         # The entry may have been made of an equal file with another name.
         catalogue = replace(member.catalogue, sources=(source_name(file),))
         member = replace(member, catalogue=catalogue, is_cached=True)
     else:
         folder = Path(source)
-        member = _of_folder(folder, DatabaseSource(str(folder), os.path.abspath(folder)), part.segments)
+        member = _of_folder(folder, str(folder), os.path.abspath(folder), part.segments)
     if part.digest is not None and member.catalogue.digest != part.digest:
         raise DatabaseError(f"{name} has been changed since it was opened; run the search again")
     if part.layout is not None and member.catalogue.layout != part.layout:
@@ -166,12 +166,12 @@ def _member(
     return member
 
 
-def _source_of_file(file: str | os.PathLike[str]) -> DatabaseSource:
+def _address_of_file(file: str | os.PathLike[str]) -> str:
     """That of a sequence file: a path, or the copy of a pipe from :func:`swsearch.sequences.source.seekable`."""
     if isinstance(file, HeldFile):
         name = source_name(file)
-        return DatabaseSource(shown_name(file), name if name in PIPES else PIPES[1])
-    return DatabaseSource(shown_name(file), os.path.realpath(file))
+        return name if name in PIPES else PIPES[1]
+    return os.path.realpath(file)
 
 
 def _fetched(url: str, segments: Collection[int] | None, caching: CachingReport) -> CacheEntry:
@@ -193,7 +193,7 @@ def _packed(file: str | os.PathLike[str], threads: int | None, caching: CachingR
     return entry
 
 
-def _of_folder(folder: Path, source: DatabaseSource, segments: Collection[int] | None) -> Member:
+def _of_folder(folder: Path, name: str, address: str, segments: Collection[int] | None) -> Member:
     catalogue = load_catalogue(folder)
     for _ in range(MAX_ATTEMPTS):
         failure = None
@@ -208,7 +208,7 @@ def _of_folder(folder: Path, source: DatabaseSource, segments: Collection[int] |
             if failure is not None:
                 raise failure
             numbers = range(len(catalogue.segments)) if segments is None else sorted(set(segments))
-            return Member(source, folder, catalogue, mapped, tuple(numbers), taxonomy)
+            return Member(name, address, folder, catalogue, mapped, tuple(numbers), taxonomy)
     raise DatabaseError(f"{folder} changes so often that it cannot be opened; wait until its writers have ended")
 
 

@@ -42,23 +42,6 @@ PIPES: Final = ("<stdin>", "<pipe>")
 
 
 @dataclass(frozen=True)
-class DatabaseSource:
-    """Where a database comes from.
-
-    ``name`` is what its user wrote, for messages. ``address`` is the absolute path of a folder, the URL of one in an
-    object store, or the absolute path of a sequence file without symbolic links; ``<stdin>`` or ``<pipe>`` for a pipe.
-    """
-
-    name: str
-    address: str
-
-    @property
-    def location(self) -> str:
-        """The address without symbolic links, for the records of a search."""
-        return os.path.realpath(self.address) if os.path.isabs(self.address) else self.address
-
-
-@dataclass(frozen=True)
 class DatabasePart:
     """What is wanted of a database; None stands for anything.
 
@@ -77,13 +60,17 @@ class DatabasePart:
 class Member:
     """One of the databases of which a :class:`PackedDatabase` consists.
 
+    ``name`` is what its user wrote, for messages. ``address`` is the absolute path of a folder, the URL of one in an
+    object store, or the absolute path of a sequence file without symbolic links; ``<stdin>`` or ``<pipe>`` for a pipe.
+
     ``folder`` is in the cache of this node if the database ``is_cached``: one of an object store, or a sequence file.
     ``segments`` are those that are open, with the ``subject_index`` that their subjects have in this database alone,
     and ``numbers`` their numbers among all segments of the catalogue, from 0. ``taxonomy_arrays`` are those of the
     stored taxonomy by their names, None if there is none.
     """
 
-    source: DatabaseSource
+    name: str
+    address: str
     folder: Path
     catalogue: Catalogue
     segments: tuple[Segment, ...]
@@ -99,6 +86,11 @@ class Member:
             segments=tuple(self.segments[place] for place in chosen),
             numbers=tuple(self.numbers[place] for place in chosen),
         )
+
+    @property
+    def location(self) -> str:
+        """The address without symbolic links, for the records of a search."""
+        return os.path.realpath(self.address) if os.path.isabs(self.address) else self.address
 
     def has_content(self, digest: str) -> bool:
         """Whether the subjects are those of a database with this digest, apart from compactions."""
@@ -117,7 +109,7 @@ class Member:
 
         The folder is certain to be there only as long as the database is open.
         """
-        return os.path.abspath(self.folder) if self.source.address in PIPES else self.source.address
+        return os.path.abspath(self.folder) if self.address in PIPES else self.address
 
     @property
     def taxonomy_digest(self) -> str | None:
@@ -209,7 +201,7 @@ class PackedDatabase(Closeable):
             raise DatabaseError(f"{self.name}: the search was of {counted(len(digests), 'database')}")
         for member, digest in zip(self.members, digests, strict=True):
             if not member.has_content(digest):
-                problem = f"{member.source.name} has other content than the database that was searched"
+                problem = f"{member.name} has other content than the database that was searched"
                 raise DatabaseError(f"{problem} ({digest[:12]}…)")
 
     def close(self) -> None:
@@ -268,13 +260,13 @@ class PackedDatabase(Closeable):
     @property
     def name(self) -> str:
         """The databases as their user wrote them, for messages."""
-        *others, last = (member.source.name for member in self.members)
+        *others, last = (member.name for member in self.members)
         return f"{', '.join(others)} and {last}" if others else last
 
     @property
     def locations(self) -> tuple[str, ...]:
-        """The :attr:`DatabaseSource.location` of each database."""
-        return tuple(member.source.location for member in self.members)
+        """The :attr:`Member.location` of each database."""
+        return tuple(member.location for member in self.members)
 
     @property
     def digests(self) -> tuple[str, ...]:
@@ -497,12 +489,12 @@ def _check_members(members: Sequence[Member]) -> None:
         raise InputError("no database is named; give the path of at least one")
     first = members[0]
     for place, member in enumerate(members):
-        name, digest, alphabet = member.source.name, member.catalogue.digest, member.catalogue.alphabet
+        name, digest, alphabet = member.name, member.catalogue.digest, member.catalogue.alphabet
         if alphabet != first.catalogue.alphabet:
-            problem = f"{name} is {alphabet}, {first.source.name} is {first.catalogue.alphabet}"
+            problem = f"{name} is {alphabet}, {first.name} is {first.catalogue.alphabet}"
             raise InputError(f"{problem}; databases of one alphabet are searched together: leave one of them out")
         # A compaction changes the digest, but not the content.
         equal = (one for one in members[:place] if one.has_content(digest) or member.has_content(one.catalogue.digest))
         if (other := next(equal, None)) is not None:
-            same = "is named twice" if other.source.name == name else f"has the content of {other.source.name}"
+            same = "is named twice" if other.name == name else f"has the content of {other.name}"
             raise InputError(f"{name} {same}; its subjects would count twice: name each database once")

@@ -25,7 +25,7 @@ from swsearch.database.builder import build_database
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
 from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, SegmentEntry
 from swsearch.database.opening import open_database
-from swsearch.database.reader import DatabaseSource, Member, PackedDatabase
+from swsearch.database.reader import Member, PackedDatabase
 from swsearch.database.segment import Segment
 from swsearch.database.staging import LOCK
 from swsearch.errors import DatabaseError, FastaFormatError, InputError
@@ -419,8 +419,8 @@ def _plain(map_segments: Callable[..., tuple[Segment, ...]]) -> Callable[[Path],
     def plain(folder: Path) -> PackedDatabase:
         catalogue = opening.load_catalogue(folder)
         segments = map_segments(folder, catalogue)
-        source = DatabaseSource(str(folder), str(folder))
-        return PackedDatabase([Member(source, folder, catalogue, segments, tuple(range(len(segments))), None)])
+        numbers = tuple(range(len(segments)))
+        return PackedDatabase([Member(str(folder), str(folder), folder, catalogue, segments, numbers, None)])
 
     return plain
 

@@ -111,7 +111,7 @@ def test_joined_databases_say_where_and_what_they_are(tmp_path: Path) -> None:
         assert joined.name == f"{one}, {other} and {three[2]}"
     with opened([one]) as alone:
         assert (alone.digest, alone.name, alone.locations) == (digests[0], str(one), (str(one),))
-        assert [member.source.name for member in alone.members] == [str(one)]
+        assert [member.name for member in alone.members] == [str(one)]
 
 
 def test_joined_databases_may_be_joined_with_others(tmp_path: Path) -> None:
