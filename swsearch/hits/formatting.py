@@ -1,4 +1,4 @@
-"""How a result is printed: text in one line, numbers as BLAST prints them, and the rows of an alignment.
+"""How a result is printed: text in one line, numbers as BLAST prints them, and alignments in blocks of 60 columns.
 
 Numbers are the same on every machine. The functions ``blast_*`` use the number formats of NCBI BLAST+ 2.12, checked
 against its output: fewer digits for less significant values, an E-value below 1e-180 as ``0.0``, and a bit score above
@@ -8,20 +8,27 @@ In the records, an alignment is in the direction of the aligned query strand. BL
 reversed subject instead. Therefore, for the minus strand, the CIGAR is reversed and the subject's letters are
 reverse-complemented; the query's letters remain exactly as written. Translated residues are printed in the direction of
 their frame.
+
+The blocks have the query above the subject, as in BLAST's reports. The report ``pairwise``, the pages with alignments,
+``swsearch align`` and ``print(hit)`` take them from here. Their coordinates are 1-based. A hit of the minus strand of a
+DNA query shows the subject with positions from high to low, and residues of a translated sequence have the positions of
+their bases.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
-from swsearch.hits.cigar import parse
+from swsearch.hits.cigar import GAP, gapped, midline, parse
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import RunInfo
 from swsearch.scoring.matrix import SubstitutionMatrix, parse_matrix_text
 from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.sequences.fasta_text import reverse_complement_letters
+from swsearch.sequences.genetic_code import CODON
 
 # --- text ---
 
@@ -150,3 +157,112 @@ def frames(hit: Hit) -> tuple[int, int]:
     if hit.query_frame or hit.subject_frame:
         return hit.query_frame, hit.subject_frame
     return 1, -1 if hit.is_turned else 1
+
+
+# --- alignments in blocks of columns ---
+
+
+BLOCK: Final = 60
+"""Number of columns of a block."""
+
+
+class GappedRow(NamedTuple):
+    """One row of an alignment: its letters with gaps, and the position of the first letter, counted from 1.
+
+    The position of the next letter is greater by ``step``, which is negative in the reverse direction; a residue of a
+    translated sequence has three bases.
+    """
+
+    letters: str
+    first: int
+    step: int = 1
+
+
+class Block(NamedTuple):
+    """Some columns of an alignment: the letters of both rows, their first and last positions, and the row between.
+
+    ``width`` is the number of characters of the largest position of the alignment.
+    """
+
+    width: int
+    query: str
+    query_from: int
+    query_to: int
+    marks: str
+    subject: str
+    subject_from: int
+    subject_to: int
+
+    def text(self, row: Callable[[str, str], str] = lambda letters, marks: letters) -> str:
+        """The three lines of the block; ``row`` makes the text of a row of its letters and the marks between."""
+        between = f"       {'':<{self.width}}  {self.marks}".rstrip()
+        query, subject = row(self.query, self.marks), row(self.subject, self.marks)
+        return (
+            f"Query  {self.query_from:<{self.width}}  {query}  {self.query_to}\n{between}\n"
+            f"Sbjct  {self.subject_from:<{self.width}}  {subject}  {self.subject_to}\n"
+        )
+
+
+def row_blocks(query: GappedRow, subject: GappedRow, marks: str, largest: int) -> Iterator[Block]:
+    """Two rows, and the marks between them, in blocks of :data:`BLOCK` columns; ``largest`` is the largest position.
+
+    A row of a block that has no letters of its sequence repeats the preceding position.
+    """
+    width = len(str(largest))
+    places = [query.first, subject.first]
+    for start in range(0, len(marks), BLOCK):
+        sides: list[tuple[str, int, int]] = []
+        for side, row in enumerate((query, subject)):
+            letters = row.letters[start : start + BLOCK]
+            n_letters = len(letters) - letters.count(GAP)
+            sign = -1 if row.step < 0 else 1
+            first = places[side] if n_letters else places[side] - sign
+            places[side] += row.step * n_letters
+            sides.append((letters, first, places[side] - sign))
+        above, below = sides
+        yield Block(width, *above, marks[start : start + BLOCK], *below)
+
+
+def blocks(run: RunInfo, query_letters: str, hit: Hit) -> Iterator[Block]:
+    """The alignment of a hit of a query in blocks; ``query_letters`` is the whole query as written."""
+    alignment = hit.alignment
+    query_row, subject_row = gapped(*shown(query_letters, hit))
+    query_sign = -1 if hit.query_frame < 0 else 1
+    subject_sign = -1 if hit.is_turned or hit.subject_frame < 0 else 1
+    return row_blocks(
+        GappedRow(query_row, hit.qstart, query_sign * (CODON if hit.query_frame else 1)),
+        GappedRow(subject_row, hit.sstart, subject_sign * (CODON if hit.subject_frame else 1)),
+        midline(query_row, subject_row, matrix_of(run)),
+        max(alignment.query_end, alignment.subject_end),
+    )
+
+
+def value_lines(run: RunInfo, hit: Hit) -> list[str]:
+    """Score, E-value and counts of an alignment."""
+    alignment = hit.alignment
+    lines = [f"Score = {hit.score}"]
+    if hit.bits is not None and hit.evalue is not None:
+        bits = blast_bits(hit.bits).strip()
+        lines = [f"Score = {bits} bits ({hit.score}),  Expect = {blast_evalue(hit.evalue)}"]
+    counts = [("Identities", alignment.identities), ("Gaps", alignment.gap_residues)]
+    if run.aligned_alphabet != "dna":
+        counts.insert(1, ("Positives", alignment.positives))
+    shares = [f"{name} = {n}/{alignment.columns} ({whole_percent(n, alignment.columns)}%)" for name, n in counts]
+    lines.append(", ".join(shares))
+    if run.aligned_alphabet == "dna":
+        lines.append(f"Strand=Plus/{hit.strand.capitalize()}")
+    frames = [f"{frame:+d}" for frame in (hit.query_frame, hit.subject_frame) if frame]
+    if frames:
+        lines.append(f"Frame = {'/'.join(frames)}")
+    return lines
+
+
+def subject_lines(hit: Hit) -> str:
+    """The header and the length of a hit's subject, as two lines."""
+    return f">{one_line(hit.subject_header) or 'unnamed'}\nLength={hit.subject_length}\n"
+
+
+def hit_text(run: RunInfo, query_letters: str, hit: Hit) -> str:
+    """The values of an alignment and its blocks, as lines."""
+    values = "".join(f" {line}\n" for line in value_lines(run, hit))
+    return values + "".join(f"\n{block.text()}" for block in blocks(run, query_letters, hit))

@@ -13,8 +13,8 @@ from typing import Final, TextIO
 
 from swsearch.engine.pair_arrays import FreeEnds
 from swsearch.errors import InputError
-from swsearch.hits.blocks import GappedRow, row_blocks
 from swsearch.hits.cigar import gapped, parse
+from swsearch.hits.formatting import GappedRow, row_blocks
 from swsearch.pairs.pair_alignment import FREE_ENDS, PairAlignment, free_ends_of_mode
 from swsearch.words import counted
 

@@ -23,9 +23,8 @@ from importlib import resources
 from itertools import groupby, takewhile
 from typing import Final
 
-from swsearch.hits.blocks import BLOCK, blocks, value_lines
 from swsearch.hits.cigar import GAP, midline
-from swsearch.hits.formatting import blast_bits, blast_evalue, matrix_of, one_line
+from swsearch.hits.formatting import BLOCK, blast_bits, blast_evalue, blocks, matrix_of, one_line, value_lines
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.anchored import aligned_letters, expanded, insertion_widths, query_letters, row_names

@@ -6,8 +6,8 @@ are none. Coordinates are 1-based and inclusive. In a hit of the minus strand of
 subject descend, as in BLAST; so do positions in a minus frame. Alignments are in the order of their E-values and
 numbered; with ``--max-hsps``, those of one subject follow each other under its number.
 
-``pairwise`` has every alignment in the blocks of :mod:`swsearch.hits.blocks`, as in BLAST's own report. The alignments
-of one subject follow each other under its header.
+``pairwise`` has every alignment in the blocks of :mod:`swsearch.hits.formatting`, as in BLAST's own report. The
+alignments of one subject follow each other under its header.
 """
 
 from __future__ import annotations
@@ -16,7 +16,16 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Final
 
-from swsearch.hits.formatting import blast_bits, blast_evalue, cut, frames, one_line, whole_percent
+from swsearch.hits.formatting import (
+    blast_bits,
+    blast_evalue,
+    cut,
+    frames,
+    hit_text,
+    one_line,
+    subject_lines,
+    whole_percent,
+)
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report
@@ -167,8 +176,6 @@ class PairwiseReport(Report):
 
     def write(self, query: QueryResult) -> None:
         """Write the alignments of a query."""
-        from swsearch.hits.blocks import hit_text, subject_lines  # only here: the default format needs neither
-
         run, stream = self.run, self.stream
         stream.write(f"\n\nQuery= {query_line(run, query)}\n")
         if (rounds := rounds_line(run, query)) is not None:

@@ -13,7 +13,7 @@ from itertools import groupby
 import pytest
 
 from swsearch.errors import InputError
-from swsearch.hits.blocks import blocks
+from swsearch.hits.formatting import blocks
 from swsearch.report.html import MAX_BARS, ROWS_SHOWN, alignment_rows, first_unlikely, overview
 from swsearch.taxonomy.dump import read_dump
 from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects

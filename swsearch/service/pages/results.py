@@ -13,8 +13,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from swsearch.errors import InputError
-from swsearch.hits.blocks import value_lines
-from swsearch.hits.formatting import one_line, whole_percent
+from swsearch.hits.formatting import one_line, value_lines, whole_percent
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.html import (
