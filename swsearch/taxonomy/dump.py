@@ -39,7 +39,6 @@ from swsearch.taxonomy.tree import (
     ARRAY_DTYPES,
     Numbers,
     Taxonomy,
-    TreeError,
     build_tree,
     packed_arrays,
     unpacked,
@@ -207,7 +206,7 @@ def read_dump(path: str | os.PathLike[str], option: str = option("taxonomy")) ->
         raise InputError(f"{shown}: there is no {NODES} in it, or an empty one; {ADVICE}")
     try:
         return contents.tree()
-    except TreeError as error:
+    except ValueError as error:
         raise InputError(f"{shown}: {error}; fetch the taxdump again") from error
 
 

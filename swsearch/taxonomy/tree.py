@@ -81,10 +81,6 @@ _DOMAINS: Final = ("domain", "superkingdom", "acellular root")
 """Ranks of NCBI's highest taxa: of cells since 2025 and before, and of viruses."""
 
 
-class TreeError(ValueError):
-    """Parents that make no tree; the message says why."""
-
-
 @dataclass(frozen=True, eq=False)
 class Taxonomy:
     """A taxonomic tree; :func:`build_tree` makes one. Taxa are numbered from 0 in the order of the tree.
@@ -325,24 +321,24 @@ def build_tree(
 
     Raises
     ------
-    TreeError
+    ValueError
         There is no taxon, an id occurs twice, a parent does not exist, or taxa are each other's ancestors.
     """
     n = len(taxids)
     if n == 0:
-        raise TreeError("there is no taxon")
+        raise ValueError("there is no taxon")
     order = np.argsort(taxids, kind="stable")
     ids = taxids[order]
     if n > 1 and (twice := np.flatnonzero(ids[1:] == ids[:-1])).size:
-        raise TreeError(f"taxonomy id {ids[twice[0]]} is there twice")
+        raise ValueError(f"taxonomy id {ids[twice[0]]} is there twice")
     above = _index(ids, parents[order])
     if (lost := np.flatnonzero(above < 0)).size:
-        raise TreeError(f"the parent {parents[order][lost[0]]} of taxonomy id {ids[lost[0]]} is not there")
+        raise ValueError(f"the parent {parents[order][lost[0]]} of taxonomy id {ids[lost[0]]} is not there")
     walk = _breadth_first(above)
     if len(walk) < n:
         is_reached = np.zeros(n, np.bool_)
         is_reached[walk] = True
-        raise TreeError(f"taxonomy id {ids[np.argmin(is_reached)]} is below no root")
+        raise ValueError(f"taxonomy id {ids[np.argmin(is_reached)]} is below no root")
     place = np.empty(n, np.int64)
     place[walk] = np.arange(n)
     tree_ids, tree_ranks = ids[walk], ranks[order][walk]
