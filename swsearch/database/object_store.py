@@ -35,7 +35,7 @@ from swsearch.words import counted
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from swsearch.database.node_cache import CacheEntry, NodeCache
+    from swsearch.database.node_cache import CacheEntry
 
 
 BLOCK_BYTES: Final = 8 << 20
@@ -161,7 +161,6 @@ def fetch(
     url: str,
     segments: Collection[int] | None = None,
     *,
-    cache: NodeCache | None = None,
     fetching: Callable[[int], AbstractContextManager[Progress]] = lambda _: nullcontext(lambda _: None),
 ) -> CacheEntry:
     """A database of an object store as a folder of this node, in use until the returned entry is closed.
@@ -171,8 +170,6 @@ def fetch(
     url : str
     segments : collection of int, optional
         The segments of a slice, by their numbers from 0 in the catalogue; the files of the others are not fetched.
-    cache : NodeCache, optional
-        By default, the cache of the user.
     fetching : callable
         Called with the number of bytes of the database, or slice, before files are fetched; not called if the cache has
         them. Returns a context manager around the fetch, which yields a callable. This is called with the number of
@@ -193,7 +190,7 @@ def fetch(
         raise DatabaseError(f"{objects.url} cannot be used: {error}; upload the database again") from error
 
     files, key = catalogue.files, hashlib.sha256(raw).hexdigest()
-    node = NodeCache() if cache is None else cache
+    node = NodeCache()
     if segments is not None and not node.has(key):
         files = catalogue.files_of(segments)
     if len(files) < len(catalogue.files):

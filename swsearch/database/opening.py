@@ -181,15 +181,13 @@ def _fetched(url: str, segments: Collection[int] | None, caching: CachingReport)
 
 
 def _packed(file: str | os.PathLike[str], threads: int | None, caching: CachingReport) -> CacheEntry:
-    from swsearch.database.node_cache import NodeCache
     from swsearch.database.sequence_files import packed
 
-    cache = NodeCache()
     reports: list[BuildReport] = []
     with caching.packing() as progress:
-        entry = packed(file, cache=cache, threads=threads, progress=progress, report=reports.append)
+        entry = packed(file, threads=threads, progress=progress, report=reports.append)
     for built in reports:
-        caching.packed(shown_name(file), built, cache.folder)
+        caching.packed(shown_name(file), built, entry.folder.parent)
     return entry
 
 

@@ -38,7 +38,6 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 def packed(
     path: str | os.PathLike[str],
     *,
-    cache: NodeCache | None = None,
     threads: int | None = None,
     progress: ReadProgress | None = None,
     report: Callable[[BuildReport], None] = lambda _: None,
@@ -49,8 +48,6 @@ def packed(
     ----------
     path : path
         ``-`` is standard input.
-    cache : NodeCache, optional
-        By default, the cache of the user.
     threads : int, optional
         As for :func:`swsearch.database.builder.build_database`.
     progress : callable, optional
@@ -66,7 +63,7 @@ def packed(
     DatabaseError
         The cache has no room, or cannot be used.
     """
-    cache = NodeCache() if cache is None else cache
+    cache = NodeCache()
     source = held(path)
     checksums = Checksums(cache.folder.with_name("checksums"))
     sha256 = checksums.of(source.descriptor)

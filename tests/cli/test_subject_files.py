@@ -18,7 +18,6 @@ import pytest
 
 import swsearch as package
 from swsearch.database import sequence_files
-from swsearch.database.node_cache import NodeCache
 from swsearch.database.opening import open_database
 from swsearch.database.sequence_files import Checksums, packed
 from swsearch.errors import DatabaseError, FastaFormatError, InputError
@@ -397,5 +396,5 @@ def test_the_functions_of_python_take_files(files, cache):
 def test_a_changed_program_packs_again(files, cache, monkeypatch):
     with packed(files / "s.fa"):
         monkeypatch.setattr("swsearch.database.sequence_files.__version__", "0.2.0")
-        with packed(files / "s.fa", cache=NodeCache()):
+        with packed(files / "s.fa"):
             assert len(entries(cache)) == 2
