@@ -152,12 +152,8 @@ ARRAY_DTYPES: Final = {
 TOMBSTONE_DTYPE: Final = "<u4"
 TAXONOMY_DTYPES: Final = {**TREE_DTYPES, "set_of": "<u4", "set_taxids": "<u4", "set_ends": "<u4"}
 """Name and dtype of each array of a taxonomy."""
-INDICES: Final = "indices"
-"""Name of the array that only slices have."""
-INDICES_DTYPE: Final = "<u4"
-REPEATS: Final = "repeats"
-"""Name of the array that only segments have in which subjects have the residues of others."""
-REPEATS_DTYPE: Final = "<u4"
+OPTIONAL_DTYPES: Final = {"indices": "<u4", "repeats": "<u4"}
+"""The same for the arrays that only slices have, and only segments in which subjects have the residues of others."""
 MAX_SLICES: Final = 128
 """Largest number of slices."""
 
@@ -206,8 +202,8 @@ class SegmentEntry:
     @property
     def arrays(self) -> dict[str, FileEntry]:
         """The files of all arrays, by the names of the arrays."""
-        optional = {INDICES: self.indices, REPEATS: self.repeats}
         found = {name: self.files[name] for name in ARRAY_DTYPES}
+        optional = {name: getattr(self, name) for name in OPTIONAL_DTYPES}
         return found | {name: file for name, file in optional.items() if file is not None}
 
     @property

@@ -22,11 +22,8 @@ from numpy.typing import NDArray
 from swsearch.arrays import Texts
 from swsearch.database.format import (
     ARRAY_DTYPES,
-    INDICES,
-    INDICES_DTYPE,
     MAX_SUBJECT_LENGTH,
-    REPEATS,
-    REPEATS_DTYPE,
+    OPTIONAL_DTYPES,
     SUBJECT_ALIGNMENT,
     TAIL_PADDING,
     TAXONOMY_DTYPES,
@@ -177,7 +174,9 @@ class Segment:
         self.header_ends: Offsets = _array(folder, entry, "header_ends", entry.n_subjects)
         self.removed: SubjectIndex = removed_of(folder, entry)
         """FASTA indices of the removed subjects, ascending; uint32, empty if no subject was removed."""
-        self.indices: SubjectIndex | None = indices_of(folder, entry)
+        self.indices: SubjectIndex | None = None
+        if entry.indices is not None:
+            self.indices = _array(folder, entry, "indices", entry.n_subjects)
         """FASTA index in the whole segment of each subject, ascending; uint32; None if this is not a slice."""
         self.n_whole = entry.n_subjects if n_whole is None else n_whole
         """Number of subjects, including removed ones, of the segment or of all slices together."""
@@ -342,25 +341,19 @@ class Segment:
 
 
 def _array(folder: Path, entry: SegmentEntry, name: str, n_items: int | None = None) -> np.ndarray[Any, np.dtype[Any]]:
-    """One array of a segment."""
-    return mapped_file(array_path(folder, name), np.dtype(ARRAY_DTYPES[name]), entry.files[name].size, n_items)
-
-
-def indices_of(folder: Path, entry: SegmentEntry) -> SubjectIndex | None:
-    """The FASTA index in the whole segment of each subject of a slice; None if the segment is not a slice."""
-    if entry.indices is None:
-        return None
-    return mapped_file(array_path(folder, INDICES), np.dtype(INDICES_DTYPE), entry.indices.size, entry.n_subjects)
+    """One array of a segment that has it."""
+    dtype = np.dtype({**ARRAY_DTYPES, **OPTIONAL_DTYPES}[name])
+    return mapped_file(array_path(folder, name), dtype, entry.arrays[name].size, n_items)
 
 
 def repeats_of(folder: Path, entry: SegmentEntry) -> NDArray[np.uint32]:
     """The pairs of ``repeats.bin``; uint32, shape (e, 2)."""
     if entry.repeats is None:
         return np.empty((0, 2), dtype=np.uint32)
-    path, dtype = array_path(folder, REPEATS), np.dtype(REPEATS_DTYPE)
-    if entry.repeats.size % (2 * dtype.itemsize):
+    if entry.repeats.size % 8:
+        path = array_path(folder, "repeats")
         raise DatabaseError(f"{path} is damaged: it has half a pair; index the FASTA again")
-    return mapped_file(path, dtype, entry.repeats.size, None).reshape(-1, 2)
+    return _array(folder, entry, "repeats").reshape(-1, 2)
 
 
 def removed_of(folder: Path, entry: SegmentEntry) -> SubjectIndex:

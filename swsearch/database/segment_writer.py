@@ -33,12 +33,9 @@ from swsearch.database.export import of_each_chunk
 from swsearch.database.external_sort import BY_LENGTH, IdentifierSpool, SortedRuns, padded
 from swsearch.database.format import (
     ARRAY_DTYPES,
-    INDICES,
-    INDICES_DTYPE,
     MAX_SUBJECT_LENGTH,
     MAX_SUBJECTS,
-    REPEATS,
-    REPEATS_DTYPE,
+    OPTIONAL_DTYPES,
     TAIL_PADDING,
     FileEntry,
     SegmentEntry,
@@ -263,7 +260,7 @@ def _write_slices(whole: Segment, folders: Sequence[Path], alphabet: Alphabet, t
             np.arange(first, min(first + BLOCK_BYTES, n_subjects), dtype=np.uint32)
             for first in range(0, n_subjects, BLOCK_BYTES)
         )
-        with _array_file(folder, INDICES, threads) as file:
+        with _array_file(folder, "indices", threads) as file:
             entries.append(replace(entry, indices=file.finish(block[is_own(block)] for block in blocks)))
     return entries
 
@@ -306,7 +303,7 @@ def _write_repeats(folder: Path, entry: SegmentEntry, threads: Threads) -> FileE
     repeats = np.concatenate([equal, _of_whole(np.concatenate(parts))])
     if not len(repeats):
         return None
-    with _array_file(folder, REPEATS, threads) as file:
+    with _array_file(folder, "repeats", threads) as file:
         return file.finish([repeats[np.argsort(repeats[:, 0])]])
 
 
@@ -400,5 +397,4 @@ class HashingFile:
 
 def _array_file(folder: Path, name: str, threads: Threads) -> HashingFile:
     """The new file of an array of a segment."""
-    dtype = {INDICES: INDICES_DTYPE, REPEATS: REPEATS_DTYPE, **ARRAY_DTYPES}[name]
-    return HashingFile(array_path(folder, name), dtype, threads)
+    return HashingFile(array_path(folder, name), {**ARRAY_DTYPES, **OPTIONAL_DTYPES}[name], threads)
