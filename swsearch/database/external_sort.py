@@ -24,7 +24,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from tempfile import TemporaryFile
+from typing import IO, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,24 +46,9 @@ _SPOOL_SHIFT: Final = 56
 """The highest bits of an offset are the index of its spool."""
 
 
-class Spool:
-    """A temporary file of values in a folder; a context manager that removes it."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-
-    def __enter__(self) -> Spool:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self.descriptor)
-        self._path.unlink(missing_ok=True)
-
-    def values(self, first: int, n: int) -> SubjectIndex:
-        """The 32-bit values of ``n`` subjects from ``first`` on; uint32, read-only."""
-        raw = os.pread(self.descriptor, n * _VALUE_BYTES, first * _VALUE_BYTES)
-        return np.frombuffer(raw, dtype=np.uint32, count=n)
+def _spool(folder: Path) -> IO[bytes]:
+    """A temporary file without a name in a folder, which is removed when it is closed."""
+    return TemporaryFile(dir=folder)
 
 
 @dataclass(frozen=True)
@@ -89,9 +75,9 @@ class SortedRuns:
     def __init__(self, folder: Path, threads: Threads) -> None:
         self._threads = threads
         # The system lets one thread at a time write to a file, so each thread has its own.
-        self._residues = [Spool(folder / f"residues-{number}.spool") for number in range(threads.n_threads)]
+        self._residues = [_spool(folder) for _ in range(threads.n_threads)]
         self._residues_ends = [0] * threads.n_threads
-        self._order = Spool(folder / "order.spool")
+        self._order = _spool(folder)
         self._running: deque[tuple[int, int, int, Future[tuple[Lengths, NDArray[np.uint32]]]]] = deque()
         self._n_added = 0
         self._runs: list[_Run] = []
@@ -104,9 +90,8 @@ class SortedRuns:
     def __exit__(self, *_: object) -> None:
         while self._running:  # the spools are in use until then
             self._running.pop()[-1].exception()
-        for spool in self._residues:
-            spool.__exit__()
-        self._order.__exit__()
+        for spool in (*self._residues, self._order):
+            spool.close()
 
     def add(self, chunk: SequenceChunk) -> None:
         """Add the next chunk. It is written on one of the threads, so its arrays must not change."""
@@ -117,9 +102,9 @@ class SortedRuns:
             chunk.codes,
             chunk.lengths,
             self.n_subjects,
-            self._residues[number].descriptor,
+            self._residues[number].fileno(),
             offset,
-            self._order.descriptor,
+            self._order.fileno(),
         )
         self._running.append((self.n_subjects, len(chunk), number << _SPOOL_SHIFT | offset, running))
         self._residues_ends[number] += len(chunk.codes)
@@ -131,7 +116,10 @@ class SortedRuns:
 
     def _await_one(self) -> None:
         first, n_subjects, place, running = self._running[0]
-        self._runs.append(_Run(first, n_subjects, *running.result(), place))
+        try:
+            self._runs.append(_Run(first, n_subjects, *running.result(), place))
+        finally:
+            del running  # its exception would otherwise keep this frame, and all files that are open in its callers
         self._running.popleft()
 
     @cached_property
@@ -165,7 +153,8 @@ class SortedRuns:
         distinct, totals = self._totals
         following = np.cumsum(totals, dtype=np.uint64) - totals
         for run in self._all_runs:
-            order = self._order.values(run.first, run.n_subjects)
+            raw = os.pread(self._order.fileno(), run.n_subjects * _VALUE_BYTES, run.first * _VALUE_BYTES)
+            order = np.frombuffer(raw, dtype=np.uint32, count=run.n_subjects)
             yield _native.run_positions(run.lengths, run.counts, order, run.first, distinct, following)
 
     def blocks(self, block_bytes: int) -> Iterator[dict[str, NDArray[Any]]]:
@@ -180,10 +169,10 @@ class SortedRuns:
 
     def _gathered(self, planned: tuple[_native.Pieces, int]) -> dict[str, NDArray[Any]]:
         pieces, base = planned
-        spools = [spool.descriptor for spool in self._residues]
+        spools = [spool.fileno() for spool in self._residues]
         arrays = (
             *_native.gather_residues(spools, pieces, base, PAD_CODE),
-            _native.gather_values(self._order.descriptor, pieces),
+            _native.gather_values(self._order.fileno(), pieces),
         )
         return dict(zip(BY_LENGTH, arrays, strict=True))
 
@@ -234,9 +223,9 @@ class IdentifierSpool:
     A subject's number is the number of headers that were added before it, including those that were not kept.
     """
 
-    def __init__(self, path: Path, threads: Threads) -> None:
+    def __init__(self, folder: Path, threads: Threads) -> None:
         self._threads = threads
-        self._spool = Spool(path)
+        self._spool = _spool(folder)
         self._running: deque[Future[NDArray[np.uint32]]] = deque()
         self._counts: list[NDArray[np.uint32]] = []
         self._n_headers = 0
@@ -248,7 +237,7 @@ class IdentifierSpool:
     def __exit__(self, *_: object) -> None:
         while self._running:  # the spool is in use until then
             self._running.pop().exception()
-        self._spool.__exit__()
+        self._spool.close()
 
     def add(self, headers: Texts, kept: NDArray[np.bool_] | None = None) -> None:
         """Add the headers of the next subjects; the arrays must not change.
@@ -267,7 +256,7 @@ class IdentifierSpool:
                 headers.ends,
                 mask,
                 self._n_headers,
-                self._spool.descriptor,
+                self._spool.fileno(),
                 self._n_entries,
             )
         )
@@ -314,7 +303,7 @@ class IdentifierSpool:
 
             def of_bucket(bucket: int) -> tuple[int, int | None]:
                 part = np.ascontiguousarray(offsets[:, bucket]), np.ascontiguousarray(counts[:, bucket])
-                return _native.find_repeats(self._spool.descriptor, *part, n_before, opened)
+                return _native.find_repeats(self._spool.fileno(), *part, n_before, opened)
 
             found = list(self._threads.in_order(of_bucket, range(counts.shape[1])))
         firsts = [number for _, number in found if number is not None]

@@ -170,7 +170,7 @@ def write_segment(
         The disk is full, or cannot be written to.
     """
     segment.mkdir()
-    with IdentifierSpool(segment / "identifiers.spool", threads) as identifiers:
+    with IdentifierSpool(segment, threads) as identifiers:
         for one in known:
             is_left = one.is_left()
             for begin, end in header_ranges(one.entry.n_subjects):
