@@ -13,7 +13,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import shutil
 import stat
 import sys
 import tempfile
@@ -63,7 +62,13 @@ class Spooled(HeldFile):
     def __init__(self, given: str, source: BinaryIO) -> None:
         self.is_pipe = not _is_file(source)
         with tempfile.TemporaryFile(prefix="swsearch-pipe-") as spool:
-            shutil.copyfileobj(source, _Named(spool), _BLOCK_BYTES)
+            while block := source.read(_BLOCK_BYTES):
+                try:
+                    spool.write(block)
+                except OSError as error:  # of the folder: the pipe is not the cause
+                    raise InputError(
+                        f"{tempfile.gettempdir()} cannot take a copy of a pipe: {error.strerror}"
+                    ) from error
             spool.flush()
             super().__init__(given, os.dup(spool.fileno()))
 
@@ -85,19 +90,6 @@ def _is_file(source: BinaryIO) -> bool:
         return stat.S_ISREG(os.fstat(source.fileno()).st_mode)
     except io.UnsupportedOperation:
         return True
-
-
-class _Named:
-    """A temporary file whose error messages name its folder, because the pipe is not the cause of the errors."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-
-    def write(self, data: bytes) -> int:
-        try:
-            return self._file.write(data)
-        except OSError as error:
-            raise InputError(f"{tempfile.gettempdir()} cannot take a copy of a pipe: {error.strerror}") from error
 
 
 def seekable(path: str | os.PathLike[str]) -> str | os.PathLike[str]:

@@ -106,7 +106,7 @@ def _add(row: int, taxids: tuple[int, ...], first: Numbers, several: dict[int, s
             several.setdefault(row, {known}).add(taxid)
 
 
-def read_map(path: str, option: str = option("taxid_map")) -> Iterator[tuple[list[str], tuple[int, ...]]]:
+def read_map(path: str) -> Iterator[tuple[list[str], tuple[int, ...]]]:
     """The lines of a map: identifiers of one sequence, and its ids (those of :func:`known_ids`).
 
     Lines that begin with ``#`` are ignored. The file may be compressed; ``-`` is stdin.
@@ -117,7 +117,8 @@ def read_map(path: str, option: str = option("taxid_map")) -> Iterator[tuple[lis
         The file cannot be read, or a line has another form.
     """
     n_names = 1
-    for number, line in enumerate(text_lines(path, f"{option} {path}"), 1):
+    shown = f"{option('taxid_map')} {path}"
+    for number, line in enumerate(text_lines(path, shown), 1):
         fields = line.split()
         if not fields or fields[0].startswith("#"):
             continue
@@ -128,7 +129,7 @@ def read_map(path: str, option: str = option("taxid_map")) -> Iterator[tuple[lis
             yield fields[:n_names], known_ids(whole_number(text) for text in fields[n_names].split(";"))
         except (IndexError, ValueError) as error:
             problem = "a line is an identifier and a taxonomy id; NCBI's accession2taxid files are read as well"
-            raise InputError(f"{option} {path}, line {number}: {problem}") from error
+            raise InputError(f"{shown}, line {number}: {problem}") from error
 
 
 def known_ids(taxids: Iterable[int]) -> tuple[int, ...]:
