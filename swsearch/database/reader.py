@@ -449,9 +449,7 @@ class PackedDatabase(Closeable):
         """All subjects in the order of the FASTA."""
         return map(self.record, range(self.n_subjects))
 
-    def partitions(
-        self, max_residues: int | None = None, segments: Collection[int] | None = None
-    ) -> Iterator[Partition]:
+    def partitions(self, max_residues: int | None = None) -> Iterator[Partition]:
         """Subjects in stored order, in partitions of similar lengths; no partition spans two segments.
 
         Parameters
@@ -459,13 +457,8 @@ class PackedDatabase(Closeable):
         max_residues : int, optional
             Largest number of residues of a partition; a longer subject is a separate partition. By default, each
             segment is one partition.
-        segments : collection of int, optional
-            Indices in ``segments`` of those whose subjects are wanted; by default, all of them. Subjects keep their
-            ``subject_index`` in the whole database.
         """
-        for number, segment in enumerate(self.segments):
-            if segments is not None and number not in segments:
-                continue
+        for segment in self.segments:
             yield from segment.partition().split(max_residues)
 
     def _find(self, subject_index: int) -> tuple[Segment, int]:

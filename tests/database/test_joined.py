@@ -73,7 +73,7 @@ def test_a_part_of_joined_databases_has_their_indices(folder: Path) -> None:
         expected = sorted(
             index
             for number in (1, 3, 5)
-            for one in joined.partitions(segments=[number])
+            for one in joined.part([number]).partitions()
             for index in one.subject_index.tolist()
         )
         assert numbers == expected

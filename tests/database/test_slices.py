@@ -198,13 +198,13 @@ def test_partitions_of_chosen_slices_keep_their_indices(tmp_path: Path, fasta: P
     with open_database(tmp_path / "db") as database:
         every = [index for one in database.partitions() for index in one.subject_index.tolist()]
         found = [
-            [index for one in database.partitions(500, segments=[number]) for index in one.subject_index.tolist()]
+            [index for one in database.part([number]).partitions(500) for index in one.subject_index.tolist()]
             for number in range(4)
         ]
         assert [index for one in found for index in one] == every
         assert sorted(every) == list(range(400))
         assert sorted(found[3]) == list(range(200, 400))
-        for partition in database.partitions(segments=[1]):
+        for partition in database.part([1]).partitions():
             for row, index in enumerate(partition.subject_index.tolist()):
                 assert np.array_equal(partition.codes(row), database.codes(index))
 
