@@ -140,7 +140,27 @@ def find_statistics(scheme: ScoringScheme) -> Statistics | NoStatistics:
     if isinstance(found, NoStatistics):
         return found
     system, factor = found
-    return _protein(scheme, system) if scheme.alphabet is PROTEIN else _dna(scheme, system, factor)
+    name, gap = system.name, (scheme.gap.open, scheme.gap.extend)
+    row = next((row for row in system.gapped if (row.gap[0] * factor, row.gap[1] * factor) == gap), None)
+    if scheme.alphabet is PROTEIN:
+        scores, source = name, f"{SOURCE}, {name} {scheme.gap}"
+    else:
+        match, mismatch = (factor * int(score) for score in name.split("/"))
+        scores = f"match {match}, mismatch {mismatch}"
+        source = f"{SOURCE}, match/mismatch {name}, gap costs {scheme.gap}"
+    if row is None and system.ungapped_from is not None:
+        opening, extend = system.ungapped_from
+        if gap[0] >= opening * factor and gap[1] >= extend * factor:
+            row = system.ungapped
+            source = f"ungapped Karlin-Altschul theory, match/mismatch {name}, as BLAST does for gap costs {scheme.gap}"
+    if row is None:
+        return NoStatistics(
+            f"no parameters are published for {scores} with gap costs {scheme.gap}; "
+            f"choose one of {system.gaps(factor, gap)}"
+        )
+    if factor > 1:
+        source += f", scaled by {factor}"
+    return _statistics(row, system.ungapped, scheme, factor, 2 if name in _EVEN_SCORES else 1, source)
 
 
 def published_gaps(scheme: ScoringScheme) -> str:
@@ -178,17 +198,6 @@ def _protein_system(matrix: SubstitutionMatrix) -> tuple[_System, int] | NoStati
     return _systems()[name], 1
 
 
-def _protein(scheme: ScoringScheme, system: _System) -> Statistics | NoStatistics:
-    gap = (scheme.gap.open, scheme.gap.extend)
-    row = next((row for row in system.gapped if row.gap == gap), None)
-    if row is None:
-        return NoStatistics(
-            f"no parameters are published for {system.name} with gap costs {scheme.gap}; "
-            f"choose one of {system.gaps(1, gap)}"
-        )
-    return _statistics(row, system.ungapped, scheme, 1, 1, f"{SOURCE}, {system.name} {scheme.gap}")
-
-
 def _dna_system(matrix: SubstitutionMatrix) -> tuple[_System, int] | NoStatistics:
     scores = matrix.scores[:N_BASES, :N_BASES].astype(np.int64)
     match, mismatch = int(scores[0, 0]), int(scores[0, 1])
@@ -206,27 +215,6 @@ def _dna_system(matrix: SubstitutionMatrix) -> tuple[_System, int] | NoStatistic
             f"choose one of {', '.join(known)} or a multiple"
         )
     return system, factor
-
-
-def _dna(scheme: ScoringScheme, system: _System, factor: int) -> Statistics | NoStatistics:
-    name = system.name
-    match, mismatch = (factor * int(score) for score in name.split("/"))
-    gap = (scheme.gap.open, scheme.gap.extend)
-    row = next((row for row in system.gapped if (row.gap[0] * factor, row.gap[1] * factor) == gap), None)
-    source = f"{SOURCE}, match/mismatch {name}, gap costs {scheme.gap}"
-    if row is None and system.ungapped_from is not None:
-        opening, extend = system.ungapped_from
-        if gap[0] >= opening * factor and gap[1] >= extend * factor:
-            row = system.ungapped
-            source = f"ungapped Karlin-Altschul theory, match/mismatch {name}, as BLAST does for gap costs {scheme.gap}"
-    if row is None:
-        return NoStatistics(
-            f"no parameters are published for match {match}, mismatch {mismatch} "
-            f"with gap costs {scheme.gap}; choose one of {system.gaps(factor, gap)}"
-        )
-    if factor > 1:
-        source += f", scaled by {factor}"
-    return _statistics(row, system.ungapped, scheme, factor, 2 if name in _EVEN_SCORES else 1, source)
 
 
 def estimated_statistics(
