@@ -314,7 +314,7 @@ def _number(text: str, variable: str, environment: Mapping[str, str]) -> int:
     value = environment.get(variable, "")
     if not value:
         raise InputError(f"--shard {text}: {variable} is not set; give the shard, such as --shard 3/8")
-    if not (value.isascii() and value.isdecimal() and len(value) <= len(str(MAX_SHARES))):
+    if not _is_number(value):
         raise InputError(
             f"--shard {text}: {variable} is {value[:40]!r}, not a number; give the shard, such as --shard 3/8"
         )

@@ -110,15 +110,6 @@ class ColumnModel:
     decoy_ends: NDArray[np.int32]
     training: dict[str, Any]
 
-    @classmethod
-    def read(cls, path: Path) -> ColumnModel:
-        """The model of a file that ``benchmarks/train_columns.py`` wrote."""
-        with np.load(path) as file:
-            arrays = {name: np.ascontiguousarray(file[name]) for name in file.files}
-        training = json.loads(arrays.pop("training").tobytes())
-        arrays["first"] = arrays["first"].reshape(-1, arrays["first"].shape[-1])
-        return cls(training=training, **arrays)
-
     @property
     def width(self) -> int:
         """Number of residues of a window."""
@@ -190,5 +181,9 @@ def powers_of_two() -> NDArray[np.float32]:
 
 @lru_cache(maxsize=1)
 def column_model() -> ColumnModel:
-    """The model of the program."""
-    return ColumnModel.read(Path(__file__).with_name("columns.npz"))
+    """The model of the program, from the file that ``benchmarks/train_columns.py`` wrote."""
+    with np.load(Path(__file__).with_name("columns.npz")) as file:
+        arrays = {name: np.ascontiguousarray(file[name]) for name in file.files}
+    training = json.loads(arrays.pop("training").tobytes())
+    arrays["first"] = arrays["first"].reshape(-1, arrays["first"].shape[-1])
+    return ColumnModel(training=training, **arrays)
