@@ -34,8 +34,7 @@ from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.protocol import score_requests
 from swsearch.hits.traceback import LocalAligner
 from swsearch.options import option_of
-from swsearch.query.composition_adjustment import PairAdjustment
-from swsearch.query.composition_correction import STRENGTH, corrected_profile
+from swsearch.query.composition import STRENGTH, PairAdjustment, corrected_profile
 from swsearch.query.masking import Masking
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.karlin_altschul import Statistics

@@ -7,7 +7,7 @@ the last rounds are those of real families: only domains whose profile was made 
 profile, and the domain itself without a profile, is then searched in two databases without homologues: random residues
 of natural composition, and the background proteins with their residues shuffled; without and with the correction of
 ``--composition bias``, and with the E-values of iterated searches, which are adjusted for the composition of the
-aligned part of each subject (``swsearch/query/composition_adjustment.py``).
+aligned part of each subject (``swsearch/query/composition.py``).
 
 Writes ``benchmarks/results/profile-calibration.json``: the mean number of hits per query with an E-value up to 0.01,
 0.1, 1 and 10, which equals the E-value if E-values are calibrated, and the number of hits of the query with the most.
@@ -33,8 +33,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.protocol import score_requests
 from swsearch.hits.traceback import LocalAligner
-from swsearch.query.composition_adjustment import ProfileAdjustment
-from swsearch.query.composition_correction import corrected_profile, corrected_scores
+from swsearch.query.composition import ProfileAdjustment, corrected_profile, corrected_scores
 from swsearch.query.profile import PositionSpecificQuery, QueryProfile, sequence_profile, with_other_letters
 from swsearch.query.scale import query_lambda
 from swsearch.scoring.karlin_altschul import Statistics

@@ -3,7 +3,7 @@
 :class:`Preparer` masks a query and makes its :class:`Frame` objects. Each strand of a DNA query, and each reading frame
 of a translated query, is searched separately; a protein query has one frame. All options that change the scores of a
 query take effect here: masking (:mod:`swsearch.query.masking`) and the correction of composition
-(:mod:`swsearch.query.composition_correction`), which apply to the sequence that is aligned, so a translated query is
+(:mod:`swsearch.query.composition`), which apply to the sequence that is aligned, so a translated query is
 masked after its frames are made. All later steps treat strands and frames alike, because engines, ranking and traceback
 use profiles only.
 """
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from swsearch.query.composition import corrected_profile, corrected_scale, corrected_scores
 from swsearch.query.profile import PositionSpecificQuery, QueryProfile, sequence_profile
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.options import SearchOptions
@@ -68,8 +69,6 @@ class Preparer:
 
             self._masking = Masking(options.mask, options.mask_mode, scheme.alphabet)
         if options.composition == "bias":
-            from swsearch.query.composition_correction import corrected_scale
-
             self._corrected_scale = corrected_scale(scheme)
 
     @property
@@ -123,8 +122,6 @@ class Preparer:
         """The profile for the reported scores and alignments of a masked query, or of its other strand."""
         if self._corrected_scale is None:
             return sequence_profile(codes, self._scheme)
-        from swsearch.query.composition_correction import corrected_profile
-
         return corrected_profile(codes, self._scheme.matrix, self._scheme.gap, self._corrected_scale)
 
     def _masked(self, query: SequenceRecord) -> SequenceRecord:
@@ -138,8 +135,6 @@ class Preparer:
         """The frame of position-specific scores, as of a round of an iterated search."""
         profile = query.profile(self._scheme.gap)
         if self._corrected_scale is not None:
-            from swsearch.query.composition_correction import corrected_scores
-
             scores = corrected_scores(query.scores, self._scheme.matrix, self._corrected_scale)
             profile = replace(profile, table=scores)
         hidden = None

@@ -101,7 +101,7 @@ class SearchOptions:
         scores in the reported alignments; ``hard``: masked residues are replaced by X or N.
     composition : str
         ``bias`` lowers the scores of letters that are frequent around a query position
-        (:mod:`swsearch.query.composition_correction`); ``none`` does not change scores. For protein only.
+        (:mod:`swsearch.query.composition`); ``none`` does not change scores. For protein only.
     min_score : int, optional
         Lowest raw score reported, at least 1.
     min_bits : float, optional

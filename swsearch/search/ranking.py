@@ -8,7 +8,7 @@ scores, because they also depend on the length of the subject. Where the list en
 
 If a filter judges alignments, or E-values are adjusted for the composition of what is aligned, as many candidates are
 aligned as it takes to know the best ones; otherwise the best ones alone. :func:`adjustment_of` chooses the method of
-the adjustment (:mod:`swsearch.query.composition_adjustment`): if the option ``composition`` is ``adjust``, sequences by
+the adjustment (:mod:`swsearch.query.composition`): if the option ``composition`` is ``adjust``, sequences by
 the composition of both aligned parts; in an iterated search, profiles by that of the subject. E-values only increase by
 it, so no subject is missed. In a sensitive search, candidates have E-values of their Forward scores
 (:mod:`swsearch.search.rescoring`), which are adjusted in the same way by their best alignments.
@@ -34,7 +34,7 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.hits.hit import Hit
 from swsearch.hits.limits import Rank, RankedCandidates
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.query.composition_adjustment import EvalueAdjustment, PairAdjustment, ProfileAdjustment
+from swsearch.query.composition import EvalueAdjustment, PairAdjustment, ProfileAdjustment
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.published_parameters import NoStatistics

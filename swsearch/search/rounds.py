@@ -6,7 +6,7 @@ search of one round. The idea is that of PSI-BLAST (Altschul and others 1997); e
 
 A subject is *included* if its E-value is at most the inclusion E-value; from the second round on, E-values are adjusted
 for composition, so that a profile of a biased family does not meet all proteins of its bias
-(:mod:`swsearch.query.composition_adjustment`). The alignments of the included subjects are the rows of a multiple
+(:mod:`swsearch.query.composition`). The alignments of the included subjects are the rows of a multiple
 alignment (:mod:`swsearch.query.multiple_alignment`), from which the scores of the next round are estimated
 (:mod:`swsearch.query.estimation`). A search has *converged* when a round includes no subject that was not included
 before; a query whose first round includes nothing converges at once. A round includes a limited number of subjects

@@ -20,7 +20,7 @@ import numpy as np
 from swsearch.database.partition import Partition
 from swsearch.engine.protocol import BackgroundEngine, ScoreEngine, ScoreRequest, Scoring, score_requests
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.query.composition_adjustment import EvalueAdjustment
+from swsearch.query.composition import EvalueAdjustment
 from swsearch.query.profile import QueryProfile
 from swsearch.search.frames import Frame
 from swsearch.search.threshold import LENGTH_STEPS, Threshold

@@ -15,7 +15,7 @@ import numpy as np
 import swsearch
 import swsearch.engine.cpu.engine as cpu
 from swsearch.cli.app import main
-from swsearch.query.composition_correction import corrected_profile
+from swsearch.query.composition import corrected_profile
 from swsearch.query.scale import query_lambda
 from swsearch.scoring.extreme_value import fit_extreme_value
 from swsearch.scoring.karlin_altschul import Statistics

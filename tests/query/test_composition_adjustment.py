@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 
 from swsearch import _native
 from swsearch.errors import InputError
-from swsearch.query.composition_adjustment import PSEUDOCOUNTS, SMALLEST_RATIO, PairAdjustment
+from swsearch.query.composition import PSEUDOCOUNTS, SMALLEST_RATIO, PairAdjustment
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import SubstitutionMatrix, named_matrix
 from swsearch.scoring.published_parameters import NoStatistics, find_statistics

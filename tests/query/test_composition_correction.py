@@ -12,7 +12,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.protocol import score_requests
 from swsearch.engine.reference import local_score
-from swsearch.query.composition_correction import corrected_profile, local_counts
+from swsearch.query.composition import corrected_profile, local_counts
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.matrix import SubstitutionMatrix, named_matrix
 from swsearch.scoring.scheme import GapPenalty, default_scheme

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from swsearch.query.composition_adjustment import SMALLEST_RATIO, ProfileAdjustment
+from swsearch.query.composition import SMALLEST_RATIO, ProfileAdjustment
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.ungapped import background, matrix_lambda
 from swsearch.sequences.alphabet import PROTEIN

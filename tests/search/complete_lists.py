@@ -43,7 +43,7 @@ from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.limits import AlignmentFilter
 from swsearch.hits.traceback import on_bases
 from swsearch.query.columns import column_model, implied_model
-from swsearch.query.composition_adjustment import EvalueAdjustment, PairAdjustment, ProfileAdjustment
+from swsearch.query.composition import EvalueAdjustment, PairAdjustment, ProfileAdjustment
 from swsearch.query.estimation import estimated_query
 from swsearch.query.multiple_alignment import anchored_rows
 from swsearch.query.profile import PositionSpecificQuery, SubjectQuery

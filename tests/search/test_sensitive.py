@@ -20,7 +20,7 @@ from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.errors import InputError, ScoringError
 from swsearch.hits.result import QueryResult
 from swsearch.query.columns import column_model, implied_model
-from swsearch.query.composition_adjustment import ProfileAdjustment
+from swsearch.query.composition import ProfileAdjustment
 from swsearch.query.estimation import estimated_query
 from swsearch.query.multiple_alignment import anchored_rows
 from swsearch.query.profile import PositionSpecificQuery, ProfileModel

@@ -7,7 +7,7 @@ import numpy as np
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.query.composition_correction import corrected_profile
+from swsearch.query.composition import corrected_profile
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.scheme import GapPenalty
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
