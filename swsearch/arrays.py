@@ -13,8 +13,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch import _native
-
 Number = TypeVar("Number", bound=np.generic)
 
 
@@ -103,6 +101,8 @@ class Texts:
 
     def take(self, order: NDArray[np.int64]) -> Texts:
         """The texts at these indices, in this order, as a copy; an empty text for an index of -1."""
+        from swsearch import _native  # only here: reports of stored runs import this module, and need nothing native
+
         none = np.uint64(0)  # the size of the empty text, which stands behind all others
         sizes = np.append(np.diff(self.ends, prepend=none), none)
         starts = np.append(self.ends, np.uint64(len(self.data))) - sizes
