@@ -21,7 +21,7 @@ import sys
 import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any, BinaryIO, Final, Protocol, cast
 
 from swsearch.threads import Threads
@@ -171,11 +171,10 @@ class ParallelArchive(io.RawIOBase):
 
     def _decompressed_segments(self, threads: Threads) -> Generator[bytes, None, None]:
         """The texts of the segments; at the end, ``_rest`` is set if the rest must be decompressed sequentially."""
-        decompress = _DECOMPRESS[self._name]
 
         def text_of(segment: tuple[int, bytes | None]) -> tuple[int, list[bytes] | None]:
             offset, data = segment
-            return offset, None if data is None else decompress(data)
+            return offset, None if data is None else _members(data, self._name)
 
         for offset, texts in threads.in_order(text_of, self._segments()):
             if texts is None:
@@ -237,20 +236,9 @@ def _whole_zstd(data: bytes) -> int:
         end = following
 
 
-def _decompress_gzip(data: bytes) -> list[bytes] | None:
-    gzip, errors = _gzip()
-    return _members(data, lambda: gzip.decompressobj(_GZIP_BITS), errors)
-
-
-def _decompress_zstd(data: bytes) -> list[bytes] | None:
-    zstd = _zstd()
-    return _members(data, zstd.ZstdDecompressor, (zstd.ZstdError,))
-
-
-def _members(
-    data: bytes, new_decompressor: Callable[[], Any], errors: tuple[type[Exception], ...]
-) -> list[bytes] | None:
+def _members(data: bytes, name: str) -> list[bytes] | None:
     """The texts of whole members or frames; None if the data is anything else, or its text is too long."""
+    new_decompressor, errors = _decompressor(name)
     texts: list[bytes] = []
     left = MAX_OUTPUT_BYTES
     try:
@@ -267,11 +255,15 @@ def _members(
 
 
 @cache
-def _gzip() -> tuple[Any, tuple[type[Exception], ...]]:
-    """The module that decompresses gzip, ISA-L's or else zlib, and its errors."""
+def _decompressor(name: str) -> tuple[Callable[[], Any], tuple[type[Exception], ...]]:
+    """What makes a decompressor of members of gzip, of ISA-L or else of zlib, or of frames of zstd; and its errors."""
+    if name == "zst":
+        zstd = _zstd()
+        return zstd.ZstdDecompressor, (zstd.ZstdError,)
     from xopen import isal_zlib
 
-    return (zlib, (zlib.error,)) if isal_zlib is None else (isal_zlib, (zlib.error, isal_zlib.error))
+    gzip, errors = (zlib, (zlib.error,)) if isal_zlib is None else (isal_zlib, (zlib.error, isal_zlib.error))
+    return partial(gzip.decompressobj, _GZIP_BITS), errors
 
 
 @cache
@@ -285,10 +277,6 @@ def _zstd() -> Any:
 
 
 _WHOLE: Final[Mapping[str, Callable[[bytes], int]]] = {"gz": _whole_gzip, "zst": _whole_zstd}
-_DECOMPRESS: Final[Mapping[str, Callable[[bytes], list[bytes] | None]]] = {
-    "gz": _decompress_gzip,
-    "zst": _decompress_zstd,
-}
 
 
 @contextmanager
