@@ -249,7 +249,7 @@ class Annotation:
         location, slope = model.forward_statistics
         if self.limits.evalue >= self.families.n_models:  # the E-value of every score
             return -np.inf
-        return location + float(log(np.array([self.families.n_models / self.limits.evalue]))[0]) / slope
+        return location + float(log(self.families.n_models / self.limits.evalue)) / slope
 
     def _reported(self, family: Family, model: FamilyModel, decoded: DecodedProtein) -> FoundFamily | None:
         """What is reported of a family in a protein."""

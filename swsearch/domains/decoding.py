@@ -40,6 +40,7 @@ COMPOSITION: Final = (
 )  # fmt: skip
 """Of unrelated residues in HMMER's models, that of Swiss-Prot 50.8, in the order ``ARNDCQEGHILKMFPSTWYV``. The search
 has another one (:func:`swsearch.scoring.ungapped.background`), with which scores would be 0.5 bits higher."""
+_LOG_BIAS_SHARE: Final = float(log(BIAS_SHARE))
 _LN2: Final = 0.6931471805599453
 _NO_BITS: Final = -1e6
 """Below every score."""
@@ -113,7 +114,7 @@ class Decoder:
         odds = SubjectOdds(_odds_of_residues()[kinds], starts, proteins.lengths)
         n_fragments = len(self._model) * (len(self._model) + 1) / 2.0
         outside = n * log(n / (n + 3.0)) + log((3.0 / (n + 3.0)) ** 2 / 2.0) - _of_none(n)
-        bits: Floats = (odds.forward(self._model, threads) - _log(n_fragments) + outside) / _LN2
+        bits: Floats = (odds.forward(self._model, threads) - log(n_fragments) + outside) / _LN2
         return bits
 
     def decode(self, proteins: Partition, least_bits: float = -np.inf, threads: int = 1) -> list[DecodedProtein]:
@@ -175,12 +176,12 @@ def _of_none(n: Floats) -> Floats:
 
 def log_of(value: float, exponent: int) -> float:
     """ln(value 2^exponent), where value is at least 0."""
-    return float(log(np.array([max(value, _TINY)]))[0]) + exponent * _LN2
+    return float(log(max(value, _TINY))) + exponent * _LN2
 
 
 def _log1p_exp(value: float) -> float:
     """ln(1 + e^value)."""
-    return value if value > 700.0 else float(log(1.0 + exp(np.array([value])))[0])
+    return value if value > 700.0 else float(log(1.0 + exp(value)))
 
 
 def _scored(
@@ -192,14 +193,14 @@ def _scored(
     n = len(codes)
     kinds = codes & CODE_MASK
     of_none = float(_of_none(np.array([n], dtype=np.float64))[0])
-    residue = _log(n / (n + 3.0))  # of a residue outside, where there may be several domains
+    residue = float(log(n / (n + 3.0)))  # of a residue outside, where there may be several domains
     domains = []
     in_domains = sum_of_domains = expected_sum = all_expected = 0.0
     for first, last, value, exponent, accuracy, composition, pairs in several:
         counts = np.bincount(kinds[first:last], minlength=N_AMINO_ACIDS)[:N_AMINO_ACIDS]
         expected = float(sum_in_order(counts * log(np.maximum(composition, _TINY))))
         score = log_of(value, exponent)
-        bias = _log1p_exp(expected + _log(BIAS_SHARE))
+        bias = _log1p_exp(expected + _LOG_BIAS_SHARE)
         bits = (score + (n - (last - first)) * residue - of_none - bias) / _LN2
         domains.append(Domain(first, last, bits, bias / _LN2, accuracy / (last - first), pairs))
         all_expected += expected
@@ -207,16 +208,12 @@ def _scored(
             sum_of_domains += score
             expected_sum += expected
             in_domains += last - first
-    bias = _log1p_exp(all_expected + _log(BIAS_SHARE))
+    bias = _log1p_exp(all_expected + _LOG_BIAS_SHARE)
     before, bits = (total - of_none) / _LN2, (total - of_none - bias) / _LN2
     if in_domains:
         sum_of_domains += (n - in_domains) * residue
-        bias_of_sum = _log1p_exp(expected_sum + _log(BIAS_SHARE))
+        bias_of_sum = _log1p_exp(expected_sum + _LOG_BIAS_SHARE)
         of_sum = (sum_of_domains - of_none - bias_of_sum) / _LN2
         if of_sum > bits:
             before, bits = (sum_of_domains - of_none) / _LN2, of_sum
     return DecodedProtein(bits, before - bits, tuple(domains))
-
-
-def _log(value: float) -> float:
-    return float(log(np.array([value]))[0])
