@@ -257,12 +257,8 @@ def value_lines(run: RunInfo, hit: Hit) -> list[str]:
     return lines
 
 
-def subject_lines(hit: Hit) -> str:
-    """The header and the length of a hit's subject, as two lines."""
-    return f">{one_line(hit.subject_header) or 'unnamed'}\nLength={hit.subject_length}\n"
-
-
-def hit_text(run: RunInfo, query_letters: str, hit: Hit) -> str:
-    """The values of an alignment and its blocks, as lines."""
+def hit_text(run: RunInfo, query_letters: str, hit: Hit, *, with_subject: bool = False) -> str:
+    """The values of an alignment and its blocks, as lines; before them, the header and the length of its subject."""
+    subject = f">{one_line(hit.subject_header) or 'unnamed'}\nLength={hit.subject_length}\n\n" if with_subject else ""
     values = "".join(f" {line}\n" for line in value_lines(run, hit))
-    return values + "".join(f"\n{block.text()}" for block in blocks(run, query_letters, hit))
+    return subject + values + "".join(f"\n{block.text()}" for block in blocks(run, query_letters, hit))

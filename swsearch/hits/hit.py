@@ -143,9 +143,9 @@ class Hit:
         """The alignment as in the report ``pairwise``, under the header of its subject; without a source, the repr."""
         if self.source is None:
             return repr(self)
-        from swsearch.hits.formatting import hit_text, subject_lines
+        from swsearch.hits.formatting import hit_text
 
-        return f"{subject_lines(self)}\n{hit_text(*self.source, self)}".rstrip("\n")
+        return hit_text(*self.source, self, with_subject=True).rstrip("\n")
 
     @property
     def query_id(self) -> str:

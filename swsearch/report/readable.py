@@ -16,16 +16,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Final
 
-from swsearch.hits.formatting import (
-    blast_bits,
-    blast_evalue,
-    cut,
-    frames,
-    hit_text,
-    one_line,
-    subject_lines,
-    whole_percent,
-)
+from swsearch.hits.formatting import blast_bits, blast_evalue, cut, frames, hit_text, one_line, whole_percent
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report
@@ -182,5 +173,4 @@ class PairwiseReport(Report):
             stream.write(f"Rounds: {rounds}\n")
         stream.write(f"Hits: {hits_line(run, query)}\n")
         for hit in query.hits:
-            stream.write(f"\n\n{subject_lines(hit)}\n" if hit.hsp == 1 else "\n\n")
-            stream.write(hit_text(run, query.letters, hit))
+            stream.write("\n\n" + hit_text(run, query.letters, hit, with_subject=hit.hsp == 1))
