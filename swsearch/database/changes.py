@@ -40,13 +40,7 @@ from swsearch.database.format import (
 from swsearch.database.opening import load_catalogue, open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.segment import Segment, removed_of
-from swsearch.database.segment_writer import (
-    HashingFile,
-    ReadProgress,
-    sequence_chunks,
-    source_names,
-    write_segment,
-)
+from swsearch.database.segment_writer import HashingFile, ReadProgress, sequence_chunks, source_names, write_segment
 from swsearch.database.staging import (
     disk_error,
     sync_folder,

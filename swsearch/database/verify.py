@@ -15,14 +15,7 @@ from typing import Final
 import numpy as np
 
 from swsearch import _native
-from swsearch.database.format import (
-    SUBJECT_ALIGNMENT,
-    TAIL_PADDING,
-    Catalogue,
-    FileEntry,
-    array_path,
-    content_digest,
-)
+from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING, Catalogue, FileEntry, array_path, content_digest
 from swsearch.database.opening import MAX_ATTEMPTS, load_catalogue, open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.segment import Segment

@@ -35,14 +35,7 @@ from swsearch.file_registry import registry
 from swsearch.folders import user_cache
 from swsearch.sequences.archives import MAGIC_BYTES, Readable, archive_format, decompressed
 from swsearch.sequences.source import seekable
-from swsearch.taxonomy.tree import (
-    ARRAY_DTYPES,
-    Numbers,
-    Taxonomy,
-    build_tree,
-    packed_arrays,
-    unpacked,
-)
+from swsearch.taxonomy.tree import ARRAY_DTYPES, Numbers, Taxonomy, build_tree, packed_arrays, unpacked
 from swsearch.words import option
 
 NODES: Final = "nodes.dmp"
