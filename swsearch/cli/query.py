@@ -194,7 +194,7 @@ def execute(files: list[str], arguments: options.Arguments, *, skip_refused: boo
         queries = QueryFiles.of(paths, arguments.query_format)
         arguments = running.arguments = translating(arguments, queries, subjects.name, subjects.alphabet)
 
-        from swsearch.cli.report import CutMessage, QueryFastas, SavedProfiles
+        from swsearch.cli.report import CutMessage, FastaOutputs, SavedProfiles
         from swsearch.run import survey
         from swsearch.search.searcher import Searcher
 
@@ -216,7 +216,7 @@ def execute(files: list[str], arguments: options.Arguments, *, skip_refused: boo
                 steps.insert(0, SavedProfiles(arguments.save_pssm, searcher.run_info(""), running.stack))
             fastas = None
             if arguments.unaligned is not None or arguments.aligned_queries is not None:
-                fastas = QueryFastas(arguments.unaligned, arguments.aligned_queries, queries, running.stack)
+                fastas = FastaOutputs(arguments.unaligned, arguments.aligned_queries, queries, running.stack)
                 steps.insert(0, fastas)
             cut = CutMessage(partial(say, quiet=arguments.quiet), is_search=True)
             outcome = running.execute(queries, found, [*steps, cut], stored_too=bool(steps), skip_refused=skip_refused)

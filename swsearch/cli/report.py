@@ -270,7 +270,7 @@ def refuse_shared_stdout(path: Path | None, out: Path | None, *, printed: bool =
 # --- --unaligned and --aligned-queries ---
 
 
-class QueryFastas(Step):
+class FastaOutputs(Step):
     """``--unaligned`` and ``--aligned-queries``: the queries without and with hits, as they were given.
 
     The results of a run tell which queries have hits, including results of an earlier call. The letters come from the

@@ -149,7 +149,7 @@ def query_digest(header: str, letters: str) -> str:
     return hashlib.sha256(f"{header}\n{letters}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class QueryCount:
+class RecordCount:
     """Counts queries while they are read, and computes the digest that identifies them."""
 
     def __init__(self) -> None:
@@ -168,7 +168,7 @@ class QueryCount:
 
 def all_of(queries: Iterable[tuple[str, str]]) -> AskedQueries:
     """The description of queries with these headers and letters, if all of them are searched."""
-    count = QueryCount()
+    count = RecordCount()
     for header, letters in queries:
         count.add(header, letters)
     return count.asked(Shard())

@@ -4,7 +4,7 @@ The score of query position ``i`` is ``table[rows[i], subject code & 31]``. The 
 per distinct letter, so an engine may build one score vector per row and reuse it at all positions with this row. The
 profile of a position-specific query has one row per position. For engines, there is no other difference.
 
-:class:`PositionSpecificQuery` is a query with the scores of a PSSM or a multiple alignment, and :class:`SubjectQuery`
+:class:`PositionSpecificQuery` is a query with the scores of a PSSM or a multiple alignment, and :class:`SubjectRecord`
 one that is itself a subject of the searched database. Both are records of sequences
 (:class:`swsearch.sequences.record.SequenceRecord`).
 
@@ -236,7 +236,7 @@ def with_other_letters(scores: NDArray[np.int64], consensus: Codes, matrix: Subs
 
 
 @dataclass(frozen=True, eq=False)
-class SubjectQuery(SequenceRecord):
+class SubjectRecord(SequenceRecord):
     """A subject as a query, with its index in the database's FASTA order."""
 
     subject_index: int

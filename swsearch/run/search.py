@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TextIO
 from swsearch.errors import InputError, StoreError
 from swsearch.file_registry import registry
 from swsearch.hits.result import QueryResult, RunInfo, SearchStats
-from swsearch.hits.shards import AskedQueries, Failure, QueryCount, Shard
+from swsearch.hits.shards import AskedQueries, Failure, RecordCount, Shard
 from swsearch.report.base import Step, perform
 from swsearch.run.resume import check_number, check_queries, check_query, open_run
 from swsearch.run.surveys import WHOLE, add_to_count, count_queries, query_key, refusal
@@ -326,7 +326,7 @@ class Run(Closeable):
         """The queries to search; all queries with a result to yield are appended to ``_entries``, in order."""
         searcher, store, run_id = self.searcher, self.open_store, self.outcome.run_id
         first_with: dict[bytes, int] = {}
-        count = QueryCount()
+        count = RecordCount()
         for number, record in enumerate(self.queries.records(searcher)):
             add_to_count(count, record)
             if not asked.shard.holds(number):
@@ -354,7 +354,7 @@ class Run(Closeable):
                 yield record
         self._check_files(asked, count)
 
-    def _check_files(self, asked: AskedQueries, count: QueryCount) -> None:
+    def _check_files(self, asked: AskedQueries, count: RecordCount) -> None:
         """Refuse files that do not contain the run's queries; store the description of the queries if it is new."""
         if self.open_store is not None and self.outcome.run_id is not None:
             check_number(self.open_store.name, self.outcome.run_id, self._committed, count.n_queries)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from swsearch.errors import InputError
-from swsearch.hits.shards import AskedQueries, QueryCount, Shard
+from swsearch.hits.shards import AskedQueries, RecordCount, Shard
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import Queries, QueriesByFile, known_letters, located_refusal
@@ -79,7 +79,7 @@ def survey(
         Queries must be protein, and a file looks like DNA.
     """
     cells = 0
-    count = QueryCount()
+    count = RecordCount()
     first: list[SequenceRecord] = []
     notes: list[str] = []
     for path, form, records in files.by_file(searcher):
@@ -114,7 +114,7 @@ def survey(
 # --- single queries ---
 
 
-def add_to_count(count: QueryCount, record: SequenceRecord | InvalidRecord) -> None:
+def add_to_count(count: RecordCount, record: SequenceRecord | InvalidRecord) -> None:
     """Count a query and add it to the digest; for an invalid record, only the identifier is added."""
     if isinstance(record, SequenceRecord):
         count.add(record.header, record.letters)
@@ -124,7 +124,7 @@ def add_to_count(count: QueryCount, record: SequenceRecord | InvalidRecord) -> N
 
 def count_queries(files: Queries, searcher: PlannedSearch, shard: Shard) -> AskedQueries:
     """The description of the files' queries; reads all files."""
-    count = QueryCount()
+    count = RecordCount()
     for record in files.records(searcher):
         add_to_count(count, record)
     return count.asked(shard)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import AlphabetMismatch, FastaFormatError, InputError, WrongType
 from swsearch.hits.result import ALL_AGAINST_ALL
-from swsearch.query.profile import PositionSpecificQuery, SubjectQuery
+from swsearch.query.profile import PositionSpecificQuery, SubjectRecord
 from swsearch.query.profile_files import QUERY_FORMATS, detect_query_format, read_profiles
 from swsearch.search.options import TRANSLATE_ADVICE
 from swsearch.sequences.alphabet import (
@@ -502,13 +502,13 @@ class SubjectQueries:
         order = self.subjects.order
         return order.subject_index[::-1], order.lengths[::-1]
 
-    def records(self, search: PlannedSearch) -> Iterator[SubjectQuery]:
+    def records(self, search: PlannedSearch) -> Iterator[SubjectRecord]:
         """All queries in order."""
         database = self.subjects.database
         for index in self.order[0].tolist():
-            yield SubjectQuery(database.header(index), database.codes(index), database.alphabet, index)
+            yield SubjectRecord(database.header(index), database.codes(index), database.alphabet, index)
 
-    def by_file(self, search: PlannedSearch) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SubjectQuery]]]:
+    def by_file(self, search: PlannedSearch) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SubjectRecord]]]:
         """The database in place of a file of sequences, with all queries."""
         yield ", ".join(self.subjects.database.locations), "fasta", self.records(search)
 

@@ -42,7 +42,7 @@ from swsearch.errors import InputError
 from swsearch.hits.limits import RankedCandidates
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.output_files import save_figure
-from swsearch.query.profile import PositionSpecificQuery, SubjectQuery
+from swsearch.query.profile import PositionSpecificQuery, SubjectRecord
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.search.frames import Frame
 from swsearch.search.planned_search import PlannedSearch
@@ -299,7 +299,7 @@ class SampleCheck:
         n_rows = sum(frame.profile.length for frame in frames)
         self._budget += self._share * n_rows * self._subjects.n_residues
         cost = SAMPLE_COST * n_rows * self._n_residues + THREAD_CELLS * self._threads
-        if cost > self._budget or isinstance(query, PositionSpecificQuery | SubjectQuery):
+        if cost > self._budget or isinstance(query, PositionSpecificQuery | SubjectRecord):
             return False
         self._budget -= cost
         return True

@@ -25,7 +25,7 @@ from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import ScoreEngine, ScoreRequest
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.query.profile import QueryProfile, SubjectQuery
+from swsearch.query.profile import QueryProfile, SubjectRecord
 from swsearch.search.options import SearchOptions
 from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.sequences.genetic_code import CODON, FRAMES
@@ -171,13 +171,13 @@ class SearchSubjects:
     def _leading_parts(self) -> LeadingParts:
         return LeadingParts(self.distinct)
 
-    def before(self, queries: Sequence[SubjectQuery]) -> list[Partition]:
+    def before(self, queries: Sequence[SubjectRecord]) -> list[Partition]:
         """Partitions to score, for all subjects before one of the queries, and perhaps some others."""
         return self._leading_parts.before(queries)
 
     def n_compared_residues(self, query: SequenceRecord) -> int:
         """Number of residues of the subjects that a query is compared with."""
-        return self.order.residues_before(query) if isinstance(query, SubjectQuery) else self.n_residues
+        return self.order.residues_before(query) if isinstance(query, SubjectRecord) else self.n_residues
 
     def _repeats(self, *, equal: bool) -> list[tuple[Partition, NDArray[np.intp], SubjectIndex]]:
         """Of each partition, rows that are equal to others, or part of them, and these others, ascending."""
@@ -239,7 +239,7 @@ class SearchSubjects:
     def compared(self, block: ScoreBlock, query: SequenceRecord) -> ScoreBlock:
         """The scores of the subjects that are compared with the query, from those of the distinct subjects."""
         block = self._with_equal(block)
-        if not isinstance(query, SubjectQuery):
+        if not isinstance(query, SubjectRecord):
             return block
         lengths = self.database.lengths(block.subject_index)
         is_before = lengths < len(query)
@@ -335,7 +335,7 @@ STEPS: Final = 128
 each query would cost more than the few subjects with which a query is scored needlessly."""
 
 
-def n_before(lengths: Lengths, subject_index: SubjectIndex, query: SubjectQuery) -> int:
+def n_before(lengths: Lengths, subject_index: SubjectIndex, query: SubjectRecord) -> int:
     """Number of subjects before a query, in the order of this module."""
     length = len(query)
     first, stop = np.searchsorted(lengths, np.array([length, length + 1], dtype=np.uint32))
@@ -353,7 +353,7 @@ class SubjectOrder:
         self.lengths = lengths[rows]
         self._residues_before = np.concatenate(([0], np.cumsum(self.lengths, dtype=np.int64)))
 
-    def residues_before(self, query: SubjectQuery) -> int:
+    def residues_before(self, query: SubjectRecord) -> int:
         """Number of residues of the subjects before a query."""
         return int(self._residues_before[n_before(self.lengths, self.subject_index, query)])
 
@@ -365,7 +365,7 @@ class LeadingParts:
         self._partitions = partitions
         self._parts: dict[tuple[int, int], Partition] = {}
 
-    def before(self, queries: Iterable[SubjectQuery]) -> list[Partition]:
+    def before(self, queries: Iterable[SubjectRecord]) -> list[Partition]:
         """Partitions with all subjects before one of the queries, and perhaps a few more; no partition is empty.
 
         Equal arguments give the same objects.
@@ -373,7 +373,7 @@ class LeadingParts:
         last = max(queries, key=lambda query: query.place)
         return [part for number in range(len(self._partitions)) if len(part := self._part(number, last))]
 
-    def _part(self, number: int, query: SubjectQuery) -> Partition:
+    def _part(self, number: int, query: SubjectRecord) -> Partition:
         whole = self._partitions[number]
         step = max(1, -(-len(whole) // STEPS))
         stop = -(-n_before(whole.lengths, whole.subject_index, query) // step) * step

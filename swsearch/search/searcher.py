@@ -29,7 +29,7 @@ from swsearch.hits.limits import RankedCandidates
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.hits.traceback import LocalAligner
-from swsearch.query.profile import PositionSpecificQuery, SubjectQuery
+from swsearch.query.profile import PositionSpecificQuery, SubjectRecord
 from swsearch.search.alignments import SubjectAligner
 from swsearch.search.frames import Frame
 from swsearch.search.options import SearchOptions
@@ -264,7 +264,7 @@ class Searcher(PlannedSearch):
 
     def _score_batch(self, batch: list[PreparedQuery]) -> ScoreBatch:
         subjects = self.search_subjects
-        compared_before = [prepared.query for prepared in batch if isinstance(prepared.query, SubjectQuery)]
+        compared_before = [prepared.query for prepared in batch if isinstance(prepared.query, SubjectRecord)]
         if len(compared_before) == len(batch):
             return ScoreBatch(self.engine, subjects.before(compared_before), batch)
         is_selective = not compared_before and all(prepared.threshold.is_selective for prepared in batch)

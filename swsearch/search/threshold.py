@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.hits.limits import SIGNIFICANT_EVALUE, RankedCandidates
-from swsearch.query.profile import PositionSpecificQuery, SubjectQuery
+from swsearch.query.profile import PositionSpecificQuery, SubjectRecord
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.search.chaining import Chaining
 from swsearch.search.options import SearchOptions
@@ -105,7 +105,7 @@ class SearchThresholds:
         ``needs_all_scores``: the caller needs those of all subjects.
         """
         n_comparisons = n_frames * len(self.subjects.frames)
-        needs_every_subject = isinstance(query, SubjectQuery)  # the best may be some that it is not compared with
+        needs_every_subject = isinstance(query, SubjectRecord)  # the best may be some that it is not compared with
         # Any subject may be needed to complete the list.
         needs_every_subject |= self.filters_alignments or self.is_rescored
         initial = None

@@ -46,7 +46,7 @@ from swsearch.query.columns import column_model, implied_model
 from swsearch.query.composition import EvalueAdjustment, PairAdjustment, ProfileAdjustment
 from swsearch.query.estimation import estimated_query
 from swsearch.query.multiple_alignment import anchored_rows
-from swsearch.query.profile import PositionSpecificQuery, SubjectQuery
+from swsearch.query.profile import PositionSpecificQuery, SubjectRecord
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.frames import Frame, Preparer
@@ -416,7 +416,7 @@ class CompleteLists:
         by_score = (complete.evalues.min(axis=0) <= options.evalue) & (complete.scores.max(axis=0) >= lowest)
         listed = []
         searched = self.searched(options)
-        if isinstance(query, SubjectQuery):
+        if isinstance(query, SubjectRecord):
             place = (len(query), query.subject_index)
             searched = [subject for subject in searched if (self.lengths[subject], subject) < place]
         for subject in searched:

@@ -39,7 +39,7 @@ from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo, n_left_out
 from swsearch.hits.shards import AskedQueries, Shard
 from swsearch.merge import Source, plan_merge
-from swsearch.query.profile import PositionSpecificQuery, SubjectQuery, with_other_letters
+from swsearch.query.profile import PositionSpecificQuery, SubjectRecord, with_other_letters
 from swsearch.report.narrowing import Narrowing
 from swsearch.search import threshold
 from swsearch.search.options import SearchOptions
@@ -313,7 +313,7 @@ class World:
         if "translate" not in self.scheme_options:
             indices = self.rng.integers(0, len(self.records), 2).tolist()
             sets[SUBJECTS] = [
-                SubjectQuery(header, self.alphabet.encode(letters), self.alphabet, index)
+                SubjectRecord(header, self.alphabet.encode(letters), self.alphabet, index)
                 for index, (header, letters) in ((index, self.records[index]) for index in indices)
             ]
         if self.queries[0].alphabet is PROTEIN and self.scheme_options.get("translate") != "query":

@@ -21,7 +21,7 @@ from swsearch.database.partition import Partition
 from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
 from swsearch.options import EVERY_SUBJECT
-from swsearch.query.profile import SubjectQuery
+from swsearch.query.profile import SubjectRecord
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import SubjectQueries
 from swsearch.search.search_subjects import STEPS, LeadingParts
@@ -158,7 +158,7 @@ def test_leading_parts_have_the_subjects_before_a_query_and_few_others() -> None
     parts = LeadingParts([partition[:0], partition])
     cuts = set()
     for row in range(len(partition)):
-        query = SubjectQuery("", partition.codes(row), PROTEIN, int(partition.subject_index[row]))
+        query = SubjectRecord("", partition.codes(row), PROTEIN, int(partition.subject_index[row]))
         found = parts.before([query])
         n_rows = len(found[0]) if found else 0
         assert row <= n_rows < row + 700 / STEPS + 1

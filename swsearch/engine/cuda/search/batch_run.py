@@ -53,7 +53,7 @@ class Resources:
 
 
 @dataclass(eq=False)
-class _QueryRun:
+class _InFlight:
     """One query of a batch in flight.
 
     ``long`` are those of warps of their own. ``scores`` are those of the others, of which ``again`` were listed to be
@@ -107,7 +107,7 @@ class BatchRun:
         self._began: Event
         self._ended: Event
         self._queries = [
-            _QueryRun(query, slot.scratch.buffer(f"scores {number}", max(plan.n_short, 1) * 4))
+            _InFlight(query, slot.scratch.buffer(f"scores {number}", max(plan.n_short, 1) * 4))
             for number, query in enumerate(plan.queries)
         ]
         self._inter_task = InterTaskLauncher(
@@ -151,7 +151,7 @@ class BatchRun:
             if query.long is not None:
                 query.long.join()
 
-    def _score_again(self, number: int, query: _QueryRun) -> None:
+    def _score_again(self, number: int, query: _InFlight) -> None:
         """List the subjects that pass a bound or exceed the type, and score them; the device counts them."""
         route, plan = query.plan.again, self.plan
         if route is None or not plan.n_short:
@@ -171,7 +171,7 @@ class BatchRun:
     def _score_passing(
         self,
         number: int,
-        query: _QueryRun,
+        query: _InFlight,
         listed: InterTaskPlan,
         route: ListedRoute,
         profile: Texture,
@@ -192,7 +192,7 @@ class BatchRun:
         counters = self.slot.upload(f"counters listed {number}", values, Stream.FINISH)
         self._inter_task.start(launch, counters, 0, Stream.FINISH)
 
-    def _select_again(self, query: _QueryRun, candidates: Sequence[ScoreFilter], name: str) -> Selection:
+    def _select_again(self, query: _InFlight, candidates: Sequence[ScoreFilter], name: str) -> Selection:
         """List candidates to be scored again, and begin to download their number."""
         again = self._selector.select(query.scores, candidates, name)
         self._selector.begin_download(again)
@@ -200,7 +200,7 @@ class BatchRun:
         return again
 
     def _score_selected(
-        self, query: _QueryRun, route: ListedRoute, profile: Texture, selected: Selection, least: int, most: int
+        self, query: _InFlight, route: ListedRoute, profile: Texture, selected: Selection, least: int, most: int
     ) -> None:
         """Score listed subjects by the intra-task kernel, if their number is between two bounds."""
         if least <= most:
@@ -220,12 +220,12 @@ class BatchRun:
         buffer = self.slot.upload(name, np.append(indices, len(indices)).astype(np.uint32))
         return address(buffer), address(buffer, len(indices) * 4)
 
-    def _profile(self, name: str, query: _QueryRun, route: ListedRoute, stream: Stream = Stream.COMPUTE) -> Texture:
+    def _profile(self, name: str, query: _InFlight, route: ListedRoute, stream: Stream = Stream.COMPUTE) -> Texture:
         """The query's profile as the kernel of a route reads it."""
         return self.slot.profile(name, [profile_strips([query.plan.profile], route.tile, route.arithmetic)], stream)
 
     def _listed(
-        self, query: _QueryRun, indices: int, count: int, counter: int, n_listed: int, least: int = 0,
+        self, query: _InFlight, indices: int, count: int, counter: int, n_listed: int, least: int = 0,
         most: int = 2**32 - 1,
     ) -> Listed:  # fmt: skip
         subjects = self._short
@@ -236,7 +236,7 @@ class BatchRun:
 
     def _plan_launch(
         self,
-        query: _QueryRun,
+        query: _InFlight,
         route: ListedRoute,
         profile: Texture,
         listed: Listed,
@@ -244,7 +244,7 @@ class BatchRun:
     ) -> IntraTaskLaunch:
         return self._resources.lists.plan(query.plan.profile, profile, listed, route=route, stream=stream)
 
-    def _select(self, number: int, query: _QueryRun) -> None:
+    def _select(self, number: int, query: _InFlight) -> None:
         """Select the subjects that reach the floor, or all, and begin to download their scores."""
         floor, n_short = query.plan.request.floor, self.plan.n_short
         if query.long is not None:
@@ -283,13 +283,13 @@ class BatchRun:
             blocks.append(replace(block, n_bounded=n_bounded) if n_bounded else block)
         return blocks
 
-    def _n_bounded(self, query: _QueryRun) -> int:
+    def _n_bounded(self, query: _InFlight) -> int:
         """Number of subjects that a bound proved to score below the floor; known when the batch has ended."""
         if not self.is_bounded or any(again.n_found > self.plan.most_again for again in query.again):
             return 0
         return max(self.plan.n_short - sum(again.n_found for again in query.again), 0)
 
-    def _block(self, number: int, query: _QueryRun) -> ScoreBlock:
+    def _block(self, number: int, query: _InFlight) -> ScoreBlock:
         plan, floor = self.plan, query.plan.request.floor
         of_long = ScoreBlock.concatenate([])
         if query.long is not None:
@@ -316,7 +316,7 @@ class BatchRun:
             n_again = int((scores > narrow).sum())
         return ScoreBlock.concatenate([ScoreBlock(indices[rows], scores, n_again, n_left_out), of_long])
 
-    def _wanted(self, number: int, query: _QueryRun, floor: int) -> tuple[NDArray[np.intp], Scores, int]:
+    def _wanted(self, number: int, query: _InFlight, floor: int) -> tuple[NDArray[np.intp], Scores, int]:
         """The subjects without warps of their own that reach the floor, ascending, with their exact scores.
 
         Those that the request's bound excludes are only counted.
@@ -332,7 +332,7 @@ class BatchRun:
             rows, scores = rows[chosen], scores[chosen]
         return rows, scores, n_left_out
 
-    def _score_exactly(self, query: _QueryRun) -> ScoreBlock:
+    def _score_exactly(self, query: _InFlight) -> ScoreBlock:
         """Score the subjects without warps of their own again, with the exact kernel, and wait for it."""
         resources = self._resources
         plan = resources.planner.plan_batch(
@@ -344,7 +344,7 @@ class BatchRun:
         resources.timing.cells -= plan.n_cells  # each pair counts once
         return block
 
-    def _widened(self, number: int, query: _QueryRun, rows: NDArray[np.intp], scores: Scores) -> Scores:
+    def _widened(self, number: int, query: _InFlight, rows: NDArray[np.intp], scores: Scores) -> Scores:
         """The scores, with those that may exceed their type computed again in the widest."""
         beyond = np.flatnonzero(scores > query.plan.largest_exact)
         if beyond.size:
@@ -352,7 +352,7 @@ class BatchRun:
             scores[longest_first] = self._widest(number, query, rows[longest_first])
         return scores
 
-    def _widest(self, number: int, query: _QueryRun, listed: NDArray[np.intp]) -> NDArray[np.int32]:
+    def _widest(self, number: int, query: _InFlight, listed: NDArray[np.intp]) -> NDArray[np.int32]:
         """Score some subjects in the widest type, and wait for it."""
         device = self._device
         route = self._resources.planner.listed(query.plan.profile, Arithmetic.WIDE)
