@@ -123,7 +123,7 @@ def _block(
         begin, end = segment.range_of(first, stop)
         if begin == end:
             continue
-        kept = np.setdiff1d(np.arange(begin, end, dtype=np.uint32), segment.removed, assume_unique=True)
+        kept = segment.kept(begin, end)
         if is_wanted is not None:
             kept = kept[is_wanted(kept)]
         stored = segment.stored_at(kept)

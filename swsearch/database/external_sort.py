@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from swsearch import _native
 from swsearch.arrays import Texts
-from swsearch.database.format import SUBJECT_ALIGNMENT, array_path
+from swsearch.database.format import array_path, padded
 from swsearch.sequences.alphabet import PAD_CODE
 from swsearch.sequences.record import SequenceChunk
 from swsearch.threads import Threads
@@ -187,7 +187,7 @@ class SortedRuns:
         following = stops - sizes
         residues = np.array([run.place for run in runs], dtype=np.uint64)
         subjects = np.array([run.first for run in runs], dtype=np.uint64)
-        rooms = padded(distinct)
+        rooms = padded(distinct.astype(np.uint64))
         ends = np.cumsum(rooms * totals, dtype=np.uint64)
         begin = 0
         while begin < len(distinct):
@@ -206,12 +206,6 @@ class SortedRuns:
                 base += room * most
                 left -= most
             begin = stop
-
-
-def padded(lengths: Lengths) -> Offsets:
-    """Sizes in bytes of subjects of these lengths with their padding; uint64."""
-    mask = np.uint64(SUBJECT_ALIGNMENT - 1)
-    return (lengths.astype(np.uint64) + mask) & ~mask
 
 
 _ALL: Final = np.empty(0, dtype=np.uint8)

@@ -122,7 +122,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from swsearch import file_registry
 from swsearch.taxonomy.tree import ARRAY_DTYPES as TREE_DTYPES
@@ -351,6 +351,15 @@ def content_digest(alphabet: str, segments: tuple[SegmentEntry, ...]) -> str:
         if segment.removed is not None:
             digest.update(f"removed {segment.removed.file.sha256}\n".encode())
     return digest.hexdigest()
+
+
+def padded(length: Any) -> Any:
+    """Size in bytes, padding included, of a subject of this length, or of each of several in an integer array.
+
+    >>> padded(0), padded(1), padded(16), padded(17)
+    (0, 16, 16, 32)
+    """
+    return (length + (SUBJECT_ALIGNMENT - 1)) // SUBJECT_ALIGNMENT * SUBJECT_ALIGNMENT
 
 
 def array_path(segment: Path, name: str) -> Path:

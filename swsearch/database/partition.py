@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.arrays import ranges_within
-from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
+from swsearch.database.format import TAIL_PADDING, padded
 from swsearch.sequences.alphabet import PAD_CODE
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
 
@@ -56,7 +56,7 @@ class Partition:
         """
         sizes = np.array([len(subject) for subject in subjects], dtype=np.uint32)
         order = np.argsort(sizes, kind="stable")
-        ends = np.cumsum(-(-sizes[order].astype(np.int64) // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT)
+        ends = np.cumsum(padded(sizes[order].astype(np.int64)))
         starts = np.concatenate(([0], ends))
         residues = np.full(int(starts[-1]) + TAIL_PADDING, PAD_CODE, dtype=np.uint8)
         for start, index in zip(starts.tolist(), order.tolist(), strict=False):
@@ -84,8 +84,7 @@ class Partition:
         """Offsets in ``residues`` of the first subject and of the end of the last, padding included."""
         if len(self) == 0:
             return 0, 0
-        n_last = -(-int(self.lengths[-1]) // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT
-        return int(self.starts[0]), int(self.starts[-1]) + n_last
+        return int(self.starts[0]), int(self.starts[-1]) + padded(int(self.lengths[-1]))
 
     def codes(self, row: int) -> Codes:
         """Residue codes of the subject at ``row`` of this partition, 0 ≤ row < len(self)."""

@@ -307,8 +307,11 @@ class PackedDatabase(Closeable):
     @property
     def subject_index(self) -> SubjectIndex:
         """The ``subject_index`` of all subjects, ascending; uint32. A slice has only those of its segments."""
-        found = [one.subject_index(np.arange(one.entry.n_subjects, dtype=np.uint32)) for one in self.segments]
-        return np.sort(np.concatenate([np.empty(0, dtype=np.uint32), *found]))
+        found = [np.empty(0, dtype=np.uint32)]
+        for segment in self.segments:
+            fasta_indices = segment.whole_indices(segment.kept(0, segment.entry.n_subjects))
+            found.append(segment.numbering.subject_index(fasta_indices))
+        return np.sort(np.concatenate(found))
 
     def __len__(self) -> int:
         return self.n_subjects

@@ -24,13 +24,13 @@ from swsearch.database.format import (
     ARRAY_DTYPES,
     MAX_SUBJECT_LENGTH,
     OPTIONAL_DTYPES,
-    SUBJECT_ALIGNMENT,
     TAIL_PADDING,
     TAXONOMY_DTYPES,
     TOMBSTONE_DTYPE,
     Catalogue,
     SegmentEntry,
     array_path,
+    padded,
 )
 from swsearch.database.partition import Partition
 from swsearch.errors import DatabaseError
@@ -220,10 +220,10 @@ class Segment:
         own = int(np.searchsorted(self.indices, np.uint32(fasta_index)))
         return own if own < len(self.indices) and int(self.indices[own]) == fasta_index else None
 
-    def subject_index(self, fasta_indices: SubjectIndex) -> SubjectIndex:
-        """The ``subject_index`` of those subjects at ``fasta_indices``, ascending, that were not removed; uint32."""
-        kept = np.setdiff1d(fasta_indices, self.removed, assume_unique=True) if len(self.removed) else fasta_indices
-        return self.numbering.subject_index(self.whole_indices(kept))
+    def kept(self, first: int, stop: int) -> SubjectIndex:
+        """The FASTA indices from ``first`` to ``stop`` - 1 of subjects that were not removed, ascending; uint32."""
+        every = np.arange(first, stop, dtype=np.uint32)
+        return np.setdiff1d(every, self.removed, assume_unique=True) if len(self.removed) else every
 
     def whole_indices(self, fasta_indices: SubjectIndex) -> SubjectIndex:
         """The FASTA indices of subjects in the whole segment; the argument itself if this is not a slice."""
@@ -300,7 +300,7 @@ class Segment:
             lengths = self.lengths[part].astype(np.int64)
             if lengths[0] < shortest or bool((np.diff(lengths) < 0).any()) or lengths[-1] > MAX_SUBJECT_LENGTH:
                 raise self._damaged("lengths.bin", "lengths do not grow from 1 on, or a subject is too long")
-            ends = begin + np.cumsum(-(-lengths // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT)
+            ends = begin + np.cumsum(padded(lengths))
             starts = self.starts[part]
             if int(starts[0]) != begin or not np.array_equal(starts[1:], ends[:-1].astype(np.uint64)):
                 raise self._damaged("starts.bin or lengths.bin", "the subjects do not lie side by side")
@@ -397,10 +397,8 @@ def header_blocks(part: Sequence[Segment], *, with_removed: bool = False) -> Ite
         for segment in part:
             begin, end = segment.range_of(first, stop)
             if begin < end:
-                own = np.arange(begin, end, dtype=np.uint32)
+                own = np.arange(begin, end, dtype=np.uint32) if with_removed else segment.kept(begin, end)
                 raw = list(segment.packed_headers(begin, end))
-                if not with_removed:
-                    own = np.setdiff1d(own, segment.removed, assume_unique=True)
                 indices.append(segment.whole_indices(own))
                 headers += [raw[index - begin].decode("utf-8", "surrogateescape") for index in own.tolist()]
         fasta_indices = np.concatenate(indices)

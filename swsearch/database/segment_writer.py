@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from swsearch import _native
 from swsearch.database.export import of_each_chunk
-from swsearch.database.external_sort import BY_LENGTH, IdentifierSpool, SortedRuns, padded
+from swsearch.database.external_sort import BY_LENGTH, IdentifierSpool, SortedRuns
 from swsearch.database.format import (
     ARRAY_DTYPES,
     MAX_SUBJECT_LENGTH,
@@ -40,6 +40,7 @@ from swsearch.database.format import (
     FileEntry,
     SegmentEntry,
     array_path,
+    padded,
 )
 from swsearch.database.segment import Numbering, Segment, header_ranges
 from swsearch.database.staging import sync_folder
@@ -333,7 +334,7 @@ def _equal_in(stored: Segment, first: int, stop: int) -> NDArray[np.uint32]:
     """The equal subjects of a range; if it has many, they are compared in several parts, one after the other."""
     n_parts = -(-(stop - first) // (4 * COMPARED_SUBJECTS))
     begin = stored.starts[first]
-    end = int(stored.starts[stop - 1]) + int(padded(stored.lengths[stop - 1 : stop])[0])
+    end = int(stored.starts[stop - 1]) + padded(int(stored.lengths[stop - 1]))
     arrays = stored.residues[int(begin) : end], stored.starts[first:stop] - begin, stored.lengths[first:stop]
     parts = [_native.equal_subjects(*arrays, part, n_parts) for part in range(n_parts)]
     pairs = np.concatenate(parts)

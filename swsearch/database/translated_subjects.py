@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
+from swsearch.database.format import TAIL_PADDING, padded
 from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.segment import Segment
@@ -171,7 +171,7 @@ def _layout(whole: Partition) -> tuple[Offsets, Lengths, NDArray[np.intp], int]:
     """
     lengths = translated_lengths(whole.lengths)
     order = np.argsort(lengths, axis=None, kind="stable")
-    room = -(-lengths.ravel()[order].astype(np.int64) // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT
+    room = padded(lengths.ravel()[order].astype(np.int64))
     ends = np.cumsum(room)
     starts = np.empty(lengths.size, dtype=np.uint64)
     starts[order] = ends - room

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from swsearch import _native
-from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING, Catalogue, FileEntry, array_path, content_digest
+from swsearch.database.format import TAIL_PADDING, Catalogue, FileEntry, array_path, content_digest, padded
 from swsearch.database.opening import MAX_ATTEMPTS, load_catalogue, open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.segment import Segment
@@ -143,7 +143,7 @@ def _array_problems(segment: Segment) -> list[str]:
         part = slice(first, first + _BLOCK_SUBJECTS)
         lengths = segment.lengths[part].astype(np.int64)
         is_by_length &= bool((np.diff(lengths, prepend=previous_length) >= 0).all())
-        rooms = -(-lengths // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT
+        rooms = padded(lengths)
         ends = end + np.cumsum(rooms)
         is_side_by_side &= np.array_equal(segment.starts[part].astype(np.int64), ends - rooms)
         order = segment.order[part]
@@ -203,8 +203,7 @@ def _residues_hold(segment: Segment, part: slice, alphabet: Alphabet) -> bool:
     starts = segment.starts[part]
     lengths = segment.lengths[part]
     base = starts[0]
-    last = np.uint64(-(-int(lengths[-1]) // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT)
-    residues = segment.residues[int(base) : int(starts[-1] + last)]
+    residues = segment.residues[int(base) : int(starts[-1]) + padded(int(lengths[-1]))]
     return _native.residues_hold(residues, starts - base, lengths, alphabet.is_letter.view(np.uint8), PAD_CODE)
 
 
