@@ -54,13 +54,9 @@ class CacheEntry(Closeable):
 class NodeCache:
     """A folder of entries.
 
-    Parameters
-    ----------
-    folder : Path, optional
-        By default, the folder that ``SWSEARCH_CACHE`` names, or the user's cache folder (``$XDG_CACHE_HOME`` or
-        ``~/.cache``), or ``/var/tmp`` if that is on a network file system.
-    limit_bytes : int, optional
-        Largest size of all entries. By default, ``SWSEARCH_CACHE_LIMIT``, or nine tenths of the disk's room.
+    It is the folder that ``SWSEARCH_CACHE`` names, or the user's cache folder (``$XDG_CACHE_HOME`` or ``~/.cache``), or
+    ``/var/tmp`` if that is on a network file system. All entries together have at most ``SWSEARCH_CACHE_LIMIT``, or
+    nine tenths of the disk's room.
 
     Raises
     ------
@@ -68,9 +64,9 @@ class NodeCache:
         The value of ``SWSEARCH_CACHE_LIMIT`` is not a size.
     """
 
-    def __init__(self, folder: Path | None = None, limit_bytes: int | None = None) -> None:
-        self.folder = _default_folder() if folder is None else folder
-        self._limit_bytes = _limit() if limit_bytes is None else limit_bytes
+    def __init__(self) -> None:
+        self.folder = _folder()
+        self._limit_bytes = _limit()
 
     def open(
         self,
@@ -195,7 +191,7 @@ class NodeCache:
         return True
 
 
-def _default_folder() -> Path:
+def _folder() -> Path:
     given = os.environ.get(FOLDER_VARIABLE, "")
     if given:
         return Path(given).absolute() / "databases"

@@ -330,13 +330,14 @@ def test_a_killed_fetch_leaves_no_entry_and_goes_on_after_its_complete_files(cac
     assert entries(cache) == [key_of(few_proteins_db)]
 
 
-def test_the_oldest_entries_go_and_never_one_in_use(cache):
+def test_the_oldest_entries_go_and_never_one_in_use(cache, monkeypatch):
     """By hand: three entries of 600 kB each in a cache of 2 MB; their locks tell when they were used last."""
 
     def create(folder: Path) -> None:
         (folder / "content").write_bytes(b"x" * 600_000)
 
-    small = NodeCache(cache, 2_000_000)
+    monkeypatch.setenv("SWSEARCH_CACHE_LIMIT", "2000000")
+    small = NodeCache()
     used = small.open("a", 600_000, create)
     for age, key in ((30, "b"), (20, "c")):
         small.open(key, 600_000, create).close()
