@@ -1,6 +1,8 @@
-"""E-values adjusted for the composition of both aligned parts. Expected: the formula, solved by SciPy."""
+"""E-values adjusted for the composition of both aligned parts. Expected: the formulas, solved by SciPy or bisection."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
@@ -8,16 +10,17 @@ from scipy.optimize import brentq
 
 from swsearch import _native
 from swsearch.errors import InputError
-from swsearch.query.composition import PSEUDOCOUNTS, SMALLEST_RATIO, PairAdjustment
+from swsearch.query.composition import PSEUDOCOUNTS, SMALLEST_RATIO, PairAdjustment, ProfileAdjustment
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import SubstitutionMatrix, named_matrix
 from swsearch.scoring.published_parameters import NoStatistics, find_statistics
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.scoring.ungapped import background, matrix_lambda
-from swsearch.sequences.alphabet import DNA, PROTEIN
-from tests.support import coded
+from swsearch.sequences.alphabet import AMINO_ACIDS, DNA, PROTEIN
+from tests.support import coded, random_protein
 
 BLOSUM62 = named_matrix("BLOSUM62")
+LAMBDA = matrix_lambda(BLOSUM62) or 0.0
 
 
 def statistics_of(scheme: ScoringScheme) -> Statistics:
@@ -46,17 +49,17 @@ def expected_ratio(query: str, subject: str) -> float:
         counts = np.array([part.upper().count(letter) for letter in PROTEIN.letters[:20]])
         return (counts + PSEUDOCOUNTS * background(PROTEIN)) / (counts.sum() + PSEUDOCOUNTS)
 
-    lam = matrix_lambda(BLOSUM62)
-    assert lam is not None
     pairs = np.outer(composition(query), composition(subject))
     scores = BLOSUM62.scores[:20, :20].astype(float)
 
     def excess(x: float) -> float:
         return float((pairs * np.exp(x * scores)).sum() - pairs.sum())
 
-    if excess(lam) <= 0:
+    if excess(LAMBDA) <= 0:
         return 1.0
-    return max(SMALLEST_RATIO, brentq(excess, 0.01, lam, xtol=1e-14) / lam) if excess(0.01) < 0 else SMALLEST_RATIO
+    return (
+        max(SMALLEST_RATIO, brentq(excess, 0.01, LAMBDA, xtol=1e-14) / LAMBDA) if excess(0.01) < 0 else SMALLEST_RATIO
+    )
 
 
 PARTS = ["", "AILMV", "LKELKEKLEELKEKLEEL", "GPPGPPGPPGPPGPP", "Q" * 200, "acdefGHIKLMNPQRSTVWY", "XXBZJOU*", "W" * 60]
@@ -136,3 +139,88 @@ def test_malformed_arrays_are_refused() -> None:
     ):
         with pytest.raises((InputError, ValueError)):
             call(**{name: wrong})
+
+
+# --- profiles ---
+
+
+def scores_of(letters: str) -> np.ndarray:
+    return np.ascontiguousarray(BLOSUM62.scores[PROTEIN.encode(letters)])
+
+
+def plain_ratio(scores: np.ndarray, aligned: str) -> float:
+    """λ' / λ by bisection."""
+    p = background(PROTEIN).tolist()
+    counted = [aligned.upper().count(a) for a in AMINO_ACIDS]
+    r = [(n + 40 * q) / (sum(counted) + 40) for n, q in zip(counted, p, strict=True)]
+
+    def excess(lam: float) -> float:
+        rows = [sum(q * math.exp(lam * float(s)) for q, s in zip(r, row[:20], strict=True)) for row in scores]
+        return sum(rows) / len(rows) - 1
+
+    if excess(LAMBDA) <= 0:
+        return 1.0
+    low, high = LAMBDA / 2, LAMBDA
+    if excess(low) >= 0:
+        return 0.5
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) < 0 else (low, middle)
+    return high / LAMBDA
+
+
+def test_ratios_of_profiles_are_those_of_the_formula():
+    """Source: the documented equation, solved by bisection; usual, biased, unknown, empty and lower-case letters."""
+    rng = np.random.default_rng(3)
+    query = PROTEIN.decode(random_protein(rng, 60)) + "LLLVVLILLVLLFFLLIVLL"
+    scores = scores_of(query)
+    adjustment = ProfileAdjustment(scores, LAMBDA, 0.267)
+    aligned = [PROTEIN.decode(random_protein(rng, int(length))) for length in rng.integers(1, 200, 30)]
+    aligned += [
+        "LLLVVLILLVLLFFLLIVLLLLVVLILLVLLFFLLIVLLAVLIL",
+        "L" * 500,
+        "XBXZXX",
+        "",
+        "llllvvvlliifl",
+        "WWWWCCCC",
+        "E" * 90,
+    ]
+    expected = [plain_ratio(scores, one) for one in aligned]
+    assert adjustment.ratios(coded(aligned), coded(aligned)) == pytest.approx(expected, rel=1e-9)
+    assert min(expected) < 0.9 < max(expected) == 1.0
+
+
+def test_a_profile_that_scores_a_bias_above_zero_has_the_smallest_ratio():
+    adjustment = ProfileAdjustment(scores_of("L" * 30), LAMBDA, 0.267)
+    assert adjustment.ratios(coded([""]), coded(["L" * 400])).tolist() == [SMALLEST_RATIO]
+
+
+def test_evalues_grow_by_the_lost_score_and_never_shrink():
+    """By hand: E exp(λ_g S (1 - ratio))."""
+    rng = np.random.default_rng(4)
+    adjustment = ProfileAdjustment(scores_of("LLVVFILMLLVVAGSTLIVF"), LAMBDA, 0.267)
+    aligned = [random_protein(rng, 80), PROTEIN.encode("LVLVLIVLLFFLLVVI" * 3)]
+    evalues, raw = np.array([1e-3, 1e-9]), np.array([80, 150], dtype=np.int32)
+    adjusted = adjustment.adjusted(evalues, raw, aligned, aligned)
+    ratios = adjustment.ratios(aligned, aligned)
+    assert adjusted.tolist() == pytest.approx(
+        [e * math.exp(0.267 * s * (1 - r)) for e, s, r in zip(evalues, raw.tolist(), ratios, strict=True)]
+    )
+    assert (adjusted >= evalues).all()
+    assert adjusted[1] > 1e3 * evalues[1]
+    assert adjustment.adjusted(np.empty(0), np.empty(0, dtype=np.int32), [], []).shape == (0,)
+
+
+def test_an_evalue_of_zero_stays_zero():
+    """E-values of scores above 3,000 are 0, and half of such a score is lost to the bias."""
+    adjustment = ProfileAdjustment(scores_of("L" * 30), LAMBDA, 0.267)
+    parts = coded([""]), coded(["L" * 4000])
+    assert adjustment.adjusted(np.array([0.0]), np.array([30_000], dtype=np.int32), *parts).tolist() == [0.0]
+
+
+def test_hits_do_not_depend_on_the_others():
+    rng = np.random.default_rng(5)
+    adjustment = ProfileAdjustment(scores_of(PROTEIN.decode(random_protein(rng, 50))), LAMBDA, 0.267)
+    aligned = [random_protein(rng, int(length)) for length in rng.integers(1, 90, 20)]
+    together = adjustment.ratios(aligned, aligned)
+    assert together.tolist() == [float(adjustment.ratios([one], [one])[0]) for one in aligned]
