@@ -6,8 +6,6 @@ and renamed, so no process sees an incomplete file. It lies in ``build/tests`` o
 removes, or in ``$SWSEARCH_TEST_CACHE``.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

@@ -8,8 +8,6 @@ E    of those that end with a gap that consumes the subject: max(H - first, E - 
 F    of those that end with a gap that consumes the query: the same, one row above
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Databases that are searched together, and the one database of all their sequences with which they are compared."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from swsearch.database.builder import build_database

@@ -3,8 +3,6 @@
 The limits below end a test that hangs; a test that is merely slow does not reach them.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -8,8 +8,6 @@ installs (``optional``) is skipped by both.
 ``python -m tests.peers`` prints the Debian packages that are missing, for ``scripts/install_peers.sh``.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """Processes of the program, each a new interpreter: those that a test stops or kills, or whose streams it needs."""
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

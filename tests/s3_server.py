@@ -1,7 +1,5 @@
 """An S3 server: moto's, as a process of its own on a free port, with one bucket."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

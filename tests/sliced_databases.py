@@ -1,7 +1,5 @@
 """Databases of three slices, for tests of searches by slices and of clusters."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from itertools import islice

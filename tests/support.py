@@ -1,7 +1,5 @@
 """Inputs for several tests: random sequences and profiles."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The arithmetic of :mod:`swsearch.deterministic`. Expected values: mpmath with 40 digits unless stated otherwise."""
 
-from __future__ import annotations
-
 import hashlib
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """The table of modules in a package's docstring names each module of the package, and no other."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

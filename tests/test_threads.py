@@ -1,7 +1,5 @@
 """Threads whose results come in order. The expected values are those of the built-in ``map``."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future

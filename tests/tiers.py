@@ -1,7 +1,5 @@
 """Parameters of tests of which ``make test`` runs one or a few and ``make test-all`` the others (CONTRIBUTING.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pytest

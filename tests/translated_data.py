@@ -1,7 +1,5 @@
 """Data for the tests of translated searches: genes made from real proteins, and translations by Biopython."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

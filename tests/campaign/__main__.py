@@ -5,8 +5,6 @@ Each part runs in its own process, with at most `--jobs` processes at a time; ea
 preloaded before libc.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

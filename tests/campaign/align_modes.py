@@ -7,8 +7,6 @@ pairs are compared completely with the full dynamic-programming matrix of `tests
 the score of every CIGAR column by column.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

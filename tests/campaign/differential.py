@@ -10,8 +10,6 @@ set to open + extend. Its 32-bit scan kernels give the expected values, because 
 wrong results where gaps are linear.
 """
 
-from __future__ import annotations
-
 import shutil
 from functools import cache
 from pathlib import Path

@@ -6,8 +6,6 @@ must have no visible effect. `full_disk` uses a small file system of its own, an
 file's size. The expected states on the disk come from undisturbed runs (`commands.py`).
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import resource

@@ -1,7 +1,5 @@
 """Faults that can be injected at a numbered system call, and the library that injects them (`shim.c`)."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import mmap

@@ -5,8 +5,6 @@ After each kill the judge of `commands.py` checks the disk: the content is the o
 half-written, the store is intact, and the next command succeeds and gives the same bytes as an undisturbed run.
 """
 
-from __future__ import annotations
-
 import random
 import signal
 import time

@@ -4,8 +4,6 @@ A trial is one database of data that hurt, with some dozens of searches and repo
 draws them, and ``tests/search/complete_lists.py`` is their judge.
 """
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

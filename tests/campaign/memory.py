@@ -5,8 +5,6 @@ what the command needs. If the interpreter cannot even load the program, the mes
 are counted separately. The expected states on the disk come from undisturbed runs (`commands.py`).
 """
 
-from __future__ import annotations
-
 import resource
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The program loaded as far as possible: what a fork has at its start, and what a new interpreter would still load."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import importlib

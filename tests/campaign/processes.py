@@ -7,8 +7,6 @@ point; the fork is also a separate process and begins its work fifteen times soo
 does nothing until then.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

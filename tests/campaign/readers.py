@@ -6,8 +6,6 @@ current between the reader's start and its end; the expected outputs come from t
 readers.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

@@ -5,8 +5,6 @@ does. Meanwhile the worker or the web process is killed. The web process is star
 started by it. In the end every accepted search is done, once, with the bytes of an undisturbed run.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

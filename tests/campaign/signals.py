@@ -5,8 +5,6 @@ SIGHUP ends it by the system's default action and leaves the same state as a kil
 the command handles a reader that has ended as a write error.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import time

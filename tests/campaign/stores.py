@@ -7,8 +7,6 @@ where only the write-ahead log was damaged, what was committed before the damage
 lost, and the resumed batch gives the same bytes as an undisturbed one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

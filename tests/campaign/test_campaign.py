@@ -3,8 +3,6 @@
 The expected values are those of each part's judge, or follow from the damage that a test makes by hand.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import signal

@@ -1,7 +1,5 @@
 """The loop that most parts use: numbered trials, each determined by part, seed and number, recorded as they end."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

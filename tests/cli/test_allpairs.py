@@ -3,8 +3,6 @@
 Expected values: ``swsearch query`` with the same sequences, and runs that were not interrupted.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import signal

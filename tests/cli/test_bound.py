@@ -3,8 +3,6 @@
 Expected values: the number of scores from the data, and the same hits with ``--no-bound``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -4,8 +4,6 @@ Expected values: the same command with the database of the concatenated FASTA fi
 reports print for all of them; the messages are written by hand.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -3,8 +3,6 @@
 The expected reports come from the same sequences indexed without slices; the messages are written by hand.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

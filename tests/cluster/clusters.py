@@ -1,7 +1,5 @@
 """Dask clusters for tests: a scheduler and workers in processes of their own, on a free port of this machine."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """One cluster for the tests that leave it as it is, and one for each test that ends a part of it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

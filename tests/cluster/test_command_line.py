@@ -1,7 +1,5 @@
 """The options of ``swsearch batch`` for clusters: what they refuse, and the workers that ``local:N`` starts."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

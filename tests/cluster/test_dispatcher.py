@@ -5,8 +5,6 @@ ends, and when the scheduler does. ``test_losses.py`` has the same events with r
 written by hand.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Expected values: the reports of a run in this process with the CPU engine. All t
 are added.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 Expected values: the results of a search in this process. What ends is really killed, or stopped by a signal.
 """
 
-from __future__ import annotations
-
 import shutil
 import signal
 import sqlite3

@@ -4,8 +4,6 @@ Expected values: the results of a search in this process by the CPU engine. GPUs
 own; with ``-m gpu``, they are those of this machine if it has two.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -4,8 +4,6 @@ The worker is this process, without Dask, and its engine an emulated GPU; the ex
 of all queries by the CPU engine. Which task has begun is read from the searcher's calls.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator

@@ -1,7 +1,5 @@
 """A small database of proteins for the tests of this folder."""
 
-from __future__ import annotations
-
 import io
 import random
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 The expected values are the database of the FASTA file itself and the identifiers that blastp prints.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

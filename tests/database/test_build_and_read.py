@@ -3,8 +3,6 @@
 The expected values come from the indexed FASTA, read with Biopython or as text, and from the format's description.
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 import re

@@ -3,8 +3,6 @@
 The expected values come from Python lists of records, and from databases built anew from them.
 """
 
-from __future__ import annotations
-
 import fcntl
 import itertools
 import os

@@ -3,8 +3,6 @@
 The expected words are written by hand for each kind of damage.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

@@ -4,8 +4,6 @@ The expected values come from the format's description, computed in plain Python
 and from a hash function that is repeated here to make identifiers whose hashes are equal.
 """
 
-from __future__ import annotations
-
 import random
 import struct
 from pathlib import Path

@@ -3,8 +3,6 @@
 The expected folder content and messages are written by hand.
 """
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 The expected states come from the database before the change, and from the same change without disturbance.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import shutil

@@ -3,8 +3,6 @@
 Expected values: the database that was indexed from the concatenated FASTA files, or by hand.
 """
 
-from __future__ import annotations
-
 import pickle
 import re
 import shutil

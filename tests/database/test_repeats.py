@@ -3,8 +3,6 @@
 Expected values: a dictionary of sequences, and Python's search in strings of bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

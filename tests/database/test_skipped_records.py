@@ -3,8 +3,6 @@
 The expected values are the records as they were made: the database of the good ones alone, and a list of the bad ones.
 """
 
-from __future__ import annotations
-
 import gzip
 import random
 from pathlib import Path

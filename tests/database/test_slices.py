@@ -3,8 +3,6 @@
 The expected values are those of the database that was indexed without slices from the same FASTA.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import pickle

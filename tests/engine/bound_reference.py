@@ -4,8 +4,6 @@ Arrays of cells have the axes (query row, subject column, pair). Every pair has 
 one call covers many scoring systems.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """The emulated GPU for the tests of this folder."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Builders of every engine that the protocol tests run on; an engine that cannot run is skipped with its reason."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

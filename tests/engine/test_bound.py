@@ -6,8 +6,6 @@ above 0, so that the exact score depends on every gap of the path. Every test th
 these pairs find the change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -3,8 +3,6 @@
 The expected scores come from the reference engine, from parasail, or from calculation by hand.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache
 

@@ -7,8 +7,6 @@ semi-global problems, with affine, linear and table scores. The expected values 
 that cannot run on this machine is skipped with its reason.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """A Slurm cluster of one node in a folder: munged, slurmctld and slurmd of Debian, as root and without systemd."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

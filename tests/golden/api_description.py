@@ -1,7 +1,5 @@
 """The description of the service's API (OpenAPI), as it was accepted: ``openapi.json`` of this folder."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

@@ -20,8 +20,6 @@ Times, dates, the folder and what is a property of the machine are replaced by w
 ``python -m tests.golden [NAME…]`` writes the transcripts anew; ``git diff`` then shows what has changed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import hashlib

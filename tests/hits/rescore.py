@@ -3,8 +3,6 @@
 The module shares no code with the traceback or :mod:`swsearch.hits.cigar`, so that it detects errors in these modules.
 """
 
-from __future__ import annotations
-
 import re
 
 from swsearch.errors import InputError

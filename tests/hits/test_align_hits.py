@@ -3,8 +3,6 @@
 The expected scores come from Biopython, from rescoring the CIGAR column by column, or from calculation by hand.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """CIGAR strings and the columns that reports derive from them. The expected values are written by hand."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

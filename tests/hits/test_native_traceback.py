@@ -1,7 +1,5 @@
 """The native alignments, compared with the definition, with parasail, and with other settings of the same function."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

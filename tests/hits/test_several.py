@@ -1,7 +1,5 @@
 """Several alignments of a pair. Expected values: the definition, column-by-column rescoring, and lalign36."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from functools import lru_cache

@@ -4,8 +4,6 @@
 the reports and a text with every number in hexadecimal, exact to the last bit.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 The expected violations are written by hand.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import subprocess
 import sys

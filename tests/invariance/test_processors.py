@@ -6,8 +6,6 @@ code of another core (``OPENBLAS_CORETYPE``), glibc omits its fused multiply-add
 kernels use another instruction set. On other systems a setting has no effect.
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 import shutil

@@ -4,8 +4,6 @@ With a TEXT, only the faults whose line contains it. Prints a line for each faul
 found. A fault is found if a test fails: tests that cannot be collected or that are all skipped find nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -9,8 +9,6 @@ A fault is a block of lines; blank lines separate the blocks, and lines that beg
 After the colon stand the arguments of pytest that select the tests that must find it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final

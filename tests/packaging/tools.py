@@ -1,7 +1,5 @@
 """Programs and Pythons for the checks of packages, and the sdist of the checkout."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The command for pairs, for the tests of this folder."""
 
-from __future__ import annotations
-
 import pytest
 
 from swsearch.cli.app import main

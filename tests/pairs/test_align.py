@@ -3,8 +3,6 @@
 The expected values come from rescoring, parasail and rapidfuzz, or from calculation by hand.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

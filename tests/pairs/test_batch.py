@@ -3,8 +3,6 @@
 Expected values: the pair aligner for single pairs, which is tested with ``whole_matrix.py``, and counting by hand.
 """
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

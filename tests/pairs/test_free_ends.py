@@ -1,7 +1,5 @@
 """Free ends of ``edit`` and ``semiglobal``: the words of ``--free-ends``, and the alignments of edlib's modes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

@@ -3,8 +3,6 @@
 The expected values come from the full matrix of ``whole_matrix.py``, from other programs, or from calculation by hand.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

@@ -12,8 +12,6 @@ where that is optimal, otherwise a gap that consumes the subject (D), otherwise 
 is closed as soon as it may begin.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

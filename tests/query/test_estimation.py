@@ -1,7 +1,5 @@
 """Rows, weights and scores of estimated profiles, compared with the documented formulas in plain Python."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Made-up families of aligned proteins, as arrays of codes and as a3m."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Bit scores, E-values and the lowest useful score. Expected values: BLAST, mpmath, and the documented properties."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from itertools import pairwise, product
 

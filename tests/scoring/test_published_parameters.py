@@ -3,8 +3,6 @@
 The expected values come from NCBI's tables and reports, and from the theory of ungapped alignments.
 """
 
-from __future__ import annotations
-
 import math
 from importlib import resources
 from itertools import pairwise

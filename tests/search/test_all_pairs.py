@@ -3,8 +3,6 @@
 Expected values: searches of the same databases with their sequences as ordinary queries, and Biopython's aligner.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -5,8 +5,6 @@ documented rules in plain Python. :mod:`tests.search.list_cases` draws the searc
 draws many more of them. Each failure begins with the line that repeats it.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

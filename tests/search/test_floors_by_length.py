@@ -3,8 +3,6 @@
 Expected values: the same searches without the division, and the definition of the floor by E-values.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -3,8 +3,6 @@
 Expected values: the same searches without the initial threshold, and the scores of the reference engine.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

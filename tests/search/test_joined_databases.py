@@ -4,8 +4,6 @@ Expected values: the reports of that database with the same engine and options. 
 database alone; the report has the other record, since formats print its digest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace

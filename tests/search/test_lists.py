@@ -4,8 +4,6 @@ Expected values: all alignments of the reference engine without any limit and wi
 then adjusted one by one, ordered and cut in plain Python.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Expected values: the reports of the same search without ``repeats.bin``, in which every subject is scored.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

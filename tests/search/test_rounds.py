@@ -4,8 +4,6 @@ Expected values: rounds composed by hand of single searches, and invented famili
 misses.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace

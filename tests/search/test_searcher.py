@@ -3,8 +3,6 @@
 The expected calls are written by hand; the expected hits are those of single queries.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -5,8 +5,6 @@ own; and invented relatives. That engines, slices and several databases give the
 options (``test_slices.py``, ``test_joined_databases.py``).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +14,7 @@ import numpy as np
 import pytest
 
 import swsearch
+from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.errors import InputError, ScoringError
 from swsearch.hits.result import QueryResult
@@ -64,7 +63,7 @@ def by_context(letters: str) -> PositionSpecificQuery:
     return estimated_query(record, np.empty((0, len(letters)), np.uint8), BLOSUM62, by_context=True)
 
 
-def unadjusted(query: PositionSpecificQuery, database: swsearch.PackedDatabase, space: float) -> list[float]:
+def unadjusted(query: PositionSpecificQuery, database: PackedDatabase, space: float) -> list[float]:
     """The E-value of every subject before its adjustment for composition, by the formula.
 
     E-values of scores are those of a search without ``sensitive``, which has tests of its own.

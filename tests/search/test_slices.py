@@ -3,8 +3,6 @@
 Expected values: the reports of a search of the whole database with the same engine and options.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack

@@ -3,8 +3,6 @@
 The expected records are written by hand or come from Biopython; the expected positions are counted by hand.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -3,8 +3,6 @@
 The expected lines and messages are written by hand.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -3,8 +3,6 @@
 The expected values are those of the sequential readers, which other tests compare with the text that was compressed.
 """
 
-from __future__ import annotations
-
 import gzip
 import random
 import struct

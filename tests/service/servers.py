@@ -1,7 +1,5 @@
 """Servers to test: `swsearch serve` in processes of its own, on free ports."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """The native module's C++ exceptions become Python's, whatever other extensions the process has loaded."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

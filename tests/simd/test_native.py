@@ -4,8 +4,6 @@ Expected values: ``plain_gotoh.hpp``, the recurrence cell by cell in 64 bits. A 
 sanitizer that finds a fault, ends with an error, and its output is the test's message.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform

@@ -4,8 +4,6 @@ This happens where memory or the number of processes is limited; in the test, a 
 The expected values are the results with all threads.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

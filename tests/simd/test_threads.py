@@ -3,8 +3,6 @@
 Expected values: the results of one thread.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -4,8 +4,6 @@ Expected values: the definition of the bound in NumPy (``tests/engine/bound_refe
 reference engine or the exact kernels for the scores that a search reports.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -3,8 +3,6 @@
 The expected scores come from the reference engine, from the scalar kernels, or from calculation by hand.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

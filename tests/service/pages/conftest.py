@@ -1,7 +1,5 @@
 """A whole service for the tests of pages: real databases, a store, the application with its pages, and a worker."""
 
-from __future__ import annotations
-
 import gzip
 import threading
 import time

@@ -1,7 +1,5 @@
 """A page parsed strictly: elements closed in order, links and forms, nothing that the security policy forbids."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 VOID = {"meta", "link", "br", "input"}

@@ -1,7 +1,5 @@
 """What clients must find: the hits that `swsearch query` prints for the same search, and the queries."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from itertools import islice

@@ -1,7 +1,5 @@
 """A service that speaks tickets, for the tests of this protocol: databases, one store, a worker, and two servers."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import tarfile

@@ -4,8 +4,6 @@ Expected values: NumPy. A double represents every product and sum of numbers of 
 conversion to half precision is the only rounding.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The kernels of CUDASW++ 2.0 on the emulated device. Expected scores: the reference engine's or the CPU engine's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """The block wavefront on the emulated device. Expected values: parasail's scan kernel, which charges open + (k - 1) *
 extend, so linear gaps have open = extend there; and edit distances by rapidfuzz."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -37,8 +37,6 @@ cost 0 and must not match any other letter, so the padding of one is aligned wit
 H(M + x, N + x) = H(M, N).
 """
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass, field
 

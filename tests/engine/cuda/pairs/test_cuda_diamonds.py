@@ -5,8 +5,6 @@ The same driver and kernel run without a GPU in ``test_emulated_diamonds.py``; o
 wait for one another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

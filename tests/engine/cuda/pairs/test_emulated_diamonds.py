@@ -4,8 +4,6 @@ The expected ends are those of the full matrix (``tests/pairs/whole_matrix.py``)
 pair kernels where a matrix in Python would take too long.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 

@@ -4,8 +4,6 @@ The expected paths are those of the full matrix (``tests/pairs/whole_matrix.py``
 take too long, of the CPU's pair kernels, which are compared with that matrix in other tests.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -3,8 +3,6 @@
 The expected values come from the full dynamic-programming matrix of tests/pairs, or from calculation by hand.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

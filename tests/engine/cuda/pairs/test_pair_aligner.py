@@ -3,8 +3,6 @@
 Expected values: :func:`swsearch.pairs.pair_alignment.align_pair`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

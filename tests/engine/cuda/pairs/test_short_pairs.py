@@ -1,8 +1,6 @@
 """The kernel for many short pairs on the emulated device. Expected values: ``tests/pairs/whole_matrix.py``, which fills
 three full matrices cell by cell and traces the path back."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 

@@ -8,8 +8,6 @@ the time would be spent on starting the compiler's programs and reading its head
 (``tests/compiled.py``).
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

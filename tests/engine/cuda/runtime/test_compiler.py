@@ -3,8 +3,6 @@
 The expected values are written by hand.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from pathlib import Path

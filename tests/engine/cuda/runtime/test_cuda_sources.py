@@ -4,8 +4,6 @@ Expected values: the CPU's engine and pair aligner, on generated sequences and o
 without a GPU in ``tests/engine/cuda``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial

@@ -3,8 +3,6 @@
 The expected order and results are written by hand.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

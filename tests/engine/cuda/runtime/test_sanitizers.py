@@ -4,8 +4,6 @@ A separate process runs some tests of the engine and of the other kernels with t
 device buffers and shared memory are heap blocks of their exact size, so an access outside them ends the process.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

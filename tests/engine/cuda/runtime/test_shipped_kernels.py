@@ -3,8 +3,6 @@
 The code of most archives is text, because no GPU loads it here; one archive is compiled with the real nvcc.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

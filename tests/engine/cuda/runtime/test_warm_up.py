@@ -3,8 +3,6 @@
 The expected calls are recorded by a small library that replaces the driver's.
 """
 
-from __future__ import annotations
-
 import importlib.machinery
 import importlib.util
 import subprocess

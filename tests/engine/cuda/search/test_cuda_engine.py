@@ -4,8 +4,6 @@ The same engine and kernels run without a GPU in ``test_emulated_engine.py``; th
 driver, texture objects and the hardware's own order of execution.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence

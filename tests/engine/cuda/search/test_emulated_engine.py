@@ -1,7 +1,5 @@
 """The complete CUDA engine, with its kernels, on the emulated device. Expected scores: the reference engine's."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 

@@ -4,8 +4,6 @@ The expected scores are the reference engine's. The expected ends are the first 
 the recurrence, cell by cell (``tests/full_matrix.py``).
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 

@@ -4,8 +4,6 @@ The expected scores are those of the kernels of the CPU, bit by bit, which ``tes
 plain computations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The benchmark of all kernels, including the GPU's, on the emulated device; it compares results while it measures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

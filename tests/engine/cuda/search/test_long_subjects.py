@@ -3,8 +3,6 @@
 The expected scores are the reference engine's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Several calls of one device, on the emulated device. Expected blocks: the reference engine's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

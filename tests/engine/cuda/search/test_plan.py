@@ -3,8 +3,6 @@
 The expected kernels are written by hand from the engine's documentation, or are those that the emulated device records.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

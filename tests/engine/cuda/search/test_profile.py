@@ -1,7 +1,5 @@
 """Packed profiles, read word by word in the layout that ``tile.cuh`` describes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

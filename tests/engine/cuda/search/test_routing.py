@@ -1,7 +1,5 @@
 """Plans, tiles and launch shapes: pure functions, compared with calculations by hand."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

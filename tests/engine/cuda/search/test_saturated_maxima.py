@@ -4,8 +4,6 @@ Expected values: the maximum of the integers that the patterns stand for. The ke
 device, with architecture 75 among others.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -3,8 +3,6 @@
 Expected scores: the reference engine's. Expected kernels: the list that ``scripts/build_kernels.py`` compiles.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The CUDA engine on translated subjects, on the emulated device. The expected scores are the reference engine's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Expected values: instruction counts of the compiled loops (docs/design/cuda-engine.md), and the limits of the devices.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

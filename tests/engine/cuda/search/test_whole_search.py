@@ -3,8 +3,6 @@
 The expected values are the CPU engine's, whose scores other tests compare with other programs.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 import time

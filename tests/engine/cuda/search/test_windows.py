@@ -1,7 +1,5 @@
 """Genomes whose subjects are cut into windows, on the emulated device. Expected blocks: the reference engine's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np
