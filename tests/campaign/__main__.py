@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.campaign.faults import build_shim, is_loaded
-from tests.campaign.parts import PARTS, Budget, Outcome, Part
+from tests.campaign.parts import PARTS, Part
 from tests.campaign.processes import die_with_parent
+from tests.campaign.trials import Budget, Outcome, run_trials
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "design" / "reliability.md"
@@ -94,7 +95,7 @@ def _run_one(part: Part, options: argparse.Namespace) -> int:
     else:
         budget = Budget(_trials(part, options), options.minutes * 60)
     began = time.monotonic()
-    outcome = part.run(budget, options.seed, state_dir)
+    outcome = run_trials(part.name, part.trial(), budget, options.seed, state_dir)
     _write(options.state / f"{part.name}.json", {**asdict(outcome), "seconds": round(time.monotonic() - began, 1)})
     return 1 if outcome.failures else 0
 

@@ -8,7 +8,6 @@ the score of every CIGAR column by column.
 """
 
 import re
-from pathlib import Path
 from typing import Any
 
 import edlib
@@ -32,8 +31,7 @@ from swsearch.pairs.pair_alignment import (
 )
 from swsearch.pairs.sequence import PairSequence
 from swsearch.scoring.scheme import MAX_GAP_COST
-from tests.campaign.parts import Budget, Outcome
-from tests.campaign.trials import Trial, run_trials
+from tests.campaign.trials import Trial
 from tests.pairs.whole_matrix import whole_matrix
 
 LETTERS = "ABCDEFGHIJKLMNOPQRST"
@@ -299,8 +297,3 @@ def _texts(trial: Trial, mode: str, rng: np.random.Generator) -> None:
         trial.check(abs(again) == one.score, f"{here}: score {one.score}, its CIGAR {again}")
         trial.counts["pairs of rapidfuzz and edlib"] += 1
         trial.counts["pairs"] += 1
-
-
-def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """Run the part `align_modes`."""
-    return run_trials("align_modes", trial, budget, seed, state_dir)

@@ -12,7 +12,6 @@ wrong results where gaps are linear.
 
 import shutil
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import parasail
@@ -29,8 +28,7 @@ from swsearch.scoring.scheme import MAX_GAP_COST, GapPenalty, ScoringScheme
 from swsearch.search.frames import Frame
 from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, Alphabet
 from swsearch.typing import Codes
-from tests.campaign.parts import Budget, Outcome
-from tests.campaign.trials import Trial, run_trials
+from tests.campaign.trials import Trial
 from tests.hits.rescore import rescore
 from tests.support import ROBINSON_FREQUENCIES
 
@@ -285,8 +283,3 @@ def _emulated():  # type: ignore[no-untyped-def]
     from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 
     return CudaEngine(EmulatedDevice())
-
-
-def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """Run the part `differential`."""
-    return run_trials("differential", trial, budget, seed, state_dir)

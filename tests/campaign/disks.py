@@ -17,10 +17,9 @@ from pathlib import Path
 from tests.campaign import faults
 from tests.campaign.commands import BETWEEN, NEW, Command, commands, learned
 from tests.campaign.faults import Fault
-from tests.campaign.parts import Budget, Outcome
 from tests.campaign.processes import Done, forked
 from tests.campaign.processes import run as run_forked
-from tests.campaign.trials import Trial, run_trials
+from tests.campaign.trials import LeftOut, Trial
 
 SPACE = faults.WRITE | faults.CREATE
 KINDS: dict[str, Fault] = {
@@ -82,7 +81,7 @@ def judge(trial: Trial, command: Command, folder: Path, done: Done, how: str, *,
     trial.problems[n_before:] = [f"{how}: {problem}" for problem in trial.problems[n_before:]]
 
 
-def failing_call(trial: Trial) -> None:
+def failing_calls(trial: Trial) -> None:
     """Make one call of one command fail in one way."""
     name = NAMES[trial.number % len(NAMES)]
     kind = list(KINDS)[(trial.number // len(NAMES)) % len(KINDS)]
@@ -104,6 +103,8 @@ def failing_call(trial: Trial) -> None:
 
 def full_disk(trial: Trial) -> None:
     """Run a command on a file system that holds the existing files and only a part of what the command writes."""
+    if os.geteuid() != 0:
+        raise LeftOut("only root may mount a small file system")
     name = NAMES[trial.number % len(NAMES)]
     template, command = learned(name, trial.state_dir)
     folder = trial.folder / "work"
@@ -149,20 +150,3 @@ def file_limit(trial: Trial) -> None:
     limit = trial.rng.randrange(500, high)
     done = forked(command.arguments, folder, limits={resource.RLIMIT_FSIZE: limit}).wait()
     judge(trial, command, folder, done, f"{name} with files of at most {limit} bytes")
-
-
-def run_failing_calls(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """Run the part `failing_calls`."""
-    return run_trials("failing_calls", failing_call, budget, seed, state_dir)
-
-
-def run_full_disk(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """Run the part `full_disk`."""
-    if os.geteuid() != 0:
-        return Outcome(notes=["not run: only root may mount a small file system"])
-    return run_trials("full_disk", full_disk, budget, seed, state_dir)
-
-
-def run_file_limit(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """Run the part `file_limit`."""
-    return run_trials("file_limit", file_limit, budget, seed, state_dir)

@@ -8,17 +8,13 @@ half-written, the store is intact, and the next command succeeds and gives the s
 import random
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.campaign import faults
 from tests.campaign.commands import BETWEEN, Command, learned
 from tests.campaign.faults import Fault
-from tests.campaign.parts import Budget, Outcome, Run
 from tests.campaign.processes import forked, started, wait_for
-from tests.campaign.trials import Trial, run_trials
-
-KILLED = ("index", "index_force", "db_add", "db_remove", "db_compact", "query", "batch", "runs_merge")
+from tests.campaign.trials import Trial
 
 
 def moments(name: str, seed: int, calls: int) -> list[tuple[int, str]]:
@@ -28,41 +24,38 @@ def moments(name: str, seed: int, calls: int) -> list[tuple[int, str]]:
     return every
 
 
-def kill(name: str) -> Callable[[Trial], None]:
-    """Return the trial of a command: three of four kills are at a system call, the others at a random time."""
-
-    def trial(trial: Trial) -> None:
-        template, command = learned(name, trial.state_dir)
-        folder = trial.folder / "work"
-        command.prepare(template, folder)
-        group, index = divmod(trial.number, 4)
-        if index < 3:
-            every = moments(name, trial.seed, command.calls)
-            call, way = every[(3 * group + index) % len(every)]
-            done = forked(command.arguments, folder, Fault(call, faults.KILLS[way])).wait()
-            how = f"killed {way} call {call} of {command.calls}, {done.what}"
-            trial.counts["kills at system calls"] += done.code == -signal.SIGKILL
-        elif group % 2:
-            process = forked(command.arguments, folder)
-            time.sleep(trial.rng.random() * command.seconds)
-            process.signal(signal.SIGKILL)
-            done = process.wait()
-            how = "killed at a random time"
-            trial.counts["kills at random times"] += done.code == -signal.SIGKILL
-        else:
-            # Starting the interpreter takes most of a small command's time, so count from the first file change.
-            process = started(command.arguments, folder, Fault(), shim=faults.build_shim(trial.state_dir))
-            before = trial.rng.randrange(command.calls)
-            wait_for(lambda: process.page.calls > before, process)
-            time.sleep(trial.rng.random() * 0.002)
-            process.signal(signal.SIGKILL)
-            done = process.wait()
-            how = "the installed command, killed at a random time"
-            trial.counts["kills of the installed command"] += done.code == -signal.SIGKILL
-        trial.counts["ended before the kill"] += done.code != -signal.SIGKILL
-        judge(trial, command, folder, how)
-
-    return trial
+def kill(trial: Trial) -> None:
+    """Kill the command of the part: three of four kills are at a system call, the others at a random time."""
+    name = trial.part.removeprefix("kill_")
+    template, command = learned(name, trial.state_dir)
+    folder = trial.folder / "work"
+    command.prepare(template, folder)
+    group, index = divmod(trial.number, 4)
+    if index < 3:
+        every = moments(name, trial.seed, command.calls)
+        call, way = every[(3 * group + index) % len(every)]
+        done = forked(command.arguments, folder, Fault(call, faults.KILLS[way])).wait()
+        how = f"killed {way} call {call} of {command.calls}, {done.what}"
+        trial.counts["kills at system calls"] += done.code == -signal.SIGKILL
+    elif group % 2:
+        process = forked(command.arguments, folder)
+        time.sleep(trial.rng.random() * command.seconds)
+        process.signal(signal.SIGKILL)
+        done = process.wait()
+        how = "killed at a random time"
+        trial.counts["kills at random times"] += done.code == -signal.SIGKILL
+    else:
+        # Starting the interpreter takes most of a small command's time, so count from the first file change.
+        process = started(command.arguments, folder, Fault(), shim=faults.build_shim(trial.state_dir))
+        before = trial.rng.randrange(command.calls)
+        wait_for(lambda: process.page.calls > before, process)
+        time.sleep(trial.rng.random() * 0.002)
+        process.signal(signal.SIGKILL)
+        done = process.wait()
+        how = "the installed command, killed at a random time"
+        trial.counts["kills of the installed command"] += done.code == -signal.SIGKILL
+    trial.counts["ended before the kill"] += done.code != -signal.SIGKILL
+    judge(trial, command, folder, how)
 
 
 def judge(trial: Trial, command: Command, folder: Path, how: str) -> str:
@@ -74,17 +67,3 @@ def judge(trial: Trial, command: Command, folder: Path, how: str) -> str:
         command.go_on(trial, folder, state)
     trial.problems[n_before:] = [f"{how}: {problem}" for problem in trial.problems[n_before:]]
     return state
-
-
-def part(name: str) -> Run:
-    """Return the part that kills a command."""
-
-    def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-        return run_trials(f"kill_{name}", kill(name), budget, seed, state_dir)
-
-    return run
-
-
-kill_index, kill_index_force, kill_db_add, kill_db_remove, kill_db_compact, kill_query, kill_batch, kill_runs_merge = (
-    map(part, KILLED)
-)

@@ -6,10 +6,8 @@ draws them, and ``tests/search/complete_lists.py`` is their judge.
 
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
-from tests.campaign.parts import Budget, Outcome
-from tests.campaign.trials import Trial, run_trials
+from tests.campaign.trials import Trial
 from tests.search.list_cases import NARROWED, World, draw_case, failures
 
 N_CASES = 40
@@ -30,8 +28,3 @@ def trial(trial: Trial) -> None:
                     found = world.problems(replace(case, way="emulated GPU"))
                     trial.check(not found, f"emulated GPU, {case.queries} {case.options}: {found}")
         trial.counts.update(world.counts)
-
-
-def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """Run the part `lists`."""
-    return run_trials("lists", trial, budget, seed, state_dir)

@@ -12,9 +12,8 @@ from pathlib import Path
 from tests.campaign.commands import NEW, learned
 from tests.campaign.disks import NAMES
 from tests.campaign.kills import judge
-from tests.campaign.parts import Budget, Outcome
 from tests.campaign.processes import started
-from tests.campaign.trials import Trial, run_trials
+from tests.campaign.trials import Trial
 
 MIB = 1 << 20
 LEAST_BYTES = 24 * MIB
@@ -63,8 +62,3 @@ def one_limit(trial: Trial) -> None:
         loading = any(word in done.text for word in (*words, "cannot allocate", "Fatal Python"))
         known = loading or "OpenBLAS" in done.text or not done.text.strip()
         trial.check(known, f"{how}: exit code {done.code}: {done.text[-400:]}")
-
-
-def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """Run the part `memory`."""
-    return run_trials("memory", one_limit, budget, seed, state_dir)

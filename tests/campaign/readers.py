@@ -14,10 +14,9 @@ from pathlib import Path
 
 from swsearch.database.opening import load_catalogue
 from tests.campaign.commands import SEARCH, Template, content
-from tests.campaign.parts import Budget, Outcome
 from tests.campaign.processes import Process, forked
 from tests.campaign.processes import run as run_forked
-from tests.campaign.trials import Trial, run_trials
+from tests.campaign.trials import Trial
 
 CHANGES = (
     ("db", "add", "some.db", "more1.fa"),
@@ -110,8 +109,3 @@ def _check(trial: Trial, process: Process, which: int, generations: range, print
     if trial.check(done.code == 0, f"{how}: exit code {done.code}: {done.text[-400:]}"):
         found = [generation for generation in generations if printed[generation][which] == done.out]
         trial.check(found, f"{how}: it printed what no generation of these prints")
-
-
-def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """Run the part `readers`."""
-    return run_trials("readers", readers, budget, seed, state_dir)

@@ -9,7 +9,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from sqlalchemy import func, select
@@ -19,9 +18,9 @@ from swsearch.service.client import Client
 from swsearch.store.models import SEARCH_QUERIES
 from swsearch.store.rows import LEASED
 from swsearch.store.store import Store
-from tests.campaign.parts import Budget, Outcome
-from tests.campaign.stores import Server, run_with_server
-from tests.campaign.trials import Trial, run_trials
+from tests.campaign.stores import server_of
+from tests.campaign.trials import Trial
+from tests.postgres_server import PostgresServer
 from tests.service.servers import RunningServer, local_report, worker_pids
 
 DATA = Path(__file__).parents[2] / "data"
@@ -78,42 +77,43 @@ class Load(threading.Thread):
             self.problem = error
 
 
-def killed_processes(postgres: Server | None) -> Callable[[Trial], None]:
-    """Return the trial: five times, a process of the service, or its PostgreSQL, is killed while somebody searches."""
+def killed(trial: Trial, postgres: PostgresServer | None = None) -> None:
+    """Kill a process of the service, or its PostgreSQL, five times while somebody searches."""
+    database, lines = database_and_expected(trial.state_dir)
+    target = str(trial.folder / "hits.sqlite") if postgres is None else postgres.url(f"trial_{trial.number}")
+    victims = ["main process", "worker", "worker" if postgres is None else "PostgreSQL"]
+    server = RunningServer(trial.folder, [database], *NEVER, store=target)
+    port = int(server.url.rpartition(":")[2])
+    load = Load(server.url)
+    try:
+        load.start()
+        for _ in range(KILLS):
+            trial.counts["kills with queries in hand"] += wait_for_a_moment(trial, target)
+            victim = trial.rng.choice(victims)
+            trial.counts[f"kills: {victim}"] += 1
+            if victim == "main process":
+                server.kill()
+                server = RunningServer(trial.folder, [database], *NEVER, port=port, store=target)
+            elif victim == "worker":
+                for pid in worker_pids(server):
+                    os.kill(pid, signal.SIGKILL)
+            else:
+                assert postgres is not None
+                postgres.kill()
+                postgres.start()
+        load.stopping.set()
+        load.join()
+    finally:
+        code = server.stop()
+    trial.check(code == 0, f"the server ended with {code}: {server.log[-3:]}")
+    trial.check(load.problem is None, f"the client: {load.problem!r}; the server: {server.events('error')[-3:]}")
+    judge(trial, load, lines, target)
+    trial.counts["searches"] += len(load.accepted)
 
-    def trial(trial: Trial) -> None:
-        database, lines = database_and_expected(trial.state_dir)
-        target = str(trial.folder / "hits.sqlite") if postgres is None else postgres.url(f"trial_{trial.number}")
-        victims = ["main process", "worker", "worker" if postgres is None else "PostgreSQL"]
-        server = RunningServer(trial.folder, [database], *NEVER, store=target)
-        port = int(server.url.rpartition(":")[2])
-        load = Load(server.url)
-        try:
-            load.start()
-            for _ in range(KILLS):
-                trial.counts["kills with queries in hand"] += wait_for_a_moment(trial, target)
-                victim = trial.rng.choice(victims)
-                trial.counts[f"kills: {victim}"] += 1
-                if victim == "main process":
-                    server.kill()
-                    server = RunningServer(trial.folder, [database], *NEVER, port=port, store=target)
-                elif victim == "worker":
-                    for pid in worker_pids(server):
-                        os.kill(pid, signal.SIGKILL)
-                else:
-                    assert postgres is not None
-                    postgres.kill()
-                    postgres.start()
-            load.stopping.set()
-            load.join()
-        finally:
-            code = server.stop()
-        trial.check(code == 0, f"the server ended with {code}: {server.log[-3:]}")
-        trial.check(load.problem is None, f"the client: {load.problem!r}; the server: {server.events('error')[-3:]}")
-        judge(trial, load, lines, target)
-        trial.counts["searches"] += len(load.accepted)
 
-    return trial
+def killed_with_postgresql(trial: Trial) -> None:
+    """Do the same with PostgreSQL."""
+    killed(trial, server_of(trial.state_dir))
 
 
 def wait_for_a_moment(trial: Trial, target: str) -> bool:
@@ -153,13 +153,3 @@ def judge(trial: Trial, load: Load, lines: list[str], target: str) -> None:
     run_ids = sorted(run.id for run in runs)
     trial.check(run_ids == sorted(search.run_id or 0 for search in found), f"a search has two runs, or none: {run_ids}")
     trial.check(all((run.state, run.n_missing) == ("finished", 0) for run in runs), "a run is not complete")
-
-
-def run_killed(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """Run the part `kill_service`."""
-    return run_trials("kill_service", killed_processes(None), budget, seed, state_dir)
-
-
-def run_killed_postgresql(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """Run the part `kill_service_postgresql`."""
-    return run_with_server("kill_service_postgresql", killed_processes, budget, seed, state_dir)

@@ -15,9 +15,8 @@ from tests.campaign.commands import NEW, OLD, SEARCH, learned
 from tests.campaign.disks import NAMES
 from tests.campaign.faults import Fault
 from tests.campaign.kills import judge as judge_kill
-from tests.campaign.parts import Budget, Outcome
 from tests.campaign.processes import Done, forked, started
-from tests.campaign.trials import Trial, run_trials
+from tests.campaign.trials import Trial
 
 SENT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: -signal.SIGHUP}
@@ -38,7 +37,7 @@ PRINTING = (
 )
 
 
-def one_signal(trial: Trial) -> None:
+def signals(trial: Trial) -> None:
     """Send one signal to one command, at a system call or at a random time."""
     name = NAMES[trial.number % len(NAMES)]
     sent = SENT[(trial.number // len(NAMES)) % len(SENT)]
@@ -99,7 +98,7 @@ def check_end(trial: Trial, done: Done, sent: signal.Signals, how: str, *, began
     trial.check("Traceback" not in done.text, f"{how}: a traceback: {done.text[-600:]}")
 
 
-def closed_streams(trial: Trial) -> None:
+def streams(trial: Trial) -> None:
     """Run with any of the three streams closed from the start, or with stdout closed by its reader after some bytes."""
     template, _ = learned("query", trial.state_dir)
     folder = trial.folder / "work"
@@ -152,13 +151,3 @@ def _closed_by_reader(trial: Trial, folder: Path) -> None:
     trial.check(done.code in (0, 141, -signal.SIGPIPE), f"{how}: exit code {done.code}: {done.text[-300:]}")
     trial.check("Traceback" not in done.text and not done.errors, f"{how}: {done.text[-600:]}")
     trial.counts["readers that went"] += 1
-
-
-def run_signals(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """Run the part `signals`."""
-    return run_trials("signals", one_signal, budget, seed, state_dir)
-
-
-def run_streams(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """Run the part `streams`."""
-    return run_trials("streams", closed_streams, budget, seed, state_dir)

@@ -7,15 +7,12 @@ where only the write-ahead log was damaged, what was committed before the damage
 lost, and the resumed batch gives the same bytes as an undisturbed one.
 """
 
-import contextlib
+import atexit
 import os
 import shutil
-import signal
 import sqlite3
-import subprocess
 import time
 import zlib
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -24,13 +21,11 @@ from swsearch.store.store import Store
 from tests.campaign import faults
 from tests.campaign.commands import SEARCH, StoreCommand, Template, learned, unstamped
 from tests.campaign.faults import Fault
-from tests.campaign.parts import Budget, Outcome
-from tests.campaign.processes import Done, die_with_parent, forked
+from tests.campaign.processes import Done, forked
 from tests.campaign.processes import run as run_forked
-from tests.campaign.trials import Trial, run_trials
-from tests.patience import LIMIT_SECONDS
+from tests.campaign.trials import LeftOut, Trial
 from tests.peers import POSTGRES
-from tests.store.conftest import NOBODY, unprivileged
+from tests.postgres_server import PostgresServer
 
 STORING = ("query", "batch", "runs_merge")
 READING = (
@@ -163,161 +158,64 @@ def _ends_well(trial: Trial, done: Done, how: str) -> None:
 # --- PostgreSQL ---
 
 
-class Server:
-    """A PostgreSQL server on a socket in a folder, which can be killed and started again."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        if os.geteuid() == 0:
-            os.chown(folder, NOBODY, NOBODY)
-        command = [
-            *unprivileged(),
-            str(POSTGRES[-1].with_name("initdb")),
-            "-D",
-            f"{folder}/data",
-            "-U",
-            "swsearch",
-            "-A",
-            "trust",
-        ]
-        subprocess.run(
-            [*command, "-E", "UTF8", "--locale=C"],
-            check=True, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=faults.without_shim(),
-        )  # fmt: skip
-        self.start()
-
-    def start(self) -> None:
-        """Start the server and wait until it answers."""
-        command = [str(POSTGRES[-1]), "-D", f"{self.folder}/data", "-k", str(self.folder)]
-        if as_nobody := unprivileged():  # which clears what `die_with_parent` requested, so it is requested again
-            command = [as_nobody[0], "--pdeathsig=KILL", *as_nobody[1:], *command]
-        with open(self.folder / "log", "ab") as log:
-            self._process = subprocess.Popen(
-                [*command, "-c", "listen_addresses=", "-c", "max_connections=20"],
-                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=faults.without_shim(),
-                preexec_fn=die_with_parent,  # noqa: PLW1509  # a part has no threads
-            )  # fmt: skip
-        ends = time.monotonic() + LIMIT_SECONDS
-        ready = [str(POSTGRES[-1].with_name("pg_isready")), "-q", "-h", str(self.folder)]
-        while subprocess.run(ready, check=False, env=faults.without_shim()).returncode:
-            assert self._process.poll() is None, (self.folder / "log").read_text()[-1000:]
-            assert time.monotonic() < ends, "the server does not answer"
-            time.sleep(0.02)
-
-    def kill(self) -> None:
-        """Send SIGKILL to the server and all of its processes, as when the machine runs out of memory."""
-        first = self._process.pid
-        found = subprocess.run(["ps", "--ppid", str(first), "-o", "pid="], capture_output=True, text=True, check=False)
-        others = [int(line) for line in found.stdout.split()]
-        for process in (first, *others):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
-        self._process.wait()
-        while not all(map(_has_ended, others)):
-            time.sleep(0.005)
-
-    def stop(self) -> None:
-        """Stop the server and remove its folder."""
-        self._process.send_signal(signal.SIGQUIT)
-        self._process.wait()
-        shutil.rmtree(self.folder)
-
-    def url(self, name: str) -> str:
-        """Create an empty database and return its URL."""
-        import psycopg
-
-        with psycopg.connect(f"host={self.folder} user=swsearch dbname=postgres", autocommit=True) as admin:
-            admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")  # type: ignore[arg-type]
-            admin.execute(f"CREATE DATABASE {name}")  # type: ignore[arg-type]
-        return f"postgresql://swsearch@/{name}?host={self.folder}"
-
-
-def _has_ended(process: int) -> bool:
-    """Return whether a process is gone, or is a zombie that its new parent has not yet reaped."""
-    try:
-        return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"Z"
-    except OSError:
-        return True
-
-
-def killed_server(server: Server) -> Callable[[Trial], None]:
-    """Return the trial: kill the server while a batch stores its hits, start the server, resume."""
-
-    @cache
-    def undisturbed(state_dir: Path) -> tuple[Template, bytes, float]:
-        template = Template.make(state_dir)
-        folder = state_dir / "undisturbed"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        template.copy(("many.fa", "base.db"), folder)
-        url = server.url("undisturbed")
-        done = run_forked(("batch", "many.fa", "base.db", "--store", url, *SEARCH), folder)
-        assert done.code == 0, done.text
-        report = run_forked(("report", "latest", "--store", url, "--format", "tsv"), folder)
-        return template, report.out, done.seconds
-
-    def trial(trial: Trial) -> None:
-        template, wanted, seconds = undisturbed(trial.state_dir)
-        folder = trial.folder / "work"
-        folder.mkdir()
-        template.copy(("many.fa", "base.db"), folder)
-        url = server.url(f"trial_{trial.number}")
-        arguments = ("batch", "many.fa", "base.db", "--store", url, *SEARCH)
-        process = forked((*arguments, "--events", "events.jsonl"), folder)
-        time.sleep(trial.rng.random() * seconds)
-        server.kill()
-        done = process.wait()
-        server.start()
-        how = "batch whose server was killed"
-        trial.check(done.code in (0, 1), f"{how}: exit code {done.code}: {done.text[-400:]}")
-        trial.check("Traceback" not in done.text, f"{how}: a traceback: {done.text[-700:]}")
-        trial.check(done.code == 0 or len(done.errors) == 1, f"{how}: {done.text[-400:]}")
-        events = folder / "events.jsonl"
-        reported = events.read_text().count('"event": "query"') if events.exists() else 0
-        try:
-            with Store(url) as store:
-                stored = sum(run.n_queries for run in store.runs.all())
-        except StoreError:
-            stored = 0
-        trial.check(stored >= reported, f"{how}: {reported} queries were committed, {stored} are there")
-        again = run_forked((*arguments, "--resume", "latest"), folder)
-        trial.check(again.code == 0, f"{how}, resumed: {again.text[-400:]}")
-        report = run_forked(("report", "latest", "--store", url, "--format", "tsv"), folder)
-        trial.check(report.out == wanted, f"{how}, resumed: the report differs")
-        trial.counts["servers killed in the middle of a batch"] += done.code != 0
-        trial.counts["committed queries found again"] += reported
-
-    return trial
-
-
-def run_locked(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """Run the part `locked_store`."""
-    return run_trials("locked_store", locked_store, budget, seed, state_dir)
-
-
-def run_damaged(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """Run the part `damaged_store`."""
-    return run_trials("damaged_store", damaged_store, budget, seed, state_dir)
-
-
-def run_with_server(
-    part: str, trial_of: Callable[[Server], Callable[[Trial], None]], budget: Budget, seed: int, state_dir: Path
-) -> Outcome:
-    """Run a part whose trials need a server of PostgreSQL."""
+@cache
+def server_of(state_dir: Path) -> PostgresServer:
+    """Return the server of a part's trials; it is stopped with the part's process."""
     if not POSTGRES:
-        return Outcome(notes=["not run: PostgreSQL's server is not installed"])
+        raise LeftOut("PostgreSQL's server is not installed")
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
-        return Outcome(notes=["not run: the server refuses to run as root, and setpriv is not there"])
-    # A socket's path must be short; a resumed campaign uses the same name, so that no folder is left over.
-    server = Server(Path(f"/tmp/swsearch-campaign-{zlib.crc32(f'{part} {state_dir}'.encode()):08x}"))
+        raise LeftOut("the server refuses to run as root, and setpriv is not there")
+    # A resumed campaign uses the same name, so that no folder is left over.
+    folder = Path(f"/tmp/swsearch-campaign-{zlib.crc32(str(state_dir).encode()):08x}")
+    server = PostgresServer(folder, "max_connections=20")
+    atexit.register(server.stop)
+    return server
+
+
+@cache
+def undisturbed(state_dir: Path) -> tuple[Template, bytes, float]:
+    """Return the template, the report of a batch that nothing disturbs, and its seconds."""
+    template = Template.make(state_dir)
+    folder = state_dir / "undisturbed"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    template.copy(("many.fa", "base.db"), folder)
+    url = server_of(state_dir).url("undisturbed")
+    done = run_forked(("batch", "many.fa", "base.db", "--store", url, *SEARCH), folder)
+    assert done.code == 0, done.text
+    report = run_forked(("report", "latest", "--store", url, "--format", "tsv"), folder)
+    return template, report.out, done.seconds
+
+
+def killed_server(trial: Trial) -> None:
+    """Kill the server while a batch stores its hits, start the server, resume."""
+    server = server_of(trial.state_dir)
+    template, wanted, seconds = undisturbed(trial.state_dir)
+    folder = trial.folder / "work"
+    folder.mkdir()
+    template.copy(("many.fa", "base.db"), folder)
+    url = server.url(f"trial_{trial.number}")
+    arguments = ("batch", "many.fa", "base.db", "--store", url, *SEARCH)
+    process = forked((*arguments, "--events", "events.jsonl"), folder)
+    time.sleep(trial.rng.random() * seconds)
+    server.kill()
+    done = process.wait()
+    server.start()
+    how = "batch whose server was killed"
+    trial.check(done.code in (0, 1), f"{how}: exit code {done.code}: {done.text[-400:]}")
+    trial.check("Traceback" not in done.text, f"{how}: a traceback: {done.text[-700:]}")
+    trial.check(done.code == 0 or len(done.errors) == 1, f"{how}: {done.text[-400:]}")
+    events = folder / "events.jsonl"
+    reported = events.read_text().count('"event": "query"') if events.exists() else 0
     try:
-        return run_trials(part, trial_of(server), budget, seed, state_dir)
-    finally:
-        server.stop()
-
-
-def run_killed_server(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """Run the part `killed_server`."""
-    return run_with_server("killed_server", killed_server, budget, seed, state_dir)
+        with Store(url) as store:
+            stored = sum(run.n_queries for run in store.runs.all())
+    except StoreError:
+        stored = 0
+    trial.check(stored >= reported, f"{how}: {reported} queries were committed, {stored} are there")
+    again = run_forked((*arguments, "--resume", "latest"), folder)
+    trial.check(again.code == 0, f"{how}, resumed: {again.text[-400:]}")
+    report = run_forked(("report", "latest", "--store", url, "--format", "tsv"), folder)
+    trial.check(report.out == wanted, f"{how}, resumed: the report differs")
+    trial.counts["servers killed in the middle of a batch"] += done.code != 0
+    trial.counts["committed queries found again"] += reported

@@ -15,9 +15,9 @@ import pytest
 
 from tests.campaign.commands import NEW, OLD, Command, OutCommand, Template, learned
 from tests.campaign.faults import FAIL, KILL_BEFORE, KILLS, SHORT, Fault, build_shim
-from tests.campaign.parts import PARTS, Budget
+from tests.campaign.parts import PARTS
 from tests.campaign.processes import started
-from tests.campaign.trials import Trial, run_trials
+from tests.campaign.trials import Budget, LeftOut, Trial, run_trials
 
 pytestmark = pytest.mark.thorough
 
@@ -107,6 +107,14 @@ def test_a_failure_names_the_command_that_repeats_it_and_keeps_its_folder(tmp_pa
 
 def test_a_budget_of_no_time_runs_nothing(tmp_path: Path) -> None:
     assert run_trials("p", lambda _: None, Budget(3, 0), 1, tmp_path).trials == 0
+
+
+def test_a_part_that_cannot_be_run_here_says_why(tmp_path: Path) -> None:
+    def trial(trial: Trial) -> None:
+        raise LeftOut("a program is missing")
+
+    outcome = run_trials("p", trial, Budget(3, 60), 1, tmp_path)
+    assert (outcome.trials, outcome.failures, outcome.notes) == (0, [], ["left out: a program is missing"])
 
 
 def test_the_judges_see_a_changed_database(campaign_dir: Path) -> None:

@@ -1,6 +1,7 @@
 """The loop that most parts use: numbered trials, each determined by part, seed and number, recorded as they end."""
 
 import json
+import math
 import os
 import random
 import shutil
@@ -16,7 +17,30 @@ from typing import Any
 
 import numpy as np
 
-from tests.campaign.parts import Budget, Outcome
+
+@dataclass(frozen=True)
+class Budget:
+    """The limits of a part: it ends at whichever limit it reaches first."""
+
+    trials: int  # number of trials to run, including those that an earlier, killed call has finished
+    seconds: float  # wall time; a trial that has begun is finished
+    first: int = 0  # number of the first trial: trials first, first + 1, …, first + trials - 1
+
+
+@dataclass
+class Outcome:
+    """The outcome of a part."""
+
+    trials: int = 0  # trials that were run
+    survived: int = 0  # trials in which every promise held
+    failures: list[str] = field(
+        default_factory=list
+    )  # one line each: what broke, and the part, seed and trial to repeat it
+    notes: list[str] = field(default_factory=list)  # what was omitted and why; counts that belong in the summary
+
+
+class LeftOut(Exception):
+    """A trial cannot be run here, nor can the others of its part; the message says why."""
 
 
 @dataclass
@@ -32,6 +56,8 @@ class Trial:
     rng : random.Random
     state_dir : Path
         The part's folder for data that trials share.
+    ends : float
+        The monotonic time at which the part's budget is spent.
     problems : list of str
         What broke; one line each.
     counts : Counter
@@ -43,6 +69,7 @@ class Trial:
     number: int
     folder: Path
     state_dir: Path
+    ends: float = math.inf
     problems: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -74,23 +101,31 @@ def run_trials(part: str, trial: Callable[[Trial], None], budget: Budget, seed: 
                 continue
             if time.monotonic() >= ends:
                 break
-            entry = _run_one(part, trial, seed, number, state_dir)
+            try:
+                entry = _run_one(part, trial, seed, number, state_dir, ends)
+            except LeftOut as error:
+                return Outcome(notes=[f"left out: {error}"])
             done[number] = entry
             file.write(json.dumps(entry) + "\n")
             file.flush()
     return _outcome(part, seed, [entry for number, entry in sorted(done.items()) if number >= budget.first])
 
 
-def _run_one(part: str, trial: Callable[[Trial], None], seed: int, number: int, state_dir: Path) -> dict[str, Any]:
+def _run_one(
+    part: str, trial: Callable[[Trial], None], seed: int, number: int, state_dir: Path, ends: float
+) -> dict[str, Any]:
     folder = state_dir / f"trial-{seed}-{number}"
     if os.path.ismount(folder / "work"):  # a campaign that was killed could not unmount its small disk
         subprocess.run(["umount", "-l", str(folder / "work")], check=False)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    under_way = Trial(part, seed, number, folder, state_dir)
+    under_way = Trial(part, seed, number, folder, state_dir, ends)
     began = time.monotonic()
     try:
         trial(under_way)
+    except LeftOut:
+        folder.rmdir()
+        raise
     except Exception as error:  # the campaign continues; an exception in a trial counts as a failure
         frame = traceback.extract_tb(error.__traceback__)[-1]
         under_way.problems.append(f"{type(error).__name__} in {Path(frame.filename).name}:{frame.lineno}: {error}")

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -15,18 +14,10 @@ from swsearch.errors import Refused
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
 from swsearch.store import schema
-from tests.peers import POSTGRES
+from tests.postgres_server import PostgresServer
 
 DIALECTS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.peer("postgresql"))]
 """Parameters of a fixture that has a store of each kind."""
-NOBODY = 65534
-
-
-def unprivileged() -> list[str]:
-    """Return the prefix of a command that must not run as root; empty if the tests do not run as root."""
-    if os.geteuid() != 0:
-        return []
-    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
 
 
 def bound_by_modes() -> list[str]:
@@ -38,52 +29,19 @@ def bound_by_modes() -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    """Start a database server on a socket in its own folder; yield the socket's folder."""
+def postgres() -> Iterator[PostgresServer]:
+    """A database server of its own."""
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
         pytest.skip("PostgreSQL's server refuses to run as root, and setpriv is not there to run it as nobody")
-    folder = Path(tempfile.mkdtemp(prefix="swsearch-pg-", dir="/tmp"))  # a socket's path must be short
-    if os.geteuid() == 0:
-        os.chown(folder, NOBODY, NOBODY)
-    data = folder / "data"
-
-    def run(program: str, *arguments: str) -> None:
-        command = [*unprivileged(), str(POSTGRES[-1].with_name(program)), *arguments]
-        done = subprocess.run(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
-        )
-        assert done.returncode == 0, done.stdout.decode()
-
-    try:
-        run("initdb", "-D", str(data), "-U", "swsearch", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C")
-        options = f"-k {folder} -c listen_addresses= -c fsync=off"
-        run("pg_ctl", "-D", str(data), "-w", "-t", "300", "-l", str(folder / "log"), "-o", options, "start")
-        try:
-            yield str(folder)
-        finally:
-            run("pg_ctl", "-D", str(data), "-w", "-t", "300", "-m", "immediate", "stop")
-    finally:
-        shutil.rmtree(folder)
-
-
-@contextmanager
-def postgres_database(server: str, name: str) -> Iterator[str]:
-    """Create an empty database of this server and drop it at the end; yields its URL."""
-    import psycopg
-
-    with psycopg.connect(f"host={server} user=swsearch dbname=postgres", autocommit=True) as admin:
-        admin.execute(f"CREATE DATABASE {name}")
-        try:
-            yield f"postgresql://swsearch@/{name}?host={server}"
-        finally:
-            admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    server = PostgresServer(Path(tempfile.mkdtemp(prefix="swsearch-pg-", dir="/tmp")), "fsync=off")
+    yield server
+    server.stop()
 
 
 @pytest.fixture(scope="session")
-def shared_postgres_database(postgres: str) -> Iterator[str]:
+def shared_postgres_database(postgres: PostgresServer) -> str:
     """A PostgreSQL database for all tests, because each new one costs its server a quarter of a second."""
-    with postgres_database(postgres, f"store_{os.getpid()}") as url:
-        yield url
+    return postgres.url("store")
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Pages of hits that the database sorts and filters. Source: Python's sort and filter of the same records."""
 
-import os
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -10,7 +9,7 @@ import pytest
 from swsearch.errors import StoreError
 from swsearch.store.results import SORTS, HitFilter, HitView
 from swsearch.store.store import Store
-from tests.store.conftest import DIALECTS, RUN, make_hit, make_query, postgres_database
+from tests.store.conftest import DIALECTS, RUN, make_hit, make_query
 
 N_HITS = 60
 
@@ -81,8 +80,7 @@ def views(request, tmp_path_factory):
         if request.param == "sqlite":
             target = str(tmp_path_factory.mktemp("views") / "hits.sqlite")
         else:
-            server = request.getfixturevalue("postgres")
-            target = stack.enter_context(postgres_database(server, f"views_{os.getpid()}"))
+            target = request.getfixturevalue("postgres").url("views")
         store = stack.enter_context(Store(target, create=True))
         run = store.runs.start(RUN)
         for query in (make_query(0), QUERY, make_query(7, 0)):

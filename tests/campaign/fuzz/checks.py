@@ -8,13 +8,10 @@ reader.
 
 # ruff: noqa: PT017, PT018 - a failed check is reported with its input, and the exceptions it catches are what it tests
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,9 +32,6 @@ from swsearch.taxonomy.dump import FILES as DUMP_FILES
 from swsearch.taxonomy.dump import read_dump
 from swsearch.taxonomy.taxon_filter import mapped_members, parse_taxids, with_descendants
 from swsearch.taxonomy.tree import packed_arrays, unpacked
-
-if TYPE_CHECKING:
-    pass
 
 
 def refused_well(error: SwSearchError, name: str) -> None:

@@ -7,8 +7,6 @@ output for the valid database, ``db verify`` reports damage. The last property i
 again with matching digests: such a trial represents a faulty writer, not a faulty disk.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
@@ -20,7 +18,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from swsearch.cli import app
 from swsearch.database.builder import build_database
@@ -30,10 +28,7 @@ from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, content_digest
 from swsearch.database.staging import LOCK
 from swsearch.scoring.matrix import named_matrix
 from tests.campaign.fuzz.children import Ended, in_child
-
-if TYPE_CHECKING:
-    from tests.campaign.parts import Budget, Outcome
-    from tests.campaign.trials import Trial
+from tests.campaign.trials import Trial
 
 PROTEIN_LETTERS: Final = "ARNDCQEGHILKMFPSTWYV"
 
@@ -50,6 +45,7 @@ def _fasta(path: Path, rng: random.Random, letters: str, names: list[str], longe
     return path
 
 
+@cache
 def make_sound(folder: Path) -> list[Path]:
     """Make valid databases, each in a folder with its queries and additions: ``db``, ``query.fa``, ``more.fa``."""
     made = []
@@ -390,17 +386,7 @@ def commands_problems(rng: random.Random, work: Path, original: Path, *, signed:
     return [problem for problem in found if problem is not None]
 
 
-# --- the campaign's part ---
-
-
-def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """Run the part, as :mod:`tests.campaign.parts` specifies."""
-    from tests.campaign.trials import run_trials
-
-    sound = make_sound(state_dir / "sound")
-
-    def trial(trial: Trial) -> None:
-        trial.problems += problems(trial.rng, trial.folder, sound)
-        trial.counts["commands on damaged databases"] += 7
-
-    return run_trials("fuzz_databases", trial, budget, seed, state_dir)
+def trial(trial: Trial) -> None:
+    """Damage one database and run commands on it."""
+    trial.problems += problems(trial.rng, trial.folder, make_sound(trial.state_dir / "sound"))
+    trial.counts["commands on damaged databases"] += 7

@@ -1,22 +1,16 @@
 """Stores of hits with values that no program wrote, under the commands that read a store."""
 
-from __future__ import annotations
-
-import random
 import sqlite3
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
 from swsearch.scoring.matrix import matrix_text, named_matrix
 from swsearch.store.store import Store
-
-if TYPE_CHECKING:
-    from tests.campaign.parts import Budget, Outcome
-    from tests.campaign.trials import Trial
+from tests.campaign.trials import Trial
 
 
 @cache
@@ -75,21 +69,10 @@ def check_store(data: bytes, folder: Path) -> None:
         assert ended.code == 0 or ended.err.splitlines()[-1].startswith("swsearch: error: "), ended.err
 
 
-def store_problems(rng: random.Random, folder: Path) -> list[str]:
-    """Return the faults that a store with a few wrong cells causes."""
-    (folder / "work").mkdir()
+def trial(trial: Trial) -> None:
+    """Change a few cells of a store and read it."""
+    (trial.folder / "work").mkdir()
     try:
-        check_store(rng.randbytes(3 * rng.choice([1, 1, 2, 4])), folder / "work")
+        check_store(trial.rng.randbytes(3 * trial.rng.choice([1, 1, 2, 4])), trial.folder / "work")
     except AssertionError as error:
-        return [f"store: {error}"]
-    return []
-
-
-def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """Run the part, as :mod:`tests.campaign.parts` specifies."""
-    from tests.campaign.trials import run_trials
-
-    def trial(trial: Trial) -> None:
-        trial.problems += store_problems(trial.rng, trial.folder)
-
-    return run_trials("fuzz_stores", trial, budget, seed, state_dir)
+        trial.problems.append(f"store: {error}")

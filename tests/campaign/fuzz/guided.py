@@ -6,8 +6,6 @@ wheels for; where it is missing, the campaign's part reports that. The command m
 ``swsearch``.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import subprocess
 import sys
@@ -15,13 +13,9 @@ import tempfile
 import time
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.campaign.fuzz.native import REGRESSIONS
-
-if TYPE_CHECKING:
-    from tests.campaign.parts import Budget, Outcome
-    from tests.campaign.trials import Trial
+from tests.campaign.trials import LeftOut, Trial
 
 
 def main() -> None:
@@ -43,32 +37,25 @@ def main() -> None:
         atheris.Fuzz()
 
 
-def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """Run the part, as :mod:`tests.campaign.parts` specifies. A trial is at most one minute of one target."""
+def trial(trial: Trial) -> None:
+    """Fuzz one target for at most half a minute."""
     from tests.campaign.fuzz.parsers import TARGETS
-    from tests.campaign.parts import Outcome
-    from tests.campaign.trials import run_trials
 
     if importlib.util.find_spec("atheris") is None:
-        return Outcome(notes=["left out: Atheris is not installed (pip install 'swsearch[fuzz]')"])
-    ends = time.monotonic() + budget.seconds
-
-    def trial(trial: Trial) -> None:
-        name = sorted(TARGETS)[trial.number % len(TARGETS)]
-        seconds = max(5, min(30, int(ends - time.monotonic())))
-        known = REGRESSIONS / name
-        words = [sys.executable, "-m", "tests.campaign.fuzz.guided", name, str(state_dir / f"corpus-{name}")]
-        words += [f"-max_total_time={seconds}", "-max_len=20000", f"-seed={trial.rng.randrange(1, 2**31)}"]
-        words += ["-timeout=60", "-rss_limit_mb=4096", f"-artifact_prefix={trial.folder}/"]
-        words += [str(known)] if known.is_dir() else []
-        done = subprocess.run(words, capture_output=True, check=False)
-        output = (done.stdout + done.stderr).decode("utf-8", "replace")
-        if done.returncode != 0:
-            _, uncaught, traceback = output.partition("Uncaught Python exception")
-            trial.problems.append(f"{name}: {traceback[:2500] if uncaught else output[-2500:]}")
-        trial.counts[f"seconds of {name} led by coverage"] += seconds
-
-    return run_trials("fuzz_guided", trial, budget, seed, state_dir)
+        raise LeftOut("Atheris is not installed (pip install 'swsearch[fuzz]')")
+    name = sorted(TARGETS)[trial.number % len(TARGETS)]
+    seconds = max(5, min(30, int(trial.ends - time.monotonic())))
+    known = REGRESSIONS / name
+    words = [sys.executable, "-m", "tests.campaign.fuzz.guided", name, str(trial.state_dir / f"corpus-{name}")]
+    words += [f"-max_total_time={seconds}", "-max_len=20000", f"-seed={trial.rng.randrange(1, 2**31)}"]
+    words += ["-timeout=60", "-rss_limit_mb=4096", f"-artifact_prefix={trial.folder}/"]
+    words += [str(known)] if known.is_dir() else []
+    done = subprocess.run(words, capture_output=True, check=False)
+    output = (done.stdout + done.stderr).decode("utf-8", "replace")
+    if done.returncode != 0:
+        _, uncaught, traceback = output.partition("Uncaught Python exception")
+        trial.problems.append(f"{name}: {traceback[:2500] if uncaught else output[-2500:]}")
+    trial.counts[f"seconds of {name} led by coverage"] += seconds
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """Mutations of valid inputs: of bytes, lines and tokens of the format, and of the archives that hold them."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma
@@ -9,10 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    pass
+from typing import Final
 
 MAX_TEXT: Final = 20_000
 """Limit of the bytes of a mutated text; archives hold up to a thousand times as many."""

@@ -7,23 +7,17 @@ that start threads also with the thread sanitizer. The corpus that libFuzzer col
 that a later call continues from it.
 """
 
-from __future__ import annotations
-
 import platform
 import shutil
 import subprocess
 import time
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tests.campaign.faults import without_shim
+from tests.campaign.trials import LeftOut, Trial
 from tests.simd.test_native import ADDRESS, build
-
-if TYPE_CHECKING:
-    from tests.campaign.parts import Budget, Outcome
-    from tests.campaign.trials import Trial
 
 THREAD: Final = ["-fsanitize=thread"]
 BUILDS: Final = {
@@ -62,28 +56,15 @@ def problems(program: Path, arguments: Sequence[str]) -> list[str]:
     return [f"{program.name}: exit code {done.returncode}: {words[-2500:]}"]
 
 
-def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """Run the part, as :mod:`tests.campaign.parts` specifies. A trial is at most one minute of one target."""
-    from tests.campaign.parts import Outcome
-    from tests.campaign.trials import run_trials
-
+def trial(trial: Trial) -> None:
+    """Run one target for at most a minute."""
     if platform.machine() != "x86_64" or shutil.which("g++") is None:
-        return Outcome(notes=["left out: the builds need g++ on x86-64"])
-    libfuzzer = shutil.which("clang++") is not None
-    ends = time.monotonic() + budget.seconds
-    trial = partial(_trial, ends=ends, libfuzzer=libfuzzer)
-    outcome = run_trials("fuzz_native", trial, budget, seed, state_dir)
-    if not libfuzzer:
-        outcome.notes.append("without clang++ no coverage led the native targets (Debian: clang)")
-    return outcome
-
-
-def _trial(trial: Trial, *, ends: float, libfuzzer: bool) -> None:
+        raise LeftOut("the builds need g++ on x86-64")
     target, sanitizer = sorted(BUILDS)[trial.number % len(BUILDS)]
     # Threads increment the counters of the coverage without synchronization, which the thread sanitizer reports.
-    libfuzzer = libfuzzer and sanitizer != "thread"
+    libfuzzer = sanitizer != "thread" and shutil.which("clang++") is not None
     program = built(trial.state_dir / "programs", target, sanitizer, libfuzzer=libfuzzer)
-    seconds = max(5, min(60, int(ends - time.monotonic())))
+    seconds = max(5, min(60, int(trial.ends - time.monotonic())))
     if libfuzzer:
         corpus = trial.state_dir / f"corpus-{target}"
         corpus.mkdir(exist_ok=True)
@@ -93,6 +74,7 @@ def _trial(trial: Trial, *, ends: float, libfuzzer: bool) -> None:
         trial.problems += problems(program, [*arguments, *([str(known)] if known.is_dir() else [])])
         trial.counts[f"seconds of native {target} led by coverage"] += seconds
     else:
+        # Debian's package clang has clang++, with which coverage leads the targets under the address sanitizer.
         began, n = time.monotonic(), 200
         while time.monotonic() - began < seconds and not trial.problems:
             trial.problems += problems(program, [str(n), str(trial.rng.randrange(2**31))])

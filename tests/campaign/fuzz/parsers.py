@@ -4,14 +4,12 @@ The seeded trials mutate the seeds (:mod:`mutation`) and run the checks (:mod:`c
 signal and memory beyond a limit are also faults. ``guided`` gives the same targets to Atheris.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from swsearch.report.fields import FIELDS
 from tests.campaign.fuzz.checks import (
@@ -31,10 +29,7 @@ from tests.campaign.fuzz.checks import (
 )
 from tests.campaign.fuzz.children import in_child
 from tests.campaign.fuzz.mutation import Target, mutated
-
-if TYPE_CHECKING:
-    from tests.campaign.parts import Budget, Outcome
-    from tests.campaign.trials import Trial
+from tests.campaign.trials import Trial
 
 _PSSM = (
     "\nLast position-specific scoring matrix computed, weighted observed percentages rounded down\n"
@@ -217,12 +212,7 @@ def problems(rng: random.Random, folder: Path, n_inputs: int = 40) -> list[str]:
     return [] if fault is None else [fault]
 
 
-def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """Run the part, as :mod:`tests.campaign.parts` specifies."""
-    from tests.campaign.trials import run_trials
-
-    def trial(trial: Trial) -> None:
-        trial.problems += problems(trial.rng, trial.folder)
-        trial.counts["inputs of parsers"] += 40
-
-    return run_trials("fuzz_parsers", trial, budget, seed, state_dir)
+def trial(trial: Trial) -> None:
+    """Read some inputs of one target."""
+    trial.problems += problems(trial.rng, trial.folder)
+    trial.counts["inputs of parsers"] += 40
