@@ -1,12 +1,9 @@
 """Every list is the complete list, cut afterwards: low complexity, repeats, several frames, rounds and masks.
 
-Expected values: all alignments of the reference engine without any limit and without adjustment, whose E-values are
-then adjusted one by one, ordered and cut in plain Python.
+Expected values: ``complete_lists.py``, which has every alignment of every subject and cuts the list in plain Python.
 """
 
 import math
-from collections import defaultdict
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +13,14 @@ import pytest
 import swsearch
 from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
-from swsearch.engine.reference import ReferenceEngine
-from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
 from swsearch.search.options import SearchOptions
-from swsearch.search.ranking import adjustment_of
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.record import SequenceRecord
-from tests.support import coded, random_protein
+from tests.search.complete_lists import CompleteLists, expected_list
+from tests.search.list_cases import differences
+from tests.support import random_protein
 from tests.translated_data import gene, mutated, write_fasta
 
 EVERYTHING = 10**6
@@ -42,8 +38,11 @@ def database_of(path: Path, records: list[tuple[str, str]], alphabet: Any = PROT
     return path
 
 
+Biased = tuple[Path, list[SequenceRecord], CompleteLists]
+
+
 @pytest.fixture(scope="module")
-def biased(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[SequenceRecord]]:
+def biased(tmp_path_factory: pytest.TempPathFactory) -> Biased:
     """Subjects with a poly-Q part and a domain, with one of them, with repeats of both, with X, and some equal ones."""
     rng = np.random.default_rng(36)
     domain = PROTEIN.decode(random_protein(rng, 40))
@@ -57,69 +56,14 @@ def biased(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Sequenc
     records += [(f"other{number}", PROTEIN.decode(random_protein(rng, 60))) for number in range(40)]
     queries = ["Q" * 22 + domain, "QQPQQQAQQQ" * 3, "SSESSGSSE" + domain[5:30] + "QQQQQQQQQQ"]
     path = database_of(tmp_path_factory.mktemp("biased") / "s.db", records)
-    return path, [SequenceRecord(f"q{n}", PROTEIN.encode(letters), PROTEIN) for n, letters in enumerate(queries)]
+    made = [SequenceRecord(f"q{n}", PROTEIN.encode(one), PROTEIN) for n, one in enumerate(queries)]
+    return path, made, CompleteLists(records, PROTEIN, {})
 
 
-class Complete:
-    """All alignments of a query with adjusted E-values, and the lists that options cut from them."""
-
-    def __init__(self, path: Path, query: SequenceRecord, **options: Any) -> None:
-        self.query = query
-        everything = {"evalue": math.inf, "top": EVERYTHING, "max_hsps": 400, "composition": "none"}
-        hits = search(path, query, ReferenceEngine(), **everything, **options).hits
-        with open_database(path) as database, CpuEngine(1) as engine:
-            searcher = Searcher(database, engine, SearchOptions(**options))
-            adjustment = adjustment_of(query, searcher.options, searcher.scheme, searcher.significance.statistics)
-        assert adjustment is not None
-        before = np.array([hit.evalue for hit in hits])
-        scores = np.array([hit.score for hit in hits], dtype=np.int32)
-        found = [hit.alignment for hit in hits]
-        on_query = coded(one.query_letters or query.letters[one.query_start : one.query_end] for one in found)
-        after = adjustment.adjusted(before, scores, on_query, coded(one.subject_letters for one in found))
-        self.n_raised = int((after > before).sum())
-        self.of_subject: dict[int, list[Hit]] = defaultdict(list)
-        for hit, evalue in zip(hits, after.tolist(), strict=True):
-            self.of_subject[hit.subject_index].append(replace(hit, evalue=evalue))
-        for several in self.of_subject.values():  # they are in the order of comparison and traceback
-            several.sort(key=lambda hit: (hit.evalue, -hit.score))
-
-    @staticmethod
-    def is_admitted(number: int, hit: Hit, chosen: SearchOptions) -> bool:
-        """Whether ``max_hsps`` admits an alignment; translated subjects have all significant ones by default."""
-        if chosen.max_hsps is not None or number == 1:
-            return number <= (chosen.max_hsps or 1)
-        return chosen.translate in ("subject", "both") and hit.evalue is not None and hit.evalue <= 10.0
-
-    def cut(self, **options: Any) -> list[tuple[Any, ...]]:
-        chosen = SearchOptions(**options)
-        lists = []
-        for several in self.of_subject.values():
-            kept = [
-                (number, hit)
-                for number, hit in enumerate(several, 1)
-                if self.is_admitted(number, hit, chosen)
-                and hit.evalue is not None and hit.bits is not None and hit.evalue <= chosen.evalue
-                and hit.score >= (chosen.min_score or 1) and hit.bits >= (chosen.min_bits or 0)
-                and chosen.alignment_filter.passes(hit.alignment, len(self.query), hit.subject_length)
-            ]  # fmt: skip
-            if kept:
-                lists.append(kept)
-        lists.sort(key=lambda kept: (kept[0][1].evalue, -kept[0][1].score, kept[0][1].subject_index))
-        last = [(kept[0][1].evalue, kept[0][1].score) for kept in lists[: chosen.top]][-1:]
-        n = len(lists[: chosen.top])
-        while chosen.ties == "all" and n < len(lists) and [(lists[n][0][1].evalue, lists[n][0][1].score)] == last:
-            n += 1
-        return [
-            essence(replace(hit, rank=rank, hsp=hsp, number=number))
-            for rank, kept in enumerate(lists[:n], 1)
-            for hsp, (number, hit) in enumerate(kept, 1)
-        ]
-
-
-def essence(hit: Hit) -> tuple[Any, ...]:
-    aligned = hit.alignment
-    place = hit.query_frame, hit.subject_frame, aligned.query_start, aligned.subject_start, aligned.cigar
-    return hit.rank, hit.hsp, hit.number, hit.subject_header, hit.score, hit.evalue, place
+def wrong(lists: CompleteLists, result: QueryResult, query: SequenceRecord, **options: Any) -> list[str]:
+    """How a list differs from the complete list, cut afterwards."""
+    wanted = expected_list(lists, (query.header, 0), query, SearchOptions(**options))
+    return differences(result, wanted, is_search=True)
 
 
 CUTS: list[dict[str, Any]] = [
@@ -139,21 +83,23 @@ CUTS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("number", range(3))
 def test_lists_of_biased_proteins_are_the_complete_list_cut_afterwards(
-    biased: tuple[Path, list[SequenceRecord]], monkeypatch: pytest.MonkeyPatch, number: int
+    biased: Biased, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    path, queries = biased
-    complete = Complete(path, queries[number])
-    assert complete.n_raised > 100
+    path, queries, lists = biased
+    query = queries[number]
+    complete, plain = (
+        [one for several in lists.complete((query.header, 0), query, options).alignments for one in several]
+        for options in (SearchOptions(), SearchOptions(composition="none"))
+    )
+    evalues = {id(one[-1]): one[0] for one in plain}
+    assert sum(one[0] > evalues[id(one[-1])] for one in complete) > 100
     for share in (1, 10**9):  # with an initial threshold and without
         monkeypatch.setattr("swsearch.search.threshold.SMALLEST_SHARE", share)
         for options in CUTS:
-            found = search(path, queries[number], **options)
-            assert [essence(hit) for hit in found.hits] == complete.cut(**options), options
+            assert wrong(lists, search(path, query, **options), query, **options) == [], options
 
 
-def test_a_domain_beside_low_complexity_gives_the_subject_its_evalue(
-    biased: tuple[Path, list[SequenceRecord]], tmp_path: Path
-) -> None:
+def test_a_domain_beside_low_complexity_gives_the_subject_its_evalue(biased: Biased, tmp_path: Path) -> None:
     """By hand: both have the same residues of poly-Q and the same domain, in another order; so it is one alignment that
     has the best score, poly-Q, and another that has the best E-value."""
     rng = np.random.default_rng(5)
@@ -188,13 +134,13 @@ def test_another_frame_may_give_a_subject_its_evalue(tmp_path: Path, translate: 
     path = database_of(tmp_path / "s.db", records, alphabet)
     letters, kind = (poly + "AGA" + domain, PROTEIN) if translate == "subject" else (bases(domain, poly), DNA)
     query = SequenceRecord("q", kind.encode(letters), kind)
-    complete = Complete(path, query, translate=translate)
+    lists = CompleteLists(records, alphabet, {"translate": translate})
     if translate == "query":  # the alignment of the best score does not have the best E-value
-        expected = {kept[4] for kept in complete.cut(evalue=1.0, translate=translate) if kept[1] == 1}
-        assert expected - {max(hit.score for hit in several) for several in complete.of_subject.values()}
+        complete = lists.complete((query.header, 0), query, SearchOptions(translate=translate))
+        assert any(several[0][1] > min(one[1] for one in several) for several in complete.alignments if several)
     for options in ({"evalue": 1.0}, {"evalue": 1e-3, "max_hsps": 3}, {"evalue": math.inf, "top": 2, "min_score": 60}):
-        found = search(path, query, translate=translate, **options)
-        assert [essence(hit) for hit in found.hits] == complete.cut(translate=translate, **options), options
+        given = {"translate": translate, **options}
+        assert wrong(lists, search(path, query, **given), query, **given) == [], options
 
 
 def test_a_short_list_of_low_complexity_is_the_beginning_of_the_long_one(tmp_path: Path) -> None:
@@ -234,11 +180,9 @@ def test_what_rounds_include_does_not_depend_on_the_list(
 
 
 @pytest.mark.parametrize("limit", [{"min_score": 60}, {"min_bits": 25.0}], ids=str)
-def test_a_masked_query_is_not_limited_by_its_masked_score(
-    biased: tuple[Path, list[SequenceRecord]], limit: dict[str, Any]
-) -> None:
+def test_a_masked_query_is_not_limited_by_its_masked_score(biased: Biased, limit: dict[str, Any]) -> None:
     """Expected: the list without this limit, cut afterwards."""
-    path, queries = biased
+    path, queries, _ = biased
     letters = queries[0].letters
     query = SequenceRecord("q", PROTEIN.encode(letters[:30].lower() + letters[30:]), PROTEIN)
     whole = search(path, query, mask="lower", evalue=50.0, top=EVERYTHING)
