@@ -3,33 +3,22 @@
 Expected values: ``swsearch query`` with the same sequences, and runs that were not interrupted.
 """
 
-import gzip
 import json
 import signal
-from pathlib import Path
 
 import pytest
 
 from swsearch.store.store import Store
-from tests.cli.conftest import DATA
 
 PAIRS = ["--evalue", "10", "--quiet"]
 
 
-@pytest.fixture
-def few_fasta(tmp_path: Path) -> Path:
-    """The FASTA file of ``few_proteins_db``."""
-    with gzip.open(DATA / "proteins.fasta.gz", "rt") as file:
-        records = file.read().split(">")[1:61]
-    (tmp_path / "few.fasta").write_text("".join(f">{record}" for record in records))
-    return tmp_path / "few.fasta"
-
-
-def test_the_lines_are_those_of_the_longer_sequences_search(swsearch, few_proteins_db, few_fasta):
+def test_the_lines_are_those_of_the_longer_sequences_search(swsearch, few_proteins_db):
     """Source: `swsearch query`; the length of a sequence is in its output."""
     fields = ["--format", "blast6", "--fields", "std qlen slen score cigar"]
     lines = swsearch("allpairs", few_proteins_db, *PAIRS, *fields).out.splitlines()
-    whole = swsearch("query", few_fasta, few_proteins_db, *PAIRS, *fields, "--store", "none", "--top", "60").out
+    search = ["query", few_proteins_db.with_suffix(".fasta"), few_proteins_db, "--store", "none", "--top", "60"]
+    whole = swsearch(*search, *PAIRS, *fields).out
     rows = {line: line.split("\t") for line in whole.splitlines()}
     expected = {line for line, row in rows.items() if (int(row[12]), row[0]) > (int(row[13]), row[1])}
     equal = {line for line, row in rows.items() if row[12] == row[13]}
@@ -60,13 +49,13 @@ def test_a_killed_run_resumes_to_the_same_bytes_and_shares_merge_to_them(swsearc
     assert swsearch("report", "latest", "--store", "whole.sqlite", "--format", "json").out == whole
 
 
-def test_another_search_is_not_resumed(swsearch, few_proteins_db, few_fasta):
+def test_another_search_is_not_resumed(swsearch, few_proteins_db):
     """The same sequences in the same order as a batch are another search."""
     assert swsearch("allpairs", few_proteins_db, "--store", "a.sqlite", "--format", "none").code == 0
     shown = swsearch("runs", "show", "latest", "--store", "a.sqlite").out
     assert "all against all True" in shown
     asked = ["--evalue", "0.001", "--top", str(2**31 - 1), "--store", "a.sqlite", "--resume", "1"]
-    refused = swsearch("batch", few_fasta, few_proteins_db, *asked)
+    refused = swsearch("batch", few_proteins_db.with_suffix(".fasta"), few_proteins_db, *asked)
     assert "is of another search: what queries are compared with differs" in refused.error
 
 

@@ -290,13 +290,6 @@ def test_a_run_that_is_not_complete_says_so_wherever_it_goes(swsearch, few_prote
     assert resumed.out == "run 1 in copy.sqlite: 0 queries done, 7 were there before, 0 failed\n"
 
 
-@pytest.mark.parametrize("shard", ["0/4", "5/4", "x", "1-4", "1/0"])
-def test_shards_that_are_none_are_refused(swsearch, few_proteins_db, shard):
-    outcome = swsearch("batch", QUERIES, few_proteins_db, "--store", "b.sqlite", "--shard", shard)
-    assert outcome.code == 1
-    assert "1 <= i <= n" in outcome.error
-
-
 def test_a_batch_reads_stdin(spawn, swsearch, few_proteins_db):
     """Source: the same queries read from the file."""
     process = spawn("batch", "-", few_proteins_db, "--store", "piped.sqlite", stdin=subprocess.PIPE)

@@ -90,9 +90,7 @@ def test_no_output_is_a_file_that_a_command_line_names(swsearch, monkeypatch, tm
                 for word in (option(other), f"{other.name}.new")
             ]
             error = refused(swsearch, tmp_path, [*words, *elsewhere, option(output), target])
-            assert re.search(
-                "read by the same command|is the store|for something else, too|is not a log of swsearch", error
-            ), error
+            assert re.search(REFUSALS, error), error
 
 
 def examples(command):

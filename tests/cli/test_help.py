@@ -8,17 +8,9 @@ import pytest
 
 import swsearch as package
 from swsearch.cli.app import commands
+from swsearch.cli.command import all_commands
 
-COMMANDS = [
-    ["index"], ["query"], ["batch"], ["align"], ["allpairs"], ["cluster"], ["rbh"], ["msa"],
-    ["report"], ["matrices"], ["engines"],
-    ["completion"], ["config"],
-    ["bench"], ["bench", "kernels"],
-    ["db", "get"], ["db", "info"], ["db", "verify"], ["db", "export"], ["db", "fetch"], ["db", "add"], ["db", "remove"],
-    ["db", "compact"], ["db", "taxonomy"],
-    ["runs", "list"], ["runs", "show"], ["runs", "merge"], ["runs", "export"], ["runs", "delete"], ["runs", "prune"],
-    ["runs", "upgrade"],
-]  # fmt: skip
+COMMANDS = [name.split() for name in all_commands()]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

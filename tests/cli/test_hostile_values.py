@@ -80,11 +80,14 @@ def test_the_largest_values_are_what_they_say(swsearch, query, tmp_path, protein
     assert swsearch("report", "latest", "--format", "blast6").out == stored.out
 
 
-@pytest.mark.parametrize("shard", ["", "0/1", "2/1", "1", "1/0", "-1/2", "1/2/3", "٣/٤", f"1/{HUGE}", f"{ENDLESS}/2"])
+@pytest.mark.parametrize(
+    "shard", ["", "0/1", "2/1", "1", "x", "1-4", "1/0", "-1/2", "1/2/3", "٣/٤", f"1/{HUGE}", f"{ENDLESS}/2"]
+)
 def test_shares(swsearch, tmp_path, protein_db, shard):
     outcome = swsearch("batch", DATA / "queries.fasta", protein_db, "--shard", shard)
     assert is_one_line(outcome)
     assert "--shard" in outcome.error
+    assert "give i/n with 1 <= i <= n" in outcome.error
     assert not list(tmp_path.iterdir())
 
 
