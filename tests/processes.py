@@ -2,6 +2,7 @@
 
 import os
 import resource
+import socket
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -34,6 +35,21 @@ def run_with_file_limit(
         # The limit would cut off the bytecode of modules, too, which later processes then cannot load.
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+
+
+def free_port() -> int:
+    """A port of this machine on which nothing listens."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def in_shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command line of bash in a folder to its end; ``swsearch`` is the one that is tested."""
+    environment = {**os.environ, "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
+    return subprocess.run(
+        ["bash", "-c", command], check=False, capture_output=True, text=True, cwd=folder, env=environment
     )
 
 

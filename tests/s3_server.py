@@ -11,14 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.patience import wait_until
+from tests.processes import free_port
 
 BUCKET = "databases"
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def answers(port: int) -> bool:

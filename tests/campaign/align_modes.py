@@ -32,23 +32,12 @@ from swsearch.pairs.pair_alignment import (
 from swsearch.pairs.sequence import PairSequence
 from swsearch.scoring.scheme import MAX_GAP_COST
 from tests.campaign.trials import Trial
-from tests.pairs.whole_matrix import whole_matrix
+from tests.pairs.whole_matrix import PARASAIL, whole_matrix
 
 LETTERS = "ABCDEFGHIJKLMNOPQRST"
 BORDERS = (1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 95, 96, 97, 127, 128, 129, 255, 256, 257, 511, 512, 513)
 WHOLE_MATRIX_CELLS = 900
-PEERS = {
-    None: "sg",
-    "both": "sg",
-    "subject": "sg_dx",
-    "query": "sg_qx",
-    "query-start": "sg_qb",
-    "query-end": "sg_qe",
-    "subject-start": "sg_db",
-    "subject-end": "sg_de",
-    "query-start,subject-end": "sg_qb_de",
-    "query-end,subject-start": "sg_qe_db",
-}
+FREE_ENDS = (None, *PARASAIL)
 
 
 def draw_length(rng: np.random.Generator) -> int:
@@ -111,7 +100,7 @@ def trial(trial: Trial) -> None:
     if mode in ("edit", "lcs"):
         _texts(trial, mode, rng)
         return
-    free = list(PEERS)[rng.integers(len(PEERS))] if mode == "semiglobal" else None
+    free = FREE_ENDS[rng.integers(len(FREE_ENDS))] if mode == "semiglobal" else None
     n_letters = int(rng.choice((1, 2, 4, 20)))
     gap = _gap(rng)
     table = None
@@ -140,9 +129,8 @@ def trial(trial: Trial) -> None:
             trial.check(False, f"{here}: CIGAR {spelled[index][:60]}: {error}")
         _singly(trial, here, query, subject, scores, found, index, rng)
         words = ["".join(LETTERS[letter] for letter in side) for side in (query, subject)]
-        function = getattr(
-            parasail, f"{PEERS[free] if mode == 'semiglobal' else {'local': 'sw', 'global': 'nw'}[mode]}_scan_32"
-        )
+        name = {"local": "sw", "global": "nw"}.get(mode) or PARASAIL[free or "both"]
+        function = getattr(parasail, f"{name}_scan_32")
         expected = function(*words, gap[0] + gap[1], gap[1], judge).score
         expected = max([expected, *_without_pairs(len(query), len(subject), scores)])
         trial.check(expected == score, f"{here}: score {score}, parasail {expected}")

@@ -26,7 +26,8 @@ from swsearch.errors import DatabaseError
 from tests.cli.conftest import DATA
 from tests.cli.test_batch import report
 from tests.patience import wait_until
-from tests.s3_server import answers, free_port, running_server
+from tests.processes import free_port
+from tests.s3_server import answers, running_server
 from tests.sliced_databases import sliced_databases
 
 pytestmark = pytest.mark.thorough

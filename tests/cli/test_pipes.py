@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import DATA
-from tests.processes import PROGRAMS
+from tests.processes import in_shell
 from tests.tiers import mostly_thorough
 
 LETTERS = "MKVLAAGIVGLLLAQWERTYHHEDKNRSTPACFW"
@@ -71,14 +71,7 @@ def shell(tmp_path, swsearch):
     (tmp_path / "list.txt").write_text("one\n")
     assert swsearch("index", "q.fa", "-o", "p.db").code == 0
     assert swsearch("index", "q.fq", "-o", "d.db").code == 0
-
-    def run(command):
-        environment = {**os.environ, "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
-        return subprocess.run(
-            ["bash", "-c", command], check=False, capture_output=True, text=True, cwd=tmp_path, env=environment
-        )
-
-    return run
+    return lambda command: in_shell(command, tmp_path)
 
 
 @pytest.mark.parametrize("reader", mostly_thorough(READERS, "query FASTA"))
@@ -170,9 +163,6 @@ def test_a_copy_that_finds_no_room_is_one_line(shell, tmp_path, command):
     assert len(errors) == 1
     assert "cannot take a copy of a pipe: File too large" in errors[0]
     assert "Traceback" not in outcome.stderr
-
-
-LETTERS = "MKVLAAGIVGLLLAQWERTYHHEDKNRSTPACFW"
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from swsearch.database.sequence_files import Checksums, packed
 from swsearch.errors import DatabaseError, FastaFormatError, InputError
 from tests.cli.conftest import DATA
 from tests.patience import wait_until
-from tests.processes import PROGRAMS
+from tests.processes import in_shell
 
 LETTERS = "MKVLAAGIVGLLLAQWERTYHHEDKNRSTPACFW"
 PROTEINS = f">one first\n{LETTERS}\n>two\n{LETTERS[::-1]}\n>three\n{LETTERS[:20]}\n"
@@ -50,13 +50,7 @@ def files(tmp_path):
 
 @pytest.fixture
 def shell(files):
-    def run(command):
-        environment = {**os.environ, "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
-        return subprocess.run(
-            ["bash", "-c", command], check=False, capture_output=True, text=True, cwd=files, env=environment
-        )
-
-    return run
+    return lambda command: in_shell(command, files)
 
 
 def entries(cache):

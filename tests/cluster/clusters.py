@@ -8,6 +8,15 @@ from pathlib import Path
 from tests.patience import wait_until
 from tests.processes import Process, start
 
+SMALL_PARTS = """
+import sys
+from swsearch.cli.app import main
+from swsearch.cluster import dispatcher
+dispatcher.TASK_SECONDS = 1e-4
+sys.exit(main(sys.argv[1:]))
+"""
+"""The command line with parts of a query or two."""
+
 
 class Cluster:
     """A scheduler, whose address is in ``place``, and the workers that a test starts."""

@@ -24,7 +24,7 @@ from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import QueryFiles
 from swsearch.search.searcher import open_searcher
 from swsearch.sequences.record import SequenceRecord
-from tests.cluster.clusters import Cluster
+from tests.cluster.clusters import SMALL_PARTS, Cluster
 from tests.patience import wait_until
 from tests.processes import start
 from tests.sliced_databases import records_of
@@ -33,14 +33,6 @@ pytestmark = pytest.mark.thorough
 
 OPTIONS = SearchOptions(top=2)
 N_QUERIES = 48
-SMALL_PARTS = """
-import sys
-from swsearch.cli.app import main
-from swsearch.cluster import dispatcher
-dispatcher.TASK_SECONDS = 1e-4
-sys.exit(main(sys.argv[1:]))
-"""
-"""The command line with parts of a query or two."""
 PATCHED_WORKER = """
 import os, time
 from swsearch.search.searcher import Searcher

@@ -31,6 +31,7 @@ from swsearch.search.queries import read_queries
 from swsearch.search.searcher import open_searcher
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
+from tests.cluster.clusters import SMALL_PARTS
 from tests.patience import wait_until
 
 OPTIONS = SearchOptions(evalue=1000.0, top=5)
@@ -58,13 +59,6 @@ def search(self, queries, *given, **named):
 searcher.Searcher.search = search
 """
 """The beginning of a worker that does something before it searches a query."""
-SMALL_PARTS = """
-import sys
-from swsearch.cli.app import main
-from swsearch.cluster import dispatcher
-dispatcher.TASK_SECONDS = 1e-4
-sys.exit(main(sys.argv[1:]))
-"""
 
 
 @pytest.fixture(scope="module")

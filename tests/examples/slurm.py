@@ -11,6 +11,7 @@ import pytest
 
 from tests.patience import wait_until
 from tests.peers import program
+from tests.processes import free_port
 
 CONFIGURATION = """
 ClusterName=test
@@ -42,12 +43,6 @@ KillWait=30
 NodeName={host} NodeAddr=127.0.0.1 CPUs={n_cpus} State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 class Cluster:

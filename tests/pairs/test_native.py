@@ -19,7 +19,7 @@ from rapidfuzz.distance import LCSseq, Levenshtein
 
 from swsearch import _native
 from swsearch.engine.cpu.engine import usable_instruction_sets
-from tests.pairs.whole_matrix import PROBLEMS, free_ends, whole_matrix
+from tests.pairs.whole_matrix import PARASAIL, PROBLEMS, free_ends, whole_matrix
 from tests.patience import interrupt
 
 GAPS = [(0, 1), (0, 2), (5, 2), (11, 1), (3, 0), (1, 1), (16_383, 16_383), (2_000, 300)]
@@ -237,19 +237,6 @@ def test_scores_agree_with_biopython(mode):
         query, subject = related(seed, 30 + 40 * seed)
         texts = ["".join(LETTERS[x] for x in side) for side in (query, subject)]
         assert align(query, subject, mode)[0] == aligner.score(*texts)
-
-
-PARASAIL = {
-    "both": "sg",
-    "query": "sg_qx",
-    "subject": "sg_dx",
-    "query-start": "sg_qb",
-    "query-end": "sg_qe",
-    "subject-start": "sg_db",
-    "subject-end": "sg_de",
-    "query-start,subject-end": "sg_qb_de",
-    "query-end,subject-start": "sg_qe_db",
-}
 
 
 @pytest.mark.parametrize(("free", "function"), PARASAIL.items())

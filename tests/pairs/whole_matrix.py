@@ -34,6 +34,19 @@ ENDS = {"query-start": 1, "query-end": 2, "subject-start": 4, "subject-end": 8}
 FREE = ("both", "query", "subject", *ENDS)
 PROBLEMS = [("local", "both"), ("global", "both"), *(("semiglobal", free) for free in FREE)]
 
+PARASAIL = {
+    "both": "sg",
+    "subject": "sg_dx",
+    "query": "sg_qx",
+    "query-start": "sg_qb",
+    "query-end": "sg_qe",
+    "subject-start": "sg_db",
+    "subject-end": "sg_de",
+    "query-start,subject-end": "sg_qb_de",
+    "query-end,subject-start": "sg_qe_db",
+}
+"""The kernels of parasail for free ends: q or d (query or subject), and b, e or x (its start, its end, both)."""
+
 
 def free_ends(mode: str, free: str) -> int:
     """Return the free ends of a mode as the sum of their numbers in ``ENDS``, as :class:`FreeEnds` has them."""

@@ -24,6 +24,7 @@ from swsearch.cli.app import commands
 from swsearch.service.settings import ServerLimits
 from swsearch.store.store import Store
 from tests.patience import LIMIT_SECONDS
+from tests.processes import free_port
 from tests.service.servers import RunningServer
 
 ROOT = Path(__file__).parents[2]
@@ -81,11 +82,6 @@ def test_the_image_starts_the_service_and_checks_its_health(server):
 
 
 # --- proxies ---
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return listening.getsockname()[1]
 
 
 @contextlib.contextmanager
