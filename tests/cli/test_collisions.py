@@ -162,20 +162,6 @@ def test_two_outputs_are_two_files(swsearch, folder, command):
     assert "same file" in error or "is the store" in error
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS)
-@pytest.mark.parametrize("writer", ["query --store", "batch --store"])
-def test_no_store_is_an_input(swsearch, folder, writer, spelling):
-    error = refused(swsearch, folder, STORE_WRITERS[writer], spelt(folder, "q.fa", spelling))
-    assert "read by the same command" in error
-
-
-@pytest.mark.parametrize("option", ["--matrix", "--include", "--exclude", "--taxid-map", "--taxonomy"])
-def test_files_that_options_read_are_inputs(swsearch, folder, option):
-    (folder / "list.txt").write_text("q 9606\n")
-    command = f"query q.fa p.db --store none --taxid 9606 {option} list.txt --out"
-    assert "read by the same command" in refused(swsearch, folder, command, "list.txt")
-
-
 def test_a_matrix_by_name_is_no_file(swsearch, folder):
     assert swsearch("query", "q.fa", "p.db", "--matrix", "BLOSUM62", "--out", "BLOSUM62").code == 0
 
@@ -251,10 +237,9 @@ def test_no_report_replaces_what_its_run_has_searched(swsearch, folder, option, 
         assert "has read this file" in error or "lies in the packed database" in error
 
 
-def test_no_output_is_a_file_of_a_taxonomy_or_the_configuration(swsearch, folder, monkeypatch):
-    """Both are read although no option names them, or names the file itself."""
+def test_no_output_is_a_file_of_a_taxonomy(swsearch, folder, monkeypatch):
+    """Its files are read although no option names them, or a variable names one of them."""
     write_dump(folder / "dump", {1: 1, 9606: 1})
-    (folder / "config.toml").write_text("threads = 1\n")
     (folder / "map.txt").write_text("q 9606\n")
     search = "query q.fa p.db --store none --taxid 9606 --taxid-map map.txt"
     for name in ("names.dmp", "nodes.dmp"):
@@ -264,11 +249,6 @@ def test_no_output_is_a_file_of_a_taxonomy_or_the_configuration(swsearch, folder
     assert swsearch(*f"{search} --taxonomy dump --out dump/other.txt".split()).code == 0
     monkeypatch.setenv("SWSEARCH_TAXONOMY", str(folder / "dump" / "nodes.dmp"))
     assert "read by the same command" in refused(swsearch, folder, f"{search} --out", "dump/nodes.dmp")
-    monkeypatch.setenv("SWSEARCH_CONFIG", "config.toml")
-    assert "read by the same command" in refused(swsearch, folder, f"{search} --out", "config.toml")
-    assert "read by the same command" in refused(
-        swsearch, folder, "report latest --store hits.sqlite -o", "config.toml"
-    )
 
 
 @pytest.mark.parametrize("is_stored", [False, True])
