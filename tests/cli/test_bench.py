@@ -43,15 +43,8 @@ def test_every_kernel_is_measured_or_says_why_not(swsearch, monkeypatch):
     lines = outcome.out.splitlines()[1:]
     assert {line.split()[0] for line in lines} == {"search", "pair", "batch"}
     on_gpu = [line for line in lines if " cuda " in line]
-    assert [line.split()[2] for line in on_gpu] == [
-        "strip",
-        "simt",
-        "striped",
-        "partitioned",
-        "diamond",
-        "wavefront",
-        "short",
-    ]
+    kernels = ["strip", "simt", "striped", "partitioned", "diamond", "wavefront", "short"]
+    assert [line.split()[2] for line in on_gpu] == kernels
     assert all(line.endswith("not measured: no GPU in this test") for line in on_gpu)
     measured = [line.split() for line in lines if " cuda " not in line]
     assert all(float(line[-2].replace(",", "")) > 0 for line in measured)  # speed relative to the reference

@@ -116,19 +116,13 @@ def made(tmp_path_factory):
     """A folder with a store of one run."""
     folder = tmp_path_factory.mktemp("made")
     (folder / "queries.fasta").write_text(PROTEINS)
-    for words in (
-        ["index", folder / "queries.fasta", "-o", folder / "proteins.db"],
-        [
-            "query",
-            folder / "queries.fasta",
-            folder / "proteins.db",
-            "--store",
-            folder / "hits.sqlite",
-            "-o",
-            "/dev/null",
-        ],
-    ):
-        assert main([*map(str, words), "--quiet"]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for line in (
+            "index queries.fasta -o proteins.db",
+            f"query {folder}/queries.fasta {folder}/proteins.db --store hits.sqlite -o /dev/null",
+        ):
+            assert main([*line.split(), "--quiet"]) == 0
     return folder
 
 

@@ -130,8 +130,7 @@ def test_an_out_file_is_whole_or_not_there(swsearch, some_proteins_db, tmp_path,
 
     monkeypatch.setattr(Searcher, "search", broken)
     outcome = swsearch("query", QUERIES, some_proteins_db, "--out", "hits.txt", "--top", "1")
-    assert outcome.code == 1
-    assert "broken on purpose" in outcome.error
+    assert "broken on purpose" in outcome.refusal
     assert (tmp_path / "hits.txt").read_text() == before
     assert not list(tmp_path.glob(".hits.txt*"))
     listed = swsearch("runs", "list").out.splitlines()
@@ -204,15 +203,8 @@ def test_reports_name_organisms_and_taxa_where_headers_do(swsearch, tmp_path):
         f">sp|P1|A_B Words OS=Vicia faba (broad bean) OX=3906 GN=x\n{letters}\n>plain\n{letters}\n"
     )
     assert swsearch("index", "two.fasta", "-o", "two.db").code == 0
-    arguments = [
-        "query",
-        "two.fasta",
-        "two.db",
-        "--store",
-        "none",
-        "--fields",
-        "sseqid staxid staxids ssciname sscinames",
-    ]
+    arguments = ["query", "two.fasta", "two.db", "--store", "none"]
+    arguments += ["--fields", "sseqid staxid staxids ssciname sscinames"]
     named = "sp|P1|A_B\t3906\t3906\tVicia faba (broad bean)\tVicia faba (broad bean)"
     assert swsearch(*arguments, "--format", "blast6").out.splitlines()[:2] == [named, "plain\tN/A\tN/A\tN/A\tN/A"]
     assert swsearch(*arguments, "--format", "tsv").out.splitlines()[1:3] == [named, "plain\t\t\t\t"]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from Bio import SeqIO
+from Bio.Data import CodonTable
 from Bio.Seq import Seq
 
 import swsearch as package
@@ -102,29 +103,7 @@ def test_parts_of_a_translated_subject_are_nucleotides_of_the_aligned_residues(s
 def test_a_translated_query_turns_no_protein(swsearch, few_proteins_db, tmp_path):
     """Source: the reverse complement of a gene's bases aligns to its protein, which is written as it is."""
     protein = next(SeqIO.parse(io.StringIO(swsearch("db", "export", few_proteins_db).out), "fasta"))
-    codons = {
-        "M": "ATG",
-        "W": "TGG",
-        "K": "AAA",
-        "L": "CTG",
-        "G": "GGC",
-        "A": "GCA",
-        "S": "TCT",
-        "T": "ACC",
-        "V": "GTT",
-    }
-    codons |= {
-        "D": "GAT",
-        "E": "GAA",
-        "F": "TTT",
-        "H": "CAT",
-        "I": "ATT",
-        "N": "AAC",
-        "P": "CCG",
-        "Q": "CAG",
-        "R": "CGT",
-    }
-    codons |= {"C": "TGC", "Y": "TAT"}
+    codons = CodonTable.unambiguous_dna_by_id[1].back_table
     gene = Seq("".join(codons.get(letter, "NNN") for letter in str(protein.seq)[:60]))
     (tmp_path / "gene.fasta").write_text(f">gene\n{gene.reverse_complement()}\n")
     command = ["query", "gene.fasta", few_proteins_db, "--translate", "query", "--top", "1", "--format", "fasta"]
@@ -138,8 +117,7 @@ def test_a_translated_query_turns_no_protein(swsearch, few_proteins_db, tmp_path
 def test_a_database_that_moved_is_named(swsearch, stored, tmp_path):
     (tmp_path / "few.db").rename(tmp_path / "other.db")
     lost = swsearch("report", 1, "--format", "fasta", "--out", "x.fasta")
-    assert (lost.code, lost.out) == (1, "")
-    assert "run 1: this report needs the database of the run" in lost.error
+    assert "run 1: this report needs the database of the run" in lost.refusal
     assert "few.db does not exist; name the database with --database" in lost.error
     assert not (tmp_path / "x.fasta").exists()
     assert swsearch("report", 1, "--format", "fasta", "--database", "other.db").out == stored
@@ -168,8 +146,7 @@ def test_a_database_with_other_content_is_refused_and_a_compacted_one_is_not(sws
     assert swsearch("report", 2, "--format", "fasta").out == searched
     for fields in (["--format", "fasta"], ["--format", "blast6", "--fields", "full_sseq"]):
         changed = swsearch("report", 1, *fields)
-        assert (changed.code, changed.out) == (1, "")
-        assert "few.db has other content than the database that was searched" in changed.error
+        assert "few.db has other content than the database that was searched" in changed.refusal
 
 
 def test_python_writes_the_same(stored, user_store):

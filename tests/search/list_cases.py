@@ -61,6 +61,7 @@ ALL: Final = 100_000
 INFINITE: Final = math.inf
 GIVEN, SUBJECTS, PROFILES = "given", "subjects", "profiles"
 NARROWED: Final = "narrowed"
+LOWEST: Final = ("min_score", "min_bits", "min_identity", "min_query_coverage", "min_subject_coverage")
 SENSITIVE_SHARE: Final = 0.12
 """Share of the searches that are sensitive, where they may be; emulated GPUs take too long for them."""
 
@@ -434,7 +435,7 @@ class World:
         """The stored run, which reports narrow."""
         rng = np.random.default_rng([self.seed, self.number, 1])
         options = draw_options(self, rng)
-        for name in ("min_score", "min_bits", "min_identity", "min_query_coverage", "min_subject_coverage"):
+        for name in LOWEST:
             if rng.random() < 0.8:
                 options.pop(name, None)
         options["max_hsps"] = int(rng.choice((1, 2, 4, 9)))
@@ -615,15 +616,7 @@ def draw_limits_of_report(world: World, rng: np.random.Generator) -> dict[str, A
             limits[name] = drawn[name]
     if world.lists.statistics is None:
         limits.pop("evalue", None)
-    lowest = (
-        "min_score",
-        "min_bits",
-        "min_identity",
-        "min_query_coverage",
-        "min_subject_coverage",
-        "min_alignment_length",
-    )
-    for name in lowest:
+    for name in (*LOWEST, "min_alignment_length"):
         if name in drawn and drawn[name] >= (getattr(wide, name) or 0):
             limits[name] = drawn[name]
     if rng.random() < 0.4 and wide.max_hsps > 1:

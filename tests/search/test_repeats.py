@@ -131,18 +131,8 @@ def test_translated_subjects_are_those_of_all_subjects(folder, monkeypatch):
     genes = [random_dna(rng, 300) for _ in range(20)]
     write(folder / "genes.fasta", [genes[which] for which in rng.integers(0, 20, 60)], DNA)
     index("genes.fasta", "genes.db", "--alphabet", "dna")
-    one, other = reports(
-        monkeypatch,
-        "query",
-        "queries.fasta",
-        "genes.db",
-        "--translate",
-        "subject",
-        "--evalue",
-        "1e6",
-        "--format",
-        "tsv",
-    )
+    command = "query queries.fasta genes.db --translate subject --evalue 1e6 --format tsv"
+    one, other = reports(monkeypatch, *command.split())
     assert one == other
     assert len(one) > 1000
 

@@ -84,18 +84,8 @@ def test_colabfold_without_environment_and_without_templates_found(service, tmp_
 
 def paired_names(service, folder, database, chains, needed) -> set[tuple[str, ...]]:
     """The identifiers of one row of all chains, from the best hits of each organism in the tabular report."""
-    options = (
-        "--evalue",
-        "0.001",
-        "--top",
-        "10000",
-        "--iterations",
-        "3",
-        "--format",
-        "tsv",
-        "--fields",
-        "qseqid sseqid ssciname",
-    )
+    options = ["--evalue", "0.001", "--top", "10000", "--iterations", "3"]
+    options += ["--format", "tsv", "--fields", "qseqid sseqid ssciname"]
     report = local_report(service.settings, folder, database, chains, *options).decode()
     best: list[dict[str, str]] = [{} for _ in chains]
     for hit in csv.DictReader(io.StringIO(report), delimiter="\t"):
