@@ -54,6 +54,12 @@ class Outcome:
         assert "Traceback" not in self.err
         return lines[0]
 
+    @property
+    def refusal(self) -> str:
+        """The error of a command that ended with it and printed nothing else: exit code 1."""
+        assert (self.code, self.out) == (1, ""), self
+        return self.error
+
 
 @pytest.fixture
 def swsearch(capfd, monkeypatch, tmp_path) -> Callable[..., Outcome]:

@@ -73,13 +73,11 @@ def test_the_right_order_is_shown(swsearch, tmp_path, few_proteins_db, command, 
 def test_no_store_is_no_store_where_one_is_needed(swsearch, tmp_path, monkeypatch, protein_db, command, none):
     arguments = [protein_db if argument == "{db}" else argument for argument in command]
     given = swsearch(*arguments, "--store", none)
-    assert (given.code, given.out) == (1, "")
-    assert "--store none keeps no hits" in given.error
+    assert "--store none keeps no hits" in given.refusal
     assert "--store FILE" in given.error
     monkeypatch.setenv("SWSEARCH_STORE", none)
     from_environment = swsearch(*arguments)
-    assert from_environment.code == 1
-    assert "SWSEARCH_STORE=none keeps no hits" in from_environment.error
+    assert "SWSEARCH_STORE=none keeps no hits" in from_environment.refusal
     assert "--store FILE" in from_environment.error
     assert not list(tmp_path.iterdir())
 
@@ -228,8 +226,7 @@ def test_a_sequence_file_is_no_list_of_identifiers(swsearch, tmp_path, few_prote
         given = words.format(queries=QUERIES, db=few_proteins_db, list=name).split()
         refused = swsearch(*given)
         problem = "a header of FASTA; give identifiers without '>', one a line, and no sequences"
-        assert (refused.code, refused.out) == (1, "")
-        assert refused.error == f"swsearch: error: {option} {name}, line 2: {problem}"
+        assert refused.refusal == f"swsearch: error: {option} {name}, line 2: {problem}"
     (tmp_path / "list.fq").write_text("@P02232 leghemoglobin\nMGAF\n+\nIIII\n")
     refused = swsearch(*words.format(queries=QUERIES, db=few_proteins_db, list="list.fq").split())
     assert (refused.code, refused.out) == (1, "")

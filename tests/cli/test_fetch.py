@@ -111,8 +111,7 @@ def test_missing_entries_are_named_and_the_others_written(swsearch, few_proteins
     whole = swsearch("db", "export", few_proteins_db).out
     name = whole.split()[0][1:]
     found = swsearch("db", "fetch", few_proteins_db, "no1", name, "no2", "--out", "some.fasta")
-    assert found.code == 1
-    assert "has no sequence 'no1', nor 1 more of the 3 entries; 1 sequence written" in found.error
+    assert "has no sequence 'no1', nor 1 more of the 3 entries; 1 sequence written" in found.refusal
     assert (tmp_path / "some.fasta").read_text() == whole[: whole.index("\n>") + 1]
     found = swsearch("db", "fetch", few_proteins_db, "no1", "--out", "none.fasta")
     assert found.error.endswith("has no sequence 'no1'; nothing was written")
@@ -155,8 +154,7 @@ def test_what_cannot_be_fetched_is_said_in_one_line(swsearch, few_proteins_db, t
     (tmp_path / "empty.txt").write_text("# nothing\n")
     (tmp_path / "list.txt").write_text("P1\n")
     outcome = swsearch("db", "fetch", few_proteins_db, *arguments)
-    assert (outcome.code, outcome.out) == (1, "")
-    assert message in outcome.error
+    assert message in outcome.refusal
 
 
 def test_a_protein_has_no_minus_strand(swsearch, few_proteins_db):

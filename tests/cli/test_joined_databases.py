@@ -182,8 +182,7 @@ def test_a_run_is_resumed_with_its_databases_alone(swsearch, folder):
     assert done.out == "run 1 in s.sqlite: 3 queries done, 4 were there before, 0 failed\n"
     for databases in (["c.db", "a.db"], ["a.db"], ["a.db", "b.db"], ["a.db", "c.db", "b.db"]):
         refused = swsearch(*batch, *databases, "--resume", "1")
-        assert refused.code == 1
-        assert "run 1 of s.sqlite is of another search: database differs" in refused.error
+        assert "run 1 of s.sqlite is of another search: database differs" in refused.refusal
     fresh = swsearch(*batch, "c.db", "a.db", "--resume", "latest")
     assert fresh.out.startswith("run 2 in s.sqlite: 7 queries done")
 

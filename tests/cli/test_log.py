@@ -204,8 +204,7 @@ def test_a_file_that_cannot_be_a_log_is_refused_before_any_work(swsearch, tmp_pa
         "": "a log is a file",
     }.items():
         outcome = swsearch("query", "q.fa", few_proteins_db, "--out", "out.txt", "--store", "none", "--log", name)
-        assert outcome.code == 1
-        assert f"--log {name}" in outcome.error
+        assert f"--log {name}" in outcome.refusal
         assert reason in outcome.error
         assert outcome.err.count("\n") == 1
     assert {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before

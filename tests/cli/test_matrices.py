@@ -32,8 +32,7 @@ def test_a_printed_matrix_is_a_file_that_gives_the_same_hits(swsearch, protein_d
 
 def test_an_unknown_matrix_is_refused_with_a_suggestion(swsearch):
     outcome = swsearch("matrices", "hox70")
-    assert (outcome.code, outcome.out) == (1, "")
-    assert "there is no matrix 'hox70'; did you mean HOXD70" in outcome.error
+    assert "there is no matrix 'hox70'; did you mean HOXD70" in outcome.refusal
 
 
 def test_scores_may_count_costs_only_where_alignments_are_not_local(swsearch, tmp_path):

@@ -237,8 +237,7 @@ def test_what_cannot_be_done_is_refused_in_a_line(swsearch, queries, databases, 
 
 def test_together_needs_several_databases(swsearch, queries, databases):
     refused = swsearch("msa", "obg.fasta", databases[0], "--together")
-    assert (refused.code, refused.out) == (1, "")
-    assert f"--together: {databases[0]} is the only database; name further ones, or leave it out" in refused.error
+    assert f"--together: {databases[0]} is the only database; name further ones, or leave it out" in refused.refusal
 
 
 def test_families_of_no_database_are_refused_and_one_path_is_one_database(queries, databases):

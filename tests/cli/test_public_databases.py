@@ -270,8 +270,7 @@ def test_a_file_that_changes_during_a_download_ends_it(swsearch, server, offer, 
     server.cuts = [150_000]
     replace_while_waiting("/mine.fasta.gz", gzip.compress(b">new\nMKVLW\n"))
     failed = swsearch("db", "get", "mine")
-    assert failed.code == 1
-    assert "the server has another version now" in failed.error
+    assert "the server has another version now" in failed.refusal
     assert {path.name for path in tmp_path.iterdir()} == {"cache", "site.toml"}
     assert swsearch("db", "get", "mine").code == 0
     assert load_catalogue(tmp_path / "mine.db").n_subjects == 1
@@ -290,8 +289,7 @@ def test_a_server_without_ranges_sends_the_file_again(
 def test_a_wrong_checksum_leaves_nothing(swsearch, server, offer, fasta, cache, tmp_path):
     offer(fasta, md5="0123456789abcdef" * 2)
     failed = swsearch("db", "get", "mine")
-    assert failed.code == 1
-    assert f"the md5 differs from the one that {server.address}/RELEASE.metalink says" in failed.error
+    assert f"the md5 differs from the one that {server.address}/RELEASE.metalink says" in failed.refusal
     assert {path.name for path in tmp_path.iterdir()} == {"cache", "site.toml"}
     assert list(cache.iterdir()) == []
 
@@ -302,8 +300,7 @@ def test_a_damaged_file_without_a_checksum_leaves_nothing(swsearch, offer, fasta
     damaged[len(fasta) // 2] ^= 1
     offer(bytes(damaged), checksums=None)
     failed = swsearch("db", "get", "mine")
-    assert failed.code == 1
-    assert "cannot be read to its end, it may be damaged" in failed.error
+    assert "cannot be read to its end, it may be damaged" in failed.refusal
     assert {path.name for path in tmp_path.iterdir()} == {"cache", "site.toml"}
     assert list(cache.iterdir()) == []
 
@@ -370,8 +367,7 @@ def test_a_full_disk_is_one_line(swsearch, offer, fasta, cache, tmp_path, monkey
     if place == "cache":
         monkeypatch.setenv("SWSEARCH_CACHE", str(small_disk))
     failed = swsearch("db", "get", "mine", "-o", target)
-    assert failed.code == 1
-    assert "No space left on device" in failed.error
+    assert "No space left on device" in failed.refusal
     assert not list(target.parent.glob("*mine.db*"))
     if place == "cache":
         assert "cannot be written: No space left on device; " in failed.error

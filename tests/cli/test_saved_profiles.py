@@ -45,8 +45,7 @@ def test_profiles_are_written_to_stdout(swsearch, iterated, tmp_path):
         iterated("--store", "none", "--save-pssm", "-", "--out", "-"),
         swsearch("report", "latest", "--store", "hits.sqlite", "--save-pssm", "-"),
     ):
-        assert (outcome.code, outcome.out) == (1, "")
-        assert "--save-pssm -: the report is written to stdout, too" in outcome.error
+        assert "--save-pssm -: the report is written to stdout, too" in outcome.refusal
 
 
 def test_what_is_no_profile_is_refused(swsearch, iterated, database, tmp_path):
@@ -57,5 +56,4 @@ def test_what_is_no_profile_is_refused(swsearch, iterated, database, tmp_path):
         ("missing.asn", "missing.asn: No such file or directory"),
     ):
         outcome = swsearch("query", database, "--in-pssm", name, "--store", "none", "-q")
-        assert (outcome.code, outcome.out) == (1, "")
-        assert words in outcome.error
+        assert words in outcome.refusal

@@ -73,8 +73,7 @@ def test_a_batch_translates_and_resumes_only_the_same_translation(swsearch, file
     )  # fmt: skip
     assert stored.out == printed.out != ""
     other = swsearch(*batch, "--genetic-code", "4", "--resume", "1")
-    assert other.code == 1
-    assert "--genetic-code differs" in other.error
+    assert "--genetic-code differs" in other.refusal
 
 
 @pytest.mark.parametrize(

@@ -115,28 +115,23 @@ def test_queries_that_do_not_follow_the_statistics_are_warned_of_in_one_line(sws
 )
 def test_a_plot_that_cannot_be_written_is_refused_before_the_search(swsearch, protein_db, name, words):
     outcome = swsearch("query", QUERIES, protein_db, "--plot", name)
-    assert outcome.code == 1
-    assert words in outcome.error
+    assert words in outcome.refusal
 
 
 def test_a_plot_in_a_folder_that_takes_none_is_refused_before_the_search(swsearch, protein_db, tmp_path, monkeypatch):
     """`os.access` answers as for a folder of another user, or on a read-only disk."""
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
     outcome = swsearch("query", QUERIES, protein_db, "--store", "none", "--plot", "scores.png")
-    assert outcome.code == 1
-    assert f"--plot scores.png: nothing can be written to the folder {tmp_path}; choose another" in outcome.error
-    assert outcome.out == ""
+    assert f"--plot scores.png: nothing can be written to the folder {tmp_path}; choose another" in outcome.refusal
 
 
 def test_a_plot_without_matplotlib_says_what_to_install(swsearch, protein_db, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     outcome = swsearch("query", QUERIES, protein_db, "--plot", "scores.png")
-    assert outcome.code == 1
-    assert "pip install 'swsearch[plot]'" in outcome.error
+    assert "pip install 'swsearch[plot]'" in outcome.refusal
 
 
 def test_a_mask_without_its_program_says_what_to_install(swsearch, protein_db, monkeypatch):
     monkeypatch.setenv("PATH", "")
     outcome = swsearch("query", QUERIES, protein_db, "--mask", "seg")
-    assert outcome.code == 1
-    assert "install BLAST+" in outcome.error
+    assert "install BLAST+" in outcome.refusal
