@@ -47,6 +47,12 @@ class Outcome:
     err: str
 
     @property
+    def printed(self) -> str:
+        """What a command printed on stdout that did all that it was asked for: exit code 0."""
+        assert self.code == 0, self.err
+        return self.out
+
+    @property
     def error(self) -> str:
         """The one line that an expected error prints."""
         lines = [line for line in self.err.splitlines() if "error:" in line]

@@ -27,16 +27,13 @@ def forget_queries(store, first):
 
 
 def report(swsearch, store, run="latest"):
-    outcome = swsearch("report", run, "--format", "json", "--store", store)
-    assert outcome.code == 0, outcome.err
-    return outcome.out
+    return swsearch("report", run, "--format", "json", "--store", store).printed
 
 
 def test_a_batch_holds_what_a_query_of_the_same_sequences_finds(swsearch, tmp_path, few_proteins_db, many_queries):
     """Source: `swsearch query` on the concatenated files."""
     outcome = swsearch("batch", *many_queries, few_proteins_db, "--store", "b.sqlite", "--top", "3")
-    assert outcome.code == 0, outcome.err
-    assert outcome.out == "run 1 in b.sqlite: 35 queries done, 0 failed\n"
+    assert outcome.printed == "run 1 in b.sqlite: 35 queries done, 0 failed\n"
     (tmp_path / "all.fasta").write_text("".join((tmp_path / name).read_text() for name in many_queries))
     direct = swsearch("query", "all.fasta", few_proteins_db, "--top", "3", "--format", "json", "--store", "none")
     assert report(swsearch, "b.sqlite") == direct.out
@@ -212,8 +209,7 @@ def test_profiles_are_batched_resumed_and_sharded(swsearch, tmp_path, few_protei
     (tmp_path / "families.sto").write_text(two_families())
     asked = ["families.sto", few_proteins_db, "--evalue", "1000", "--top", "5"]
     direct = swsearch("query", *asked, "--format", "json", "--store", "none")
-    assert direct.code == 0, direct.err
-    assert json.loads(direct.out)["queries"][0]["hits"] != json.loads(direct.out)["queries"][1]["hits"]
+    assert json.loads(direct.printed)["queries"][0]["hits"] != json.loads(direct.out)["queries"][1]["hits"]
     assert swsearch("batch", *asked, "--store", "b.sqlite").code == 0
     assert report(swsearch, "b.sqlite") == direct.out
     with Store("b.sqlite") as store:
@@ -332,8 +328,7 @@ def test_a_batch_goes_on_after_a_compaction_and_not_after_a_change(swsearch, tmp
     assert swsearch("db", "compact", "few.db").code == 0
     assert swsearch("db", "info", "few.db").out.split("digest")[1].split()[0] not in before
     resumed = swsearch("batch", *many_queries, "few.db", "--store", "b.sqlite", "--resume", "1")
-    assert resumed.code == 0, resumed.err
-    assert "15 queries done, 20 were there before" in resumed.out
+    assert "15 queries done, 20 were there before" in resumed.printed
     assert report(swsearch, "b.sqlite") == report(swsearch, "whole.sqlite")
     assert swsearch("db", "remove", "few.db", "more").code == 0
     assert swsearch("db", "compact", "few.db").code == 0

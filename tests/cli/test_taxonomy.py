@@ -28,8 +28,7 @@ def inputs(tmp_path):
 
 def lines(outcome):
     """Return the rows of a table, with blanks for tabs."""
-    assert outcome.code == 0, outcome
-    return [line.replace("\t", " ") for line in outcome.out.splitlines()]
+    return [line.replace("\t", " ") for line in outcome.printed.splitlines()]
 
 
 def test_a_database_with_a_taxonomy_needs_no_other_file(swsearch, inputs):
