@@ -53,7 +53,6 @@ class S3Server:
         obstore.put(self._bucket(), name, content)
 
     def delete(self, name: str) -> None:
-        """Delete an object."""
         import obstore
 
         obstore.delete(self._bucket(), name)
@@ -68,7 +67,6 @@ class S3Server:
 
 @contextlib.contextmanager
 def running_server() -> Iterator[S3Server]:
-    """Start the server."""
     port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     process = subprocess.Popen(command, env=dict(os.environ), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

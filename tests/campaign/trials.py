@@ -29,8 +29,6 @@ class Budget:
 
 @dataclass
 class Outcome:
-    """The outcome of a part."""
-
     trials: int = 0  # trials that were run
     survived: int = 0  # trials in which every promise held
     failures: list[str] = field(

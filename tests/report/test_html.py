@@ -473,7 +473,6 @@ def test_organisms_of_subjects_are_drawn_and_listed_where_a_taxonomy_is_known(wr
 
 @pytest.fixture
 def report_of_taxa(written, of_taxa, tmp_path):
-    """The address of this report."""
     path = tmp_path / "hits.html"
     path.write_text(written("html", **of_taxa))
     return path.as_uri()

@@ -402,7 +402,6 @@ class World:
         return SearchOptions(**self.scheme_options, **case.options)
 
     def found(self, case: Case) -> list[QueryResult]:
-        """The results of a case."""
         return WAYS[case.way](self, self.query_sets[case.queries], self.options(case))
 
     def problems(self, case: Case) -> list[str]:
@@ -629,7 +628,6 @@ def draw_limits_of_report(world: World, rng: np.random.Generator) -> dict[str, A
 
 
 def draw_case(world: World, number: int) -> Case:
-    """The case of a world with this number."""
     rng = np.random.default_rng([world.seed, world.number, 2, number])
     ways = list(WAYS)
     shares = np.array([SHARES[way] for way in ways], float)

@@ -26,7 +26,6 @@ def candidates(scores: list[int], evalues: list[float] | None = None) -> RankedC
 
 
 def listed(scored: RankedCandidates, top: int, ties: str = "cut") -> list[int]:
-    """The subjects of the list."""
     ordered = scored.in_order()
     n = SearchOptions(top=top, ties=ties).limits(PROTEIN).end(ordered.rank, len(ordered), top)
     return ordered.subject_index[:n].tolist()

@@ -50,7 +50,6 @@ class Guarded(RunningServer):
             connection.close()
 
     def code(self, path, method="GET", **more):
-        """The code of a refusal."""
         return json.loads(self.ask(path, method, **more)[2])["error"]["code"]
 
 
@@ -78,7 +77,6 @@ def search(guarded, queries):
 
 @pytest.fixture
 def link(guarded, search):
-    """A link to that search."""
     status, _, text = guarded.ask(f"/api/v1/searches/{search}/links", "POST", owner="ann")
     assert status == 201
     return json.loads(text)

@@ -30,7 +30,6 @@ class Shared(RunningServer):
     tokens: dict[str, str]
 
     def of(self, owner):
-        """The client of an owner."""
         return self.client(self.tokens[owner])
 
     def refusal(self, owner, **body):

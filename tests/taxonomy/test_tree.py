@@ -27,7 +27,6 @@ def taxon(tree, taxid):
 
 
 def ids(tree, taxa):
-    """Return the ids of taxa."""
     return [tree.taxid(one) for one in taxa]
 
 

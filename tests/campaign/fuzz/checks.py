@@ -115,7 +115,6 @@ def check_stored_matrix(data: bytes, folder: Path) -> None:
 
 
 def profile_check(query_format: str) -> Callable[[bytes, Path], None]:
-    """Return a check of one profile format."""
 
     def check(data: bytes, folder: Path) -> None:
         path = _written(data, folder, "input.prof")

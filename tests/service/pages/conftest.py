@@ -44,8 +44,6 @@ LETTERS = (
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a request."""
-
     status: int
     headers: Message
     content: bytes

@@ -54,7 +54,6 @@ def found(served, result):
 
 @pytest.fixture(scope="module")
 def parents():
-    """The parents of the excerpt."""
     lines = (line.split("\t|\t") for line in (EXCERPT / "nodes.dmp").read_text().splitlines())
     return {int(taxid): int(parent) for taxid, parent, *_ in lines}
 

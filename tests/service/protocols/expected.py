@@ -52,7 +52,6 @@ def _found(hit: dict[str, Any]) -> Found:
 
 
 def protein() -> str:
-    """A real protein."""
     return f">{(DATA / 'queries.fasta').read_text().split('>')[1]}"
 
 

@@ -90,7 +90,6 @@ def post(url: str, path: str, **fields: object) -> requests.Response:
 
 
 def get(url: str, path: str, **headers: str) -> requests.Response:
-    """Get an address."""
     return requests.get(f"{url}/{path}", headers=headers, timeout=LIMIT_SECONDS)
 
 
@@ -104,6 +103,5 @@ def completed(url: str, ticket: dict[str, str]) -> str:
 
 
 def files_of(content: bytes) -> dict[str, bytes]:
-    """The files of an archive."""
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
         return {entry.name: archive.extractfile(entry).read() for entry in archive}  # type: ignore[union-attr]
