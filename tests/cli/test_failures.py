@@ -65,13 +65,6 @@ def test_protein_given_as_dna_names_the_letter_and_the_way_out(swsearch, tmp_pat
     assert "--alphabet protein" in outcome.error
 
 
-def test_proteins_against_dna_are_refused_with_the_way_to_translate_it(swsearch, lambda_db, protein_db):
-    outcome = swsearch("query", QUERIES, lambda_db, "--translate", "none")
-    assert "not in alphabet dna" in outcome.refusal
-    assert "--translate subject" in outcome.error
-    assert swsearch("query", QUERIES, lambda_db, "--translate", "subject", "--store", "none").code == 0
-
-
 def test_dna_is_not_taken_for_protein_unless_it_is_said_to_be(swsearch, tmp_path, protein_db):
     """Every DNA letter is also a protein letter; 30 residues distinguish them, a short peptide does not."""
     reads = DATA / "lambda_reads.fastq"
