@@ -5,8 +5,8 @@ same, false if the fold differs, and ignored otherwise; the domain itself is ign
 pairs of two Rossmann-like folds (c.2-c.5, c.27, c.28, c.30, c.31) and of two β-propellers (b.66-b.70), whose domains
 are probably related. :class:`Judged` has what a search is measured by:
 
-errors
-    Number of false hits per query with an E-value up to each of :data:`LIMITS`.
+errors, found
+    Numbers of false and of true hits per query with an E-value up to each of :data:`LIMITS`.
 coverage
     Share of all true pairs that precede, in the list of all hits by E-value, the points at which it has each of
     :data:`RATES` of false hits per query; None where the list has fewer.
@@ -70,9 +70,9 @@ class Judged:
     false: dict[str, np.ndarray]
     partners: np.ndarray
 
-    def errors(self, judgement: str) -> dict[str, float]:
-        """False hits per query up to each limit."""
-        counts = (self.false[judgement][self.evalue <= limit].sum() for limit in LIMITS)
+    def per_query(self, chosen: np.ndarray) -> dict[str, float]:
+        """Chosen hits per query up to each limit."""
+        counts = (chosen[self.evalue <= limit].sum() for limit in LIMITS)
         return {str(limit): round(float(n / len(self.partners)), 4) for limit, n in zip(LIMITS, counts, strict=True)}
 
     def coverage(self, judgement: str, weights: np.ndarray | None = None) -> dict[str, float | None]:
@@ -103,7 +103,8 @@ class Judged:
         """All figures."""
         coverage = self.coverage(judgement)
         return {
-            "errors": self.errors(judgement),
+            "errors": self.per_query(self.false[judgement]),
+            "found": self.per_query(self.true),
             "coverage": {rate: None if share is None else round(share, 4) for rate, share in coverage.items()},
             "sensitivity": {
                 name: round(float(np.nanmean(self.before(judgement, n))), 4) for name, n in FALSE_HITS.items()

@@ -88,8 +88,10 @@ def test_hits_among_domains_are_judged_by_superfamily_and_fold(monkeypatch):
     hits = {"a": [("a", 0.0), ("fold", 1e-9), ("alike", 1e-4), ("true", 1e-4), ("late", 0.5), ("b", 2.0), ("b", 0.1)]}
     found = scope.judged(hits | {"b": [("elsewhere", 1e-9)]}, sccs)
     assert found.partners.tolist() == [2, 0]
-    assert found.errors("all") == {"0.001": 0.5, "0.01": 0.5, "0.1": 1.0, "1.0": 1.0, "10.0": 1.0}
-    assert found.errors("clean") == {"0.001": 0.0, "0.01": 0.0, "0.1": 0.5, "1.0": 0.5, "10.0": 0.5}
+    of_a = found.figures("all")
+    assert of_a["errors"] == {"0.001": 0.5, "0.01": 0.5, "0.1": 1.0, "1.0": 1.0, "10.0": 1.0}
+    assert of_a["found"] == {"0.001": 0.5, "0.01": 0.5, "0.1": 0.5, "1.0": 1.0, "10.0": 1.0}
+    assert found.figures("clean")["errors"] == {"0.001": 0.0, "0.01": 0.0, "0.1": 0.5, "1.0": 0.5, "10.0": 0.5}
     assert found.coverage("all") == {"0.1": 0.0, "1.0": 1.0, "10.0": None}
     assert found.coverage("clean") == {"0.1": 0.5, "1.0": None, "10.0": None}
     assert found.figures("clean")["sensitivity"] == {"first": 0.5, "fifth": 1.0}
