@@ -12,6 +12,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import textwrap
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -217,16 +218,18 @@ def _table(options: argparse.Namespace) -> int:
     if not path.exists():
         sys.exit(f"{path} is not there; run `make campaign` first")
     figures = json.loads(path.read_text())
-    lines = [
+    parts = figures["parts"]
+    failed = [part for part in parts if part["failures"]]
+    n_trials, n_failures = sum(part["trials"] for part in parts), sum(len(part["failures"]) for part in failed)
+    text = (
         f"{figures['date']}, seed {figures['seed']}, {figures['minutes']} minutes in {figures['jobs']} jobs, "
-        f"{figures['machine']}.",
-        "",
-        "| part | trials | survived | failures |",
-        "| --- | ---: | ---: | ---: |",
-    ]
-    for part in figures["parts"]:
-        cells = (part["name"], f"{part['trials']:,}", f"{part['survived']:,}", len(part["failures"]))
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
+        f"{figures['machine']}. {len(parts)} parts of the campaign had {n_trials:,} trials, of which "
+        f"{n_failures or 'none'} failed{':' if failed else '.'}"
+    )
+    lines = textwrap.wrap(text, 120)
+    if failed:
+        lines += ["", "| part | trials | failures |", "| --- | ---: | ---: |"]
+    lines += [f"| {part['name']} | {part['trials']:,} | {len(part['failures'])} |" for part in failed]
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(TABLE_BEGINS)
     after = rest.partition(TABLE_ENDS)[2]
     PAGE.write_text(before + TABLE_BEGINS + "\n" + "\n".join(lines) + "\n" + TABLE_ENDS + after, encoding="utf-8")
