@@ -218,17 +218,14 @@ def _table(options: argparse.Namespace) -> int:
     if not path.exists():
         sys.exit(f"{path} is not there; run `make campaign` first")
     figures = json.loads(path.read_text())
-    parts = figures["parts"]
-    failed = [part for part in parts if part["failures"]]
-    n_trials, n_failures = sum(part["trials"] for part in parts), sum(len(part["failures"]) for part in failed)
+    failed = [part for part in figures["parts"] if part["failures"]]
+    n_trials, n_failures = (sum(part["trials"] for part in figures["parts"]), sum(len(p["failures"]) for p in failed))
     text = (
         f"{figures['date']}, seed {figures['seed']}, {figures['minutes']} minutes in {figures['jobs']} jobs, "
-        f"{figures['machine']}. {len(parts)} parts of the campaign had {n_trials:,} trials, of which "
-        f"{n_failures or 'none'} failed{':' if failed else '.'}"
+        f"{figures['machine']}. {len(figures['parts'])} parts of the campaign had {n_trials:,} trials and "
+        f"{n_failures} failures, by part:"
     )
-    lines = textwrap.wrap(text, 120)
-    if failed:
-        lines += ["", "| part | trials | failures |", "| --- | ---: | ---: |"]
+    lines = [*textwrap.wrap(text, 120), "", "| part | trials | failures |", "| --- | ---: | ---: |"]
     lines += [f"| {part['name']} | {part['trials']:,} | {len(part['failures'])} |" for part in failed]
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(TABLE_BEGINS)
     after = rest.partition(TABLE_ENDS)[2]
