@@ -112,7 +112,7 @@ def test_every_command_of_a_guide_runs_and_prints_what_is_shown(workplace, capfd
 def test_the_page_on_names_shows_what_is_printed(indexed_workplace, capfd):
     """Source: the page."""
     page = (ROOT / "docs" / "reference" / "names.md").read_text()
-    assert run_commands(page, capfd) == 7
+    assert run_commands(page, capfd) == 6
     for command in (
         "query proteins.db data/queries.fasta",
         "query data/queries.fasta proteins.db --fast",
