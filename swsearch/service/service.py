@@ -205,7 +205,7 @@ class Service(Closeable):
 
     def cancel(self, key: str, owner: str) -> SearchStatus:
         """Cancel a search of the owner, unless it is finished."""
-        cancelled = self.store.searches.cancel(key, owner)
+        cancelled = self.store.searches.cancel(key, owner, self.keep)
         self.on_cancel(key)
         return self.status_of(cancelled)
 

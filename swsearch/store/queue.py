@@ -221,7 +221,7 @@ class Queue:
         """End a search that cannot be searched at all."""
         with self._store.writing() as connection:
             for row in locked(connection, [search_id]).values():
-                _end_unsearched(connection, row, reason, keep)
+                end_early(connection, row, keep, state=FAILED, reason=reason)
 
     def give_back(self, worker: str) -> int:
         """Return all queries that a worker holds to the queue, as if it had not taken them; returns their number."""
@@ -296,7 +296,7 @@ class Queue:
             died = f"given up: {max_losses} workers died while they"
             begun = {id: row for id, row in rows.items() if row.run_id is not None}
             for row in (row for id, row in rows.items() if id not in begun):
-                _end_unsearched(connection, row, f"{died} prepared this search", keep)
+                end_early(connection, row, keep, state=FAILED, reason=f"{died} prepared this search")
             reason = f"{died} searched this query; the others are not affected"
             _fail(connection, begun, [query for query in given_up if query.search_id in begun], reason, keep)
             gone = or_(WORKERS.c.id.in_(dead), WORKERS.c.seen_at < now - timedelta(days=1))
@@ -418,13 +418,6 @@ def _end(connection: Connection, ended: Sequence[tuple[Any, Mapping[str, int]]],
     connection.execute(_DELETE_QUERIES, [{"of": row.id} for row, _ in ended])
     runs = [{"of": row.run_id, "state": FINISHED, "finished_at": now} for row, _ in ended]
     connection.execute(_CHANGE_RUN, runs)
-
-
-def _end_unsearched(connection: Connection, row: Any, reason: str, keep: timedelta | None) -> None:
-    """End a search of which the rest cannot be searched."""
-    now = utc_now()
-    expires = None if keep is None else now + keep
-    end_early(connection, row, state=FAILED, reason=reason, finished_at=now, expires_at=expires)
 
 
 def _held(connection: Connection, which: Any) -> list[Lease]:

@@ -183,8 +183,8 @@ class Searches:
                 found = found.where(SEARCHES.c.id < before)
             return [stored_search(row) for row in connection.execute(found)]
 
-    def cancel(self, key: str, owner: str | None = None) -> StoredSearch:
-        """Cancel a search, unless it is finished; what was searched stays, and its run is interrupted.
+    def cancel(self, key: str, owner: str | None = None, keep: timedelta | None = None) -> StoredSearch:
+        """Cancel a search, unless it is finished; what was searched stays for ``keep``, and its run is interrupted.
 
         The queries that a worker holds are taken from it: it cannot commit them any more.
 
@@ -196,7 +196,7 @@ class Searches:
         with self._store.writing() as connection:
             row = row_of(connection, key, owner, locked=True)
             if row.state in UNFINISHED:
-                end_early(connection, row, state=CANCELLED, finished_at=utc_now())
+                end_early(connection, row, keep, state=CANCELLED)
             return stored_search(connection.execute(select(SEARCHES).where(SEARCHES.c.id == row.id)).one())
 
     def waiting(self) -> dict[str, tuple[str, int]]:
@@ -483,9 +483,14 @@ def row_of(connection: Connection, key: str, owner: str | None, *, locked: bool 
     return row
 
 
-def end_early(connection: Connection, row: Any, **values: Any) -> None:
-    """End a search of which the rest is not searched, with these values, and interrupt its run if it has one."""
-    connection.execute(update(SEARCHES).where(SEARCHES.c.id == row.id).values(**values))
+def end_early(connection: Connection, row: Any, keep: timedelta | None, **values: Any) -> None:
+    """End a search of which the rest is not searched, with these values, and interrupt its run if it has one.
+
+    It is deleted after the time ``keep``, with None never.
+    """
+    now = utc_now()
+    ended = {"finished_at": now, "expires_at": None if keep is None else now + keep, **values}
+    connection.execute(update(SEARCHES).where(SEARCHES.c.id == row.id).values(**ended))
     connection.execute(delete(SEARCH_QUERIES).where(SEARCH_QUERIES.c.search_id == row.id))
     if row.run_id is not None:
         connection.execute(update(RUNS).where(RUNS.c.id == row.run_id).values(state=INTERRUPTED))

@@ -158,7 +158,7 @@ def test_a_search_can_be_cancelled(server, queries):
     records = [f">q{number}\n{queries.split('>')[1].partition(chr(10))[2]}" for number in range(3000)]
     submitted = client.submit("".join(records), "proteins.db", {"top": 1})
     cancelled = client.cancel(submitted["id"])
-    assert cancelled["state"] == "cancelled"
+    assert (cancelled["state"], cancelled["expires"] > cancelled["finished"]) == ("cancelled", True)
     assert client.cancel(submitted["id"])["state"] == "cancelled"
     with Store(server.store) as store:
         assert cancelled["run"] is None or store.runs.get(cancelled["run"]).state == "interrupted"

@@ -416,9 +416,15 @@ def test_web_processes_do_not_pass_a_limit_together(searches, target):
     assert len(searches.of_owner("ann")) == 1
 
 
-def test_expired_searches_leave_with_their_runs(store, searches, work):
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_expired_searches_leave_with_their_runs(store, searches, work, is_cancelled):
     stored, _ = submit(searches, new_search())
-    search_all(work, claim(work), keep=timedelta(days=-1))
+    batch = claim(work)
+    if is_cancelled:
+        work.begin([stored.id], RUN)
+        searches.cancel(stored.key, keep=timedelta(days=-1))
+    else:
+        search_all(work, batch, keep=timedelta(days=-1))
     assert searches.delete_expired() == 1
     assert (store.runs.all(), searches.delete_expired()) == ([], 0)
     with pytest.raises(SearchNotFound):
