@@ -89,6 +89,17 @@ def test_sets_of_subjects_of_one_owner_leave_others_theirs(shared, queries):
     assert len(os.listdir(folder)) <= 3
 
 
+def test_sets_of_subjects_of_one_owner_are_not_named_to_others(shared, queries):
+    """Whoever knows the name of a set can search it."""
+    name = shared.of("ann").submit(queries, subjects=f">ann\n{TINY}\n")["database"]["name"]
+    assert name.startswith("subjects-")
+    sent = b"q=MKV", {"Content-Type": "application/x-www-form-urlencoded"}
+    status, _, content = shared.request("/ticket", sent[0], Authorization=f"Bearer {shared.tokens['eve']}", **sent[1])
+    assert (status, b"few.db, proteins.db" in content, name.encode() in content) == (400, True, False)
+    refused = shared.refusal("eve", queries=queries, database="none.db")
+    assert refused[2].endswith("choose few.db, proteins.db")
+
+
 @pytest.mark.parametrize("character", ["\ud800", "\0", "\x1b", "\x85"])
 def test_texts_that_cannot_be_stored_are_refused(shared, queries, character):
     def refused(**options):

@@ -159,7 +159,7 @@ def submit_search(service: Service, owner: str, queries: str, mode: str, databas
         raise InputError("taxfilter is not offered, because it needs a taxonomic tree; leave it out")
     names = list(dict.fromkeys(databases))
     if not 1 <= len(names) <= MAX_DATABASES:
-        offered = ", ".join(service.databases.paths)
+        offered = ", ".join(one.name for one in service.databases.offered())
         raise InputError(f"give 1 to {MAX_DATABASES} fields database[]; the databases are {offered}")
     chosen = [service.databases.current(name) for name in names]
     return _submit(service, owner, SEARCH, queries, chosen, SEARCH_EVALUE, SEARCH_TOP, iterations=1)
