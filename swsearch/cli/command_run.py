@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import typer
 
@@ -74,14 +74,11 @@ class CommandRun:
 
         self.paths = paths
         self.shard = asked_shard(arguments.shard, os.environ)
-        named: dict[str, Any] = {}
-        for row in offered(arguments.command):
-            value = getattr(arguments, row.name)
-            if row.file == "output" and value is not None:
-                named[row.name] = Path(self.shard.named(str(value)))
-            elif row.file == "store":
-                named[row.name] = self.shard.named(value)
-        arguments = arguments.changed(**named)
+        rows = offered(arguments.command)
+        if any(row.name == "shard" for row in rows):
+            of_rows = {row.name: getattr(arguments, row.name) for row in rows if row.file in ("output", "store")}
+            named = {name: type(value)(self.shard.named(str(value))) for name, value in of_rows.items() if value}
+            arguments = arguments.changed(**named)
         is_named = arguments.store != DEFAULT_STORE
         self.must_store: bool = arguments.command == "batch" or is_named or arguments.resume is not None
         self.arguments = arguments.changed(store=_named_store(arguments, must_store=self.must_store))

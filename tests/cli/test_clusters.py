@@ -81,6 +81,15 @@ def test_another_mode_takes_the_stored_pairs(swsearch, fastas):
     assert all(one["size"] == len(one["members"]) for one in described)
 
 
+@pytest.mark.parametrize("command", ["cluster odd.fasta", "rbh odd.fasta even.fasta"])
+def test_names_without_a_shard_are_those_that_were_given(swsearch, fastas, command):
+    """Neither command has --shard, so that what is checked before the search is what is written."""
+    (fastas / "odd.fasta").rename("1-of-1.fasta")
+    stored = ["--store", "{shard}.sqlite", "--out", "{shard}.fasta", "--quiet"]
+    assert swsearch(*command.replace("odd", "1-of-1").split(), *stored).code == 0
+    assert {"1-of-1.fasta", "{shard}.fasta", "{shard}.sqlite"} <= {path.name for path in fastas.iterdir()}
+
+
 @pytest.mark.thorough
 def test_shares_of_the_pairs_are_clustered_together(swsearch, fastas):
     for shard in ("1/2", "2/2"):
