@@ -1,4 +1,4 @@
-// The scale of scores among letters of given compositions. swsearch/query/composition_adjustment.py describes it.
+// The scale of scores among letters of given compositions. swsearch/query/composition.py describes it.
 
 #pragma once
 

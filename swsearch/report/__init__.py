@@ -1,8 +1,8 @@
 """Reports: a run and its query results, written as text.
 
 ``formats``    the table of the formats; a format that is chosen is imported by its row
-``base``       :class:`Report`, the base of all formats, and :class:`ReportContext`, what a report reads beside results
-``steps``      what is done with each result of a run: the report is one step
+``base``       :class:`Step`, what is done with each result of a run, and :class:`Report`, the step that is the base of
+               all formats; :class:`ReportContext` is what a report reads beside results
 ``fields``     the columns of the tables, which ``tabular`` and ``parquet`` write
 ``taxa``       the organisms of a hit and the taxon of a query, for columns, ``query_taxa`` and ``taxa_html``
 ``summary``    sentences that formats share; numbers and rows of alignments are those of :mod:`swsearch.hits.formatting`
