@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -162,6 +163,8 @@ _RANKED: Final = (
     select(HITS).where(_OF_QUERY).order_by(HITS.c.rank, HITS.c.hsp).offset(bindparam("skip")).limit(bindparam("most"))
 )
 _LAST_RANK: Final = select(func.max(HITS.c.rank)).where(_OF_QUERY)
+_own_values: Final = attrgetter(*HIT_FIELDS)
+_alignment_values: Final = attrgetter(*ALIGNMENT_FIELDS)
 
 
 class Results(HitWriter):
@@ -466,6 +469,5 @@ def hit_of(row: Row[Any], query_header: str) -> Hit:
         A value is not valid in its column.
     """
     checked(row, HITS)
-    alignment = Alignment(**{name: getattr(row, name) for name in ALIGNMENT_FIELDS})
-    own = {name: getattr(row, name) for name in HIT_FIELDS}
-    return Hit(alignment=alignment, query_header=query_header, **own)
+    own = dict(zip(HIT_FIELDS, _own_values(row), strict=True))
+    return Hit(alignment=Alignment(*_alignment_values(row)), query_header=query_header, **own)
