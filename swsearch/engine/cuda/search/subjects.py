@@ -182,7 +182,10 @@ class _Upload:
 
 
 class _Slot:
-    """Memory for one piece of a streamed partition, on the device and pinned on the host: residues, starts, lengths."""
+    """Memory for one piece of a streamed partition, on the device and pinned on the host: residues, starts, lengths.
+
+    A piece is in transfer: threads copy it to the pinned memory, then the copy stream uploads it.
+    """
 
     def __init__(self, device: Device, residue_bytes: int, n_subjects: int) -> None:
         self._device = device
@@ -190,49 +193,45 @@ class _Slot:
         n_bytes = (max(residue_bytes, 1), n_subjects * 8, n_subjects * 4)
         self._buffers = [device.allocate(n) for n in n_bytes]
         self._pinned = [device.pinned(n) for n in n_bytes]
+        self._piece: Partition
+        self._filled: Future[None]
+        self._subjects: DeviceSubjects | None = None
 
-    def fill(self, piece: Partition, threads: Threads) -> Partition:
-        """Copy a piece to pinned memory; returns the piece."""
+    def begin(self, piece: Partition, copier: ThreadPoolExecutor, threads: Threads) -> _Slot:
+        """Begin to transfer a piece; returns the slot."""
+        self._piece, self._subjects = piece, None
+        self._filled = copier.submit(self._fill, piece, threads)
+        return self
+
+    def _fill(self, piece: Partition, threads: Threads) -> None:
+        """Copy a piece to pinned memory."""
         first, last = piece.residue_span
         _copy(self._pinned[0][: last - first], piece.residues[first:last], threads)
         np.copyto(self._pinned[1].view(np.uint64)[: len(piece)], _device_starts(piece))
         np.copyto(self._pinned[2].view(np.uint32)[: len(piece)], piece.lengths)
-        return piece
 
-    def upload(self, piece: Partition) -> DeviceSubjects:
-        """Begin to copy the piece, which fills the pinned memory, to the device."""
-        first, last = piece.residue_span
-        for buffer, pinned, n in zip(
-            self._buffers, self._pinned, (last - first, len(piece) * 8, len(piece) * 4), strict=True
-        ):
-            self._device.upload(buffer, pinned[:n], Stream.COPY)
-        residues, starts, lengths = self._buffers
-        return DeviceSubjects(residues, starts, lengths, piece, streamed=True)
+    def upload_if_filled(self) -> None:
+        """Begin the upload if the pinned memory has the piece."""
+        if self._filled.done():
+            self.subjects()
+
+    def subjects(self) -> DeviceSubjects:
+        """The piece on the device, after its upload has begun."""
+        if self._subjects is None:
+            self._filled.result()
+            n_subjects, (first, last) = len(self._piece), self._piece.residue_span
+            sizes = last - first, n_subjects * 8, n_subjects * 4
+            for buffer, pinned, n in zip(self._buffers, self._pinned, sizes, strict=True):
+                self._device.upload(buffer, pinned[:n], Stream.COPY)
+            residues, starts, lengths = self._buffers
+            self._subjects = DeviceSubjects(residues, starts, lengths, self._piece, streamed=True)
+        return self._subjects
 
     def free(self) -> None:
         for buffer in self._buffers:
             buffer.free()
         for array in self._pinned:
             self._device.unpin(array)
-
-
-class _Staged:
-    """A piece in transfer: threads copy it to its slot's pinned memory, then the copy stream uploads it."""
-
-    def __init__(self, slot: _Slot, piece: Partition, copier: ThreadPoolExecutor, threads: Threads) -> None:
-        self._slot = slot
-        self._filled: Future[Partition] = copier.submit(slot.fill, piece, threads)
-        self._subjects: DeviceSubjects | None = None
-
-    def begin_if_ready(self) -> None:
-        if self._subjects is None and self._filled.done():
-            self.subjects()
-
-    def subjects(self) -> DeviceSubjects:
-        """The piece on the device, after its upload has begun."""
-        if self._subjects is None:
-            self._subjects = self._slot.upload(self._filled.result())
-        return self._subjects
 
 
 def _begins(whole: Partition, partition: Partition) -> bool:
@@ -264,9 +263,9 @@ class SubjectStore:
         self.piece_bytes = limit_bytes if piece_bytes is None else min(piece_bytes, limit_bytes)
         self._kept: OrderedDict[Hashable, tuple[Partition, list[DeviceSubjects]]] = OrderedDict()
         self._slots: list[_Slot] = []
-        self._stage: Callable[[], _Staged] | None = None
+        self._stage: Callable[[], _Slot] | None = None
         """Begins the transfer of the next piece."""
-        self._next: _Staged | None = None
+        self._next: _Slot | None = None
         """The next piece, once its transfer has begun."""
 
     @property
@@ -345,15 +344,15 @@ class SubjectStore:
         with Threads() as threads:
             copier = ThreadPoolExecutor(1, thread_name_prefix="swsearch-stage")
             try:
-                staged = _Staged(slots[0], pieces[0], copier, threads)
+                staged = slots[0].begin(pieces[0], copier, threads)
                 for number in range(len(pieces)):
                     # The slot is free: its last piece was scored before this one was requested.
                     subjects = staged.subjects()
                     self._device.follow(Stream.COMPUTE, Stream.COPY)
                     self._next = self._stage = None
                     if number + 1 < len(pieces):
-                        slot = slots[(number + 1) % n_slots]
-                        self._stage = partial(_Staged, slot, pieces[number + 1], copier, threads)
+                        following = slots[(number + 1) % n_slots]
+                        self._stage = partial(following.begin, pieces[number + 1], copier, threads)
                         if n_slots > 1:  # a single slot's pinned memory is in use until a kernel waited for its upload
                             self._next = self._stage()
                     yield subjects
@@ -379,7 +378,7 @@ class SubjectStore:
         if self._next is None:
             self._next = None if self._stage is None else self._stage()
         elif len(self._slots) > 1:
-            self._next.begin_if_ready()
+            self._next.upload_if_filled()
 
     def halve_limit(self) -> bool:
         """Free all memory and halve both limits; called after the device ran out of memory.
