@@ -36,7 +36,7 @@ from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.engine.cuda.runtime.shipped_kernels import ShippedKernels
 from swsearch.engine.cuda.search.plan import PlanOptions
-from swsearch.engine.cuda.search.planner import plan_search
+from swsearch.engine.cuda.search.planner import Planner
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
@@ -57,7 +57,7 @@ def kernels_of(length: int, architecture: int) -> list[KernelSpec]:
     nothing = np.empty(0, np.uint8)
     partition = Partition(nothing, np.zeros(len(lengths), np.uint64), lengths, np.arange(len(lengths), dtype=np.uint32))
     facts = DeviceFacts("planned", "none", architecture, MULTIPROCESSORS, 227 << 10, 1 << 36, 1e9, "0000:00:00.0")
-    return plan_search([request], partition, facts, PlanOptions()).kernels
+    return Planner(facts, PlanOptions()).plan([request], partition).kernels
 
 
 def run_query(queries: Path, path: Path, cache: Path, out: Path) -> float:

@@ -21,7 +21,7 @@ from swsearch.engine.cuda.search.launches import IntraTaskLauncher
 from swsearch.engine.cuda.search.long_subjects import LongSubjectLauncher
 from swsearch.engine.cuda.search.pipeline import IN_FLIGHT, Pipeline, ScoreCall
 from swsearch.engine.cuda.search.plan import PlanOptions, SearchPlan, Thresholds
-from swsearch.engine.cuda.search.planner import Planner, batch_indices
+from swsearch.engine.cuda.search.planner import Planner
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import SubjectStore
 from swsearch.engine.protocol import ScoreRequest
@@ -104,7 +104,7 @@ class CudaEngine(Closeable):
 
     def batches(self, profiles: Sequence[QueryProfile]) -> list[tuple[int, ...]]:
         """The indices of the profiles that are scored together in each batch: one or two."""
-        return batch_indices(profiles, self._device.facts, self._options)
+        return self._planner.batches(profiles)
 
     def plan(self, requests: Sequence[ScoreRequest], partition: Partition) -> SearchPlan:
         """The plan by which the requests are scored against a partition that the device holds."""

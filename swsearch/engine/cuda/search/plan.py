@@ -1,6 +1,6 @@
 """The plan of an engine call: which kernel scores which subjects against which query, and why.
 
-:func:`swsearch.engine.cuda.search.planner.plan_search` makes a :class:`SearchPlan`; compilation, the packing of
+A :class:`swsearch.engine.cuda.search.planner.Planner` makes a :class:`SearchPlan`; compilation, the packing of
 profiles, the launches and ``swsearch query --explain`` read it. Three things are decided later, because they depend on
 results: whether a bound takes the place of scores, the type of scores beyond 16 bits, and that of long subjects whose
 scores exceed 11 bits.

@@ -1,12 +1,12 @@
 """Plans engine calls: decides which kernel scores which subjects against which query.
 
 Inputs are score requests, a partition and the properties of the device; the output is a
-:class:`swsearch.engine.cuda.search.plan.SearchPlan`, which explains the routes. The functions are pure and need no GPU:
+:class:`swsearch.engine.cuda.search.plan.SearchPlan`, which explains the routes. Nothing here needs a GPU:
 
-:func:`plan_search`, :func:`plan_batch`  the batches of a call, and the routes of one
+:class:`Planner`                         the batches of a call, and the routes of one
 :func:`pair_queries`                     which two queries are scored together, one in each half of a 32-bit word
 :func:`plan_inter_task`                  the strips of the kernel that scores most subjects
-:func:`plan_listed`                      the kernel for listed subjects: those that are very long, or whose score
+:meth:`Planner.listed`                   the kernel for listed subjects: those that are very long, or whose score
                                          exceeds the range of a score type
 :func:`first_long`, :func:`window_columns`  from which length on a subject is scored by another kernel, in windows
 :func:`layout`                           the strips of a query, or of two, that are cheapest by their measured times
@@ -21,7 +21,7 @@ queries, not on their letters, and planning a batch takes as long as a GPU needs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
@@ -103,114 +103,6 @@ TABLE_TILES: Final = 6
 """Height of the table of cheapest covers, in tiles of the shape with the lowest cost per row."""
 
 
-def plan_search(
-    requests: Sequence[ScoreRequest],
-    partition: Partition,
-    facts: DeviceFacts,
-    options: PlanOptions,
-    plan_one: Callable[..., BatchPlan] | None = None,
-) -> SearchPlan:
-    """Plan the batches of an engine call against subjects in the order of their lengths, at least one.
-
-    ``plan_one`` plans a batch, as :func:`plan_batch` does. Each request is in one batch; batches are ordered by their
-    first request, so that results become available in about the order of the requests.
-    """
-    profiles = [request.profile for request in requests]
-    if len(profiles) == 1:
-        of_batches: list[tuple[int, ...]] = [(0,)]
-    else:
-        tiled = [
-            index
-            for index, profile in enumerate(profiles)
-            if first_tiled(partition, profile, facts, options) < len(partition)
-        ]
-        of_batches = batch_indices(profiles, facts, options, tiled)
-    return SearchPlan(
-        tuple(
-            (plan_one or plan_batch)(indices, [requests[index] for index in indices], partition, facts, options)
-            for indices in of_batches
-        )
-    )
-
-
-def batch_indices(
-    profiles: Sequence[QueryProfile], facts: DeviceFacts, options: PlanOptions, alone: Sequence[int] = ()
-) -> list[tuple[int, ...]]:
-    """Indices of the profiles of each batch: two that are faster together, or one, such as each of ``alone``."""
-    if not options.pairs:
-        return [(index,) for index in range(len(profiles))]
-    others = [index for index in range(len(profiles)) if index not in alone]
-    pairs = pair_queries([profiles[index] for index in others], facts.architecture)
-    found = [tuple(others[index] for index in pair) for pair in pairs]
-    return sorted([*found, *((index,) for index in alone)], key=min)
-
-
-def plan_batch(
-    indices: tuple[int, ...],
-    requests: Sequence[ScoreRequest],
-    partition: Partition,
-    facts: DeviceFacts,
-    options: PlanOptions,
-    *,
-    diamonds: bool = True,
-) -> BatchPlan:
-    """Plan one batch: ``requests`` are one query, or two that share words, with their ``indices``.
-
-    Without ``diamonds``, no subject takes that route.
-    """
-    profiles = [request.profile for request in requests]
-    ranges = [floor_ranges(request, partition.lengths) for request in requests]
-    has_limits = all(each and all(part.limit is not None for part in each) for each in ranges)
-    band = (options.band_rows or 0) if has_limits else 0
-    inter_task = plan_inter_task(profiles, facts.architecture, band=band)
-    n_direct = len(partition)
-    if diamonds and len(profiles) == 1:
-        n_direct = first_tiled(partition, profiles[0], facts, options)
-    rows = [profile.length for profile in profiles]
-    groups = max(strip.shape.blocks * strip.shape.threads // strip.shape.tile.group for strip in inter_task.strips)
-    n_residues = residues_of_first(partition, n_direct)
-    n_short = first_long(
-        partition.lengths[:n_direct], n_residues, facts.multiprocessors * groups, options.thresholds.long_residues
-    )
-    n_columns = window_columns(n_residues, rows, facts, options)
-    n_long_residues = n_residues - residues_of_first(partition, n_short)
-    many = n_long_residues > n_columns * FEW_LISTED * facts.multiprocessors
-
-    bound = None
-    if has_limits and options.band_rows is None and n_short >= max(options.thresholds.bound_subjects, 1):
-        bound = plan_bound(profiles, partition.lengths[:n_short], inter_task, facts)
-    is_bounded = n_short > 0 and (bound is not None or inter_task.band > 0)
-    queries = []
-    for index, request, of_query in zip(indices, requests, ranges, strict=True):
-        profile = request.profile
-        listed = listed_layout(profile.length) if is_bounded else None
-        again = is_bounded or (n_direct > 0 and exceeds(profile, int(partition.lengths[n_direct - 1])))
-        queries.append(
-            QueryPlan(
-                index,
-                request,
-                of_query,
-                plan_listed(profile, Arithmetic.FAST, facts, tall=many) if n_short < n_direct else None,
-                listed,
-                kernels_of(listed, profile.gap, listed=True) if listed is not None else (),
-                plan_listed(profile, Arithmetic.SHORT, facts) if again else None,
-            )
-        )
-    most_again = int(max(len(partition) * MAX_BOUND_SHARE, WARP)) if is_bounded else n_short
-    return BatchPlan(
-        tuple(queries),
-        inter_task,
-        kernels_of(inter_task, profiles[0].gap),
-        bound,
-        n_short,
-        n_direct,
-        len(partition),
-        n_columns,
-        most_again,
-        partition.n_residues * sum(rows),
-    ).with_kernels()
-
-
 def floor_ranges(request: ScoreRequest, lengths: Lengths) -> tuple[FloorRange, ...]:
     """The floors of subjects with these ascending lengths; empty if all scores are needed."""
     if request.floor is None:
@@ -249,33 +141,6 @@ def plan_bound(
 def _spread(n_subjects: int) -> NDArray[np.intp]:
     """Indices of at most :data:`SAMPLED` of the first subjects, at least one, evenly distributed."""
     return distinct(np.linspace(0, n_subjects - 1, min(SAMPLED, n_subjects)).astype(np.intp))
-
-
-def plan_listed(
-    profile: QueryProfile,
-    arithmetic: Arithmetic,
-    facts: DeviceFacts,
-    entry: IntraTaskEntry = "intra_task",
-    *,
-    tall: bool = False,
-) -> ListedRoute:
-    """The route of listed subjects of one query in a number type; ``tall``: the list may be long."""
-    tile = choose_list_tile(facts.architecture, arithmetic, profile.length, tall=tall)
-    edges = BoundaryMode.NONE if tile.strips(profile.length) == 1 else BoundaryMode.OWN
-    gap = arithmetic.compiled_gap(profile.gap.open, profile.gap.extend)
-    return ListedRoute(arithmetic, tile, intra_task_kernel(arithmetic, tile, gap, edges=edges, entry=entry))
-
-
-def first_tiled(partition: Partition, profile: QueryProfile, facts: DeviceFacts, options: PlanOptions) -> int:
-    """Index of the first subject that is scored by diamonds; the length if there is none.
-
-    Subjects are cut for queries of fewer rows if gaps cost something to extend (:meth:`QueryProfile.most_columns`).
-    """
-    can_be_cut = profile.length <= options.thresholds.diamond_rows and profile.gap.extend > 0
-    if can_be_cut or not suits_diamonds(profile):
-        return len(partition)
-    limit = chain_limit(partition.n_residues, [profile.length], facts.multiprocessors)
-    return first_longer(partition.lengths, max(limit, options.thresholds.diamond_residues))
 
 
 def suits_diamonds(profile: QueryProfile) -> bool:
@@ -507,7 +372,7 @@ def _cover(table: _Table, n_rows: int, *, whole: bool) -> tuple[TunedTile, ...]:
     return tuple(chosen)
 
 
-# --- Known plans ---
+# --- Calls ---
 
 
 def _shape(request: ScoreRequest) -> Hashable:
@@ -522,41 +387,39 @@ class Planner:
     """Plans the calls of one engine, and remembers the plans of batches against the partition of the last call."""
 
     def __init__(self, facts: DeviceFacts, options: PlanOptions) -> None:
+        self.facts = facts
         self.options = options
-        self._facts = facts
         self._partition: Partition | None = None
         self._plans: dict[Hashable, BatchPlan] = {}
 
     def plan(self, requests: Sequence[ScoreRequest], partition: Partition) -> SearchPlan:
-        """See :func:`plan_search`."""
-        return plan_search(requests, partition, self._facts, self.options, self._known)
+        """Plan the batches of an engine call against subjects in the order of their lengths, at least one.
 
-    def plan_batch(
-        self,
-        indices: tuple[int, ...],
-        requests: Sequence[ScoreRequest],
-        partition: Partition,
-        *,
-        bounded: bool = True,
-    ) -> BatchPlan:
-        """A batch without diamonds and, unless it is ``bounded``, without a bound."""
-        options = replace(self.options, band_rows=self.options.band_rows if bounded else 0)
-        return plan_batch(indices, requests, partition, self._facts, options, diamonds=False)
+        Each request is in one batch; batches are ordered by their first request, so that results become available in
+        about the order of the requests.
+        """
+        profiles = [request.profile for request in requests]
+        if len(profiles) == 1:
+            return SearchPlan((self._known((0,), requests, partition),))
+        n_tiled = [self.first_tiled(partition, profile) for profile in profiles]
+        alone = [index for index, first in enumerate(n_tiled) if first < len(partition)]
+        return SearchPlan(
+            tuple(
+                self._known(indices, [requests[index] for index in indices], partition)
+                for indices in self.batches(profiles, alone)
+            )
+        )
 
-    def listed(
-        self, profile: QueryProfile, arithmetic: Arithmetic, entry: IntraTaskEntry = "intra_task"
-    ) -> ListedRoute:
-        """See :func:`plan_listed`."""
-        return plan_listed(profile, arithmetic, self._facts, entry)
+    def batches(self, profiles: Sequence[QueryProfile], alone: Sequence[int] = ()) -> list[tuple[int, ...]]:
+        """Indices of the profiles of each batch: two that are faster together, or one, such as each of ``alone``."""
+        if not self.options.pairs:
+            return [(index,) for index in range(len(profiles))]
+        others = [index for index in range(len(profiles)) if index not in alone]
+        pairs = pair_queries([profiles[index] for index in others], self.facts.architecture)
+        found = [tuple(others[index] for index in pair) for pair in pairs]
+        return sorted([*found, *((index,) for index in alone)], key=min)
 
-    def _known(
-        self,
-        indices: tuple[int, ...],
-        requests: Sequence[ScoreRequest],
-        partition: Partition,
-        facts: DeviceFacts,
-        options: PlanOptions,
-    ) -> BatchPlan:
+    def _known(self, indices: tuple[int, ...], requests: Sequence[ScoreRequest], partition: Partition) -> BatchPlan:
         """A batch, planned once for all requests of its shape."""
         known = self._partition
         if known is None or partition.memory != known.memory or len(self._plans) == KNOWN_PLANS:
@@ -565,9 +428,105 @@ class Planner:
         key = tuple(map(_shape, requests))
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._plans[key] = plan_batch(indices, requests, partition, facts, options)
+            plan = self._plans[key] = self.plan_batch(indices, requests, partition, diamonds=True)
         queries = tuple(
             replace(query, index=index, request=request)
             for query, index, request in zip(plan.queries, indices, requests, strict=True)
         )
         return replace(plan, queries=queries)
+
+    def plan_batch(
+        self,
+        indices: tuple[int, ...],
+        requests: Sequence[ScoreRequest],
+        partition: Partition,
+        *,
+        diamonds: bool = False,
+        bounded: bool = True,
+    ) -> BatchPlan:
+        """Plan one batch: ``requests`` are one query, or two that share words, with their ``indices``.
+
+        Without ``diamonds``, no subject takes that route; unless it is ``bounded``, there is no bound.
+        """
+        profiles = [request.profile for request in requests]
+        ranges = [floor_ranges(request, partition.lengths) for request in requests]
+        has_limits = all(each and all(part.limit is not None for part in each) for each in ranges)
+        band_rows = self.options.band_rows if bounded else 0
+        band = (band_rows or 0) if has_limits else 0
+        inter_task = plan_inter_task(profiles, self.facts.architecture, band=band)
+        n_direct = len(partition)
+        if diamonds and len(profiles) == 1:
+            n_direct = self.first_tiled(partition, profiles[0])
+        rows = [profile.length for profile in profiles]
+        groups = max(strip.shape.blocks * strip.shape.threads // strip.shape.tile.group for strip in inter_task.strips)
+        n_residues = residues_of_first(partition, n_direct)
+        n_short = first_long(
+            partition.lengths[:n_direct],
+            n_residues,
+            self.facts.multiprocessors * groups,
+            self.options.thresholds.long_residues,
+        )
+        n_columns = window_columns(n_residues, rows, self.facts, self.options)
+        n_long_residues = n_residues - residues_of_first(partition, n_short)
+        many = n_long_residues > n_columns * FEW_LISTED * self.facts.multiprocessors
+
+        bound = None
+        if has_limits and band_rows is None and n_short >= max(self.options.thresholds.bound_subjects, 1):
+            bound = plan_bound(profiles, partition.lengths[:n_short], inter_task, self.facts)
+        is_bounded = n_short > 0 and (bound is not None or inter_task.band > 0)
+        queries = []
+        for index, request, of_query in zip(indices, requests, ranges, strict=True):
+            profile = request.profile
+            listed = listed_layout(profile.length) if is_bounded else None
+            again = is_bounded or (n_direct > 0 and exceeds(profile, int(partition.lengths[n_direct - 1])))
+            queries.append(
+                QueryPlan(
+                    index,
+                    request,
+                    of_query,
+                    self.listed(profile, Arithmetic.FAST, tall=many) if n_short < n_direct else None,
+                    listed,
+                    kernels_of(listed, profile.gap, listed=True) if listed is not None else (),
+                    self.listed(profile, Arithmetic.SHORT) if again else None,
+                )
+            )
+        most_again = int(max(len(partition) * MAX_BOUND_SHARE, WARP)) if is_bounded else n_short
+        return BatchPlan(
+            tuple(queries),
+            inter_task,
+            kernels_of(inter_task, profiles[0].gap),
+            bound,
+            n_short,
+            n_direct,
+            len(partition),
+            n_columns,
+            most_again,
+            partition.n_residues * sum(rows),
+        ).with_kernels()
+
+    def listed(
+        self,
+        profile: QueryProfile,
+        arithmetic: Arithmetic,
+        entry: IntraTaskEntry = "intra_task",
+        *,
+        tall: bool = False,
+    ) -> ListedRoute:
+        """The route of listed subjects of one query in a number type; ``tall``: the list may be long."""
+        tile = choose_list_tile(self.facts.architecture, arithmetic, profile.length, tall=tall)
+        edges = BoundaryMode.NONE if tile.strips(profile.length) == 1 else BoundaryMode.OWN
+        gap = arithmetic.compiled_gap(profile.gap.open, profile.gap.extend)
+        return ListedRoute(arithmetic, tile, intra_task_kernel(arithmetic, tile, gap, edges=edges, entry=entry))
+
+    def first_tiled(self, partition: Partition, profile: QueryProfile) -> int:
+        """Index of the first subject that is scored by diamonds; the length if there is none.
+
+        Subjects are cut for queries of fewer rows if gaps cost something to extend
+        (:meth:`QueryProfile.most_columns`).
+        """
+        thresholds = self.options.thresholds
+        can_be_cut = profile.length <= thresholds.diamond_rows and profile.gap.extend > 0
+        if can_be_cut or not suits_diamonds(profile):
+            return len(partition)
+        limit = chain_limit(partition.n_residues, [profile.length], self.facts.multiprocessors)
+        return first_longer(partition.lengths, max(limit, thresholds.diamond_residues))

@@ -13,7 +13,7 @@ from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.plan import PlanOptions, Thresholds
-from swsearch.engine.cuda.search.planner import plan_batch
+from swsearch.engine.cuda.search.planner import Planner
 from swsearch.engine.cuda.search.tiles import available_bands, package_kernels
 from swsearch.engine.protocol import ScoreRequest, score_requests
 from swsearch.engine.reference import ReferenceEngine
@@ -118,7 +118,7 @@ def test_plans_of_all_lengths_take_kernels_of_the_package(architecture: int) -> 
             requests = [ScoreRequest(profile, floor) for profile in profiles]
             for chosen in ((0,), (0, 1), (0, 2)):
                 of_batch = [requests[index] for index in chosen]
-                plan = plan_batch(chosen, of_batch, partition, facts, PlanOptions())
+                plan = Planner(facts, PlanOptions()).plan_batch(chosen, of_batch, partition, diamonds=True)
                 assert set(plan.kernels) <= shipped
                 assert plan.first_kernels
                 bands |= {dict(spec.constants).get("BAND", "0") for spec in plan.kernels}
