@@ -183,7 +183,7 @@ class BatchRun:
         self._score_selected(query, route, profile, again, 1, few)
         subjects = self._subjects
         launch = InterTaskLaunch(
-            listed, query.plan.listed_kernels, f"profile listed {number}", [query.plan.profile],
+            listed, f"profile listed {number}", [query.plan.profile],
             address(subjects.starts), address(subjects.lengths), self.plan.n_short, [query.scores],
             (address(again.count), few + 1, self.plan.most_again),
             (address(again.indices), address(again.count)),

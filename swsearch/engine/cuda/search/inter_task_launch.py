@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.runtime.device import Buffer, Scratch, Stream, Texture
-from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, Arithmetic, KernelSpec
+from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, Arithmetic
 from swsearch.engine.cuda.runtime.parameters import INTER_TASK, OPEN_COUNTERS, packed
 from swsearch.engine.cuda.search.launches import address
 from swsearch.engine.cuda.search.plan import BatchPlan, BoundPlan, InterTaskPlan
@@ -26,7 +26,7 @@ from swsearch.query.profile import QueryProfile
 
 @dataclass(frozen=True, eq=False)
 class InterTaskLaunch:
-    """The inter-task launches of all strips, with a kernel each, against some subjects.
+    """The inter-task launches of all strips of a plan against some subjects.
 
     ``profile`` names the packed profile in the slot of the batch, and ``profiles`` are packed when the first launch
     needs them. ``condition`` has the address of a number that the device has counted and the range in which the kernels
@@ -35,7 +35,6 @@ class InterTaskLaunch:
     """
 
     plan: InterTaskPlan
-    kernels: tuple[KernelSpec, ...]
     profile: str
     profiles: Sequence[QueryProfile]
     starts: int
@@ -87,14 +86,12 @@ class InterTaskLauncher:
         """The launches of all subjects, preceded, for a bound, by those that choose between both."""
         plan, slot, subjects, scores, bound = self._plan, self._slot, self._subjects, self._scores, self._plan.bound
         tables = address(subjects.starts), address(subjects.lengths)
-        exact = InterTaskLaunch(
-            plan.inter_task, plan.inter_task_kernels, "profile", plan.profiles, *tables, plan.n_short, scores
-        )
+        exact = InterTaskLaunch(plan.inter_task, "profile", plan.profiles, *tables, plan.n_short, scores)
         if bound is None:
             return [exact]
         count = slot.scratch.buffer("passing", 4)
         self._device.clear(count, 4, Stream.COMPUTE)
-        all_subjects = replace(exact, plan=bound.inter_task, kernels=bound.kernels, profile="profile bound")
+        all_subjects = replace(exact, plan=bound.inter_task, profile="profile bound")
         starts, lengths = self._sample(bound)
         sample_scores = [slot.scratch.buffer(f"sample {query}", len(bound.rows) * 4) for query in range(len(scores))]
         sample = replace(
@@ -162,7 +159,7 @@ class InterTaskLauncher:
             boundary = self._scratch.buffer(f"boundary {stream.name}", n_bytes)
         gap = self._plan.queries[0].profile.gap
         first_unit = 0
-        for number, (strip, kernel) in enumerate(zip(strips, launch.kernels, strict=True)):
+        for number, (strip, kernel) in enumerate(zip(strips, launch.plan.kernels, strict=True)):
             shape = strip.shape
             queries = launch.plan.queries(strip)
             parameters = packed(

@@ -185,13 +185,14 @@ class InterTaskPlan:
 
     ``cost`` are picoseconds per subject residue. ``band`` is the number of rows of a band of the bound, or 0. ``order``
     has the indices of the batch's queries, the shorter first: the first query is in the low halves of words, the last
-    one in the high halves.
+    one in the high halves. ``kernels`` has the kernel of each strip, once the gap costs are known.
     """
 
     order: tuple[int, ...]
     strips: tuple[Strip, ...]
     cost: float
     band: int = 0
+    kernels: tuple[KernelSpec, ...] = ()
 
     def queries(self, strip: Strip) -> tuple[int, ...]:
         """Indices of the strip's queries, that of the low halves first.
@@ -236,7 +237,6 @@ class BoundPlan:
     """
 
     inter_task: InterTaskPlan
-    kernels: tuple[KernelSpec, ...]
     rows: NDArray[np.intp]
     most_passing: int
 
@@ -268,7 +268,6 @@ class QueryPlan:
     ranges: tuple[FloorRange, ...]
     long: ListedRoute | None
     listed: InterTaskPlan | None
-    listed_kernels: tuple[KernelSpec, ...]
     again: ListedRoute | None
 
     @property
@@ -300,7 +299,6 @@ class BatchPlan:
 
     queries: tuple[QueryPlan, ...]
     inter_task: InterTaskPlan
-    inter_task_kernels: tuple[KernelSpec, ...]
     bound: BoundPlan | None
     n_short: int
     n_direct: int
@@ -325,14 +323,14 @@ class BatchPlan:
         """The inter-task kernels, those of the bound first."""
         if not self.n_short:
             return []
-        return [*(self.bound.kernels if self.bound is not None else ()), *self.inter_task_kernels]
+        return [*(self.bound.inter_task.kernels if self.bound is not None else ()), *self.inter_task.kernels]
 
     def with_kernels(self) -> BatchPlan:
         """The plan with its ``kernels``, which are listed once for all batches of its shape."""
         kernels = self.first_kernels
         collects = False
         for query in self.queries:
-            kernels += [*query.listed_kernels, OPEN_COUNTERS_KERNEL] if query.listed is not None else []
+            kernels += [*query.listed.kernels, OPEN_COUNTERS_KERNEL] if query.listed is not None else []
             kernels += [route.kernel for route in (query.long, query.again) if route is not None]
             collects |= query.again is not None or query.request.floor is not None
         if collects and self.n_short:

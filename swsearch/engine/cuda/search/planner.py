@@ -38,7 +38,6 @@ from swsearch.engine.cuda.runtime.kernels import (
     Arithmetic,
     BoundaryMode,
     IntraTaskEntry,
-    KernelSpec,
     Pairing,
     intra_task_kernel,
 )
@@ -116,12 +115,11 @@ def floor_ranges(request: ScoreRequest, lengths: Lengths) -> tuple[FloorRange, .
     )
 
 
-def kernels_of(plan: InterTaskPlan, gap: GapPenalty, *, listed: bool = False) -> tuple[KernelSpec, ...]:
-    """The inter-task kernel of each strip, for all subjects or for listed ones."""
+def with_kernels(plan: InterTaskPlan, gap: GapPenalty, *, listed: bool = False) -> InterTaskPlan:
+    """The plan with the kernel of each strip, for all subjects or for listed ones."""
     compiled = Arithmetic.FAST.compiled_gap(gap.open, gap.extend)
-    return tuple(
-        shape_kernel(strip.shape, compiled, strip.edges, band=plan.band, listed=listed) for strip in plan.strips
-    )
+    kernels = (shape_kernel(strip.shape, compiled, strip.edges, band=plan.band, listed=listed) for strip in plan.strips)
+    return replace(plan, kernels=tuple(kernels))
 
 
 def plan_bound(
@@ -134,7 +132,8 @@ def plan_bound(
     if plan.cost >= exact.cost:
         return None
     rows = _spread(max(first_longer(lengths, SAMPLED_RESIDUES), min(len(lengths), SAMPLED)))
-    return BoundPlan(plan, kernels_of(plan, profiles[0].gap), rows, int(len(rows) * len(profiles) * MAX_SAMPLE_SHARE))
+    most_passing = int(len(rows) * len(profiles) * MAX_SAMPLE_SHARE)
+    return BoundPlan(with_kernels(plan, profiles[0].gap), rows, most_passing)
 
 
 @cache
@@ -477,7 +476,7 @@ class Planner:
         queries = []
         for index, request, of_query in zip(indices, requests, ranges, strict=True):
             profile = request.profile
-            listed = listed_layout(profile.length) if is_bounded else None
+            listed = with_kernels(listed_layout(profile.length), profile.gap, listed=True) if is_bounded else None
             again = is_bounded or (n_direct > 0 and exceeds(profile, int(partition.lengths[n_direct - 1])))
             queries.append(
                 QueryPlan(
@@ -486,15 +485,13 @@ class Planner:
                     of_query,
                     self.listed(profile, Arithmetic.FAST, tall=many) if n_short < n_direct else None,
                     listed,
-                    kernels_of(listed, profile.gap, listed=True) if listed is not None else (),
                     self.listed(profile, Arithmetic.SHORT) if again else None,
                 )
             )
         most_again = int(max(len(partition) * MAX_BOUND_SHARE, WARP)) if is_bounded else n_short
         return BatchPlan(
             tuple(queries),
-            inter_task,
-            kernels_of(inter_task, profiles[0].gap),
+            with_kernels(inter_task, profiles[0].gap),
             bound,
             n_short,
             n_direct,
