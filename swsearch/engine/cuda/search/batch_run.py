@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from swsearch.engine.cuda.runtime.device import Buffer, Device, Event, Scratch, Stream, Texture, Timing
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search.inter_task_launch import InterTaskLaunch, InterTaskLauncher
-from swsearch.engine.cuda.search.launches import IntraTaskLaunch, IntraTaskLauncher, Listed, address
+from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
 from swsearch.engine.cuda.search.long_subjects import LongSubjectLauncher, LongSubjects
 from swsearch.engine.cuda.search.plan import BatchPlan, FloorRange, InterTaskPlan, ListedRoute, QueryPlan
 from swsearch.engine.cuda.search.planner import Planner
@@ -103,6 +103,7 @@ class BatchRun:
         self._short = subjects.prefix(plan.n_short)
         self._resources = resources
         self._device = resources.device
+        self._few_listed = min(FEW_LISTED * self._device.facts.multiprocessors, plan.most_again)
         self._selector = Selector(resources.device, slot, resources.planner.options.thresholds.downloaded)
         self._began: Event
         self._ended: Event
@@ -164,9 +165,8 @@ class BatchRun:
             self._score_passing(number, query, query.plan.listed, route, profile, passing)
         again = self._select_again(query, candidates, f"again {number}")
         # Each launch reads the count, and only the one whose bounds it is within does the work.
-        few = min(FEW_LISTED * self._device.facts.multiprocessors, plan.most_again)
-        self._score_selected(query, route, profile, again, 1, few)
-        self._score_selected(query, route, profile, again, few + 1, plan.most_again)
+        self._score_selected(query, route, profile, again, 1, self._few_listed)
+        self._score_selected(query, route, profile, again, self._few_listed + 1, plan.most_again)
 
     def _score_passing(
         self,
@@ -179,13 +179,12 @@ class BatchRun:
     ) -> None:
         """Score the subjects that pass a bound: by the inter-task kernels unless they are few."""
         again = self._select_again(query, candidates, f"passing {number}")
-        few = min(FEW_LISTED * self._device.facts.multiprocessors, self.plan.most_again)
-        self._score_selected(query, route, profile, again, 1, few)
+        self._score_selected(query, route, profile, again, 1, self._few_listed)
         subjects = self._subjects
         launch = InterTaskLaunch(
             listed, f"profile listed {number}", [query.plan.profile],
             address(subjects.starts), address(subjects.lengths), self.plan.n_short, [query.scores],
-            (address(again.count), few + 1, self.plan.most_again),
+            (address(again.count), self._few_listed + 1, self.plan.most_again),
             (address(again.indices), address(again.count)),
         )  # fmt: skip
         values = np.array(launch.counters, np.uint32)
@@ -195,7 +194,6 @@ class BatchRun:
     def _select_again(self, query: _InFlight, candidates: Sequence[ScoreFilter], name: str) -> Selection:
         """List candidates to be scored again, and begin to download their number."""
         again = self._selector.select(query.scores, candidates, name)
-        self._selector.begin_download(again)
         query.again.append(again)
         return again
 
@@ -207,18 +205,14 @@ class BatchRun:
             counter = self._zero(f"counter again {least}", Stream.FINISH)
             indices, count = address(selected.indices), address(selected.count)
             listed = self._listed(query, indices, count, counter, most, least, most)
-            self._plan_launch(query, route, profile, listed, Stream.FINISH).start()
+            lists = self._resources.lists
+            lists.plan(query.plan.profile, profile, listed, route=route, stream=Stream.FINISH).start()
 
     def _zero(self, name: str, stream: Stream) -> int:
         """Address of a word that is 0 before the stream's next launch."""
         counter = self.slot.scratch.buffer(name, 4)
         self._device.clear(counter, 4, stream)
         return address(counter)
-
-    def _upload_list(self, name: str, indices: NDArray[Any]) -> tuple[int, int]:
-        """Addresses of a list of subjects and of its length."""
-        buffer = self.slot.upload(name, np.append(indices, len(indices)).astype(np.uint32))
-        return address(buffer), address(buffer, len(indices) * 4)
 
     def _profile(self, name: str, query: _InFlight, route: ListedRoute, stream: Stream = Stream.COMPUTE) -> Texture:
         """The query's profile as the kernel of a route reads it."""
@@ -233,16 +227,6 @@ class BatchRun:
             address(subjects.residues), address(subjects.starts), address(subjects.lengths),
             indices, count, n_listed, subjects.longest, address(query.scores), counter, least, most,
         )  # fmt: skip
-
-    def _plan_launch(
-        self,
-        query: _InFlight,
-        route: ListedRoute,
-        profile: Texture,
-        listed: Listed,
-        stream: Stream,
-    ) -> IntraTaskLaunch:
-        return self._resources.lists.plan(query.plan.profile, profile, listed, route=route, stream=stream)
 
     def _select(self, number: int, query: _InFlight) -> None:
         """Select the subjects that reach the floor, or all, and begin to download their scores."""
@@ -259,7 +243,6 @@ class BatchRun:
             beyond = query.plan.largest_exact + 1
             candidates = _filters(query.plan.ranges, n_short, lambda part: min(part.floor, beyond))
             query.wanted = self._selector.select(query.scores, candidates, f"wanted {number}", with_scores=True)
-            self._selector.begin_download(query.wanted)
 
     # --- Results ---
 
@@ -354,14 +337,16 @@ class BatchRun:
 
     def _widest(self, number: int, query: _InFlight, listed: NDArray[np.intp]) -> NDArray[np.int32]:
         """Score some subjects in the widest type, and wait for it."""
-        device = self._device
-        route = self._resources.planner.listed(query.plan.profile, Arithmetic.WIDE)
+        device, resources = self._device, self._resources
+        route = resources.planner.listed(query.plan.profile, Arithmetic.WIDE)
         profile = self._profile(f"profile listed {number}", query, route)
         counter = self._zero(f"counter listed {number}", Stream.COMPUTE)
-        on_device = self._listed(query, *self._upload_list(f"listed {number}", listed), counter, len(listed))
+        buffer = self.slot.upload(f"listed {number}", np.append(listed, len(listed)).astype(np.uint32))
+        indices, count = address(buffer), address(buffer, len(listed) * 4)
+        on_device = self._listed(query, indices, count, counter, len(listed))
         with device.timed(Stream.COMPUTE) as seconds:
-            self._plan_launch(query, route, profile, on_device, Stream.COMPUTE).start()
-        self._resources.timing.seconds += seconds[0]
+            resources.lists.plan(query.plan.profile, profile, on_device, route=route, stream=Stream.COMPUTE).start()
+        resources.timing.seconds += seconds[0]
         scores = np.empty(len(self._short), np.int32)
         device.download(scores, query.scores, Stream.COMPUTE)
         return scores[listed]

@@ -69,7 +69,10 @@ class Selector:
     def select(
         self, scores: Buffer, candidates: Sequence[ScoreFilter], name: str, *, with_scores: bool = False
     ) -> Selection:
-        """Enqueue the selection of the candidates that reach their limits, into buffers of this name."""
+        """Enqueue the selection of the candidates that reach their limits, into buffers of this name.
+
+        The download of their number and of the first of them begins as well.
+        """
         device, scratch = self.device, self.slot.scratch
         capacity = max(sum(group.n_candidates for group in candidates), 1)
         n_host = min(capacity, self._n_downloaded)
@@ -86,6 +89,10 @@ class Selector:
         self._collect(
             scores, candidates, (address(found.indices), address(found.values), address(found.count)), self._stream
         )
+        device.begin_download(found.host_count, found.count, self._stream)
+        device.begin_download(found.host_indices, found.indices, self._stream)
+        if found.values is not None:
+            device.begin_download(found.host_values, found.values, self._stream)
         return found
 
     def count(self, scores: Buffer, candidates: Sequence[ScoreFilter], count: Buffer, stream: Stream) -> None:
@@ -109,13 +116,6 @@ class Selector:
                 )  # fmt: skip
                 grid = min(n_blocks, self.device.facts.multiprocessors * 8)
                 self.device.launch(COLLECT_KERNEL, grid, COLLECT_BYTES, parameters, stream)
-
-    def begin_download(self, found: Selection) -> None:
-        """Begin to download the number of selected subjects and the first of them."""
-        self.device.begin_download(found.host_count, found.count, self._stream)
-        self.device.begin_download(found.host_indices, found.indices, self._stream)
-        if found.values is not None:
-            self.device.begin_download(found.host_values, found.values, self._stream)
 
     def downloaded(self, found: Selection) -> tuple[NDArray[np.intp], Scores]:
         """All selected subjects, ascending, with their scores; waits only if not all were downloaded."""
@@ -154,8 +154,6 @@ class Selector:
     def _at_least(self, scores: Buffer, n_subjects: int, limit: int, name: str) -> tuple[NDArray[np.intp], Scores]:
         """The subjects that reach a score, ascending, with their scores; waits for the device."""
         found = self.select(scores, [ScoreFilter(0, n_subjects, limit)], f"{name} best", with_scores=True)
-        self.device.download(found.host_count, found.count, self._stream)
-        self.begin_download(found)
         self.device.event(self._stream).wait()
         return self.downloaded(found)
 
