@@ -107,13 +107,7 @@ class Nvcc:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        try:
-            shown = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise EngineError(
-                f"{path} --version fails ({error}); repair the installation of the CUDA toolkit"
-            ) from error
-        found = re.search(r"V(\d+\.\d+\.\d+)", shown)
+        found = re.search(r"V(\d+\.\d+\.\d+)", self._shown("--version"))
         if found is None:
             raise EngineError(f"{path} --version printed no version; repair the installation of the CUDA toolkit")
         self.version = found.group(1)
@@ -133,14 +127,17 @@ class Nvcc:
 
     def architectures(self) -> list[int]:
         """The architectures for which this version compiles."""
-        command = [self.path, "--list-gpu-arch"]
-        try:
-            shown = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise EngineError(
-                f"{' '.join(command)} fails ({error}); repair the installation of the CUDA toolkit"
-            ) from error
+        shown = self._shown("--list-gpu-arch")
         return [int(number) for number in re.findall(r"^compute_(\d+)$", shown, re.MULTILINE)]
+
+    def _shown(self, option: str) -> str:
+        """What nvcc prints with an option."""
+        command = [self.path, option]
+        try:
+            return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
+        except (OSError, subprocess.TimeoutExpired) as error:
+            problem = f"{' '.join(command)} fails ({error})"
+            raise EngineError(f"{problem}; repair the installation of the CUDA toolkit") from error
 
     def _output(self, spec: KernelSpec, kind: str, options: Sequence[str]) -> tuple[bytes, str]:
         """The file that nvcc writes, and what it prints."""
