@@ -182,15 +182,35 @@ class Scoring(Protocol):
         ...
 
 
-class Forecast(Protocol):
-    """The plan by which an engine is going to score a search; ``str`` formats it as one line."""
+@dataclass(frozen=True)
+class Forecast:
+    """The plan by which ``n_devices`` GPUs are going to score a search; ``str`` formats it as one line.
 
-    @property
-    def seconds(self) -> float:
-        """Estimated time of scoring, in seconds."""
-        ...
+    ``free_bytes`` are those of the device that has the least, ``database_bytes`` the size of the database, or of a
+    device's share, in device memory, which is streamed in ``n_pieces``. With ``shared_subjects``, devices divide the
+    subjects rather than the queries. ``n_profiles`` counts each strand; it is 0 if it is not known yet. ``seconds`` is
+    the estimated time of scoring.
+    """
 
-    def __str__(self) -> str: ...
+    n_devices: int
+    free_bytes: int
+    database_bytes: int
+    n_pieces: int
+    shared_subjects: bool
+    n_profiles: int
+    n_pairs: int
+    seconds: float
+
+    def __str__(self) -> str:
+        size = f"{self.database_bytes / 1e9:.2f} GB"
+        what = f"{'a share' if self.shared_subjects else 'the database'} of {size}"
+        room = f"{self.free_bytes / 1e9:.0f} GB free"
+        where = "on the GPU" if self.n_devices == 1 else f"on each of {self.n_devices} GPUs"
+        how = f"kept {where}" if self.n_pieces == 1 else f"streamed in {self.n_pieces} pieces"
+        if self.n_profiles == 0:
+            return f"{what} {how} ({room})"
+        alone = self.n_profiles - 2 * self.n_pairs
+        return f"{what} {how} ({room}); {self.n_pairs:,} pairs of queries and {alone:,} alone"
 
 
 @runtime_checkable

@@ -31,9 +31,9 @@ from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.forward import ForwardThread
 from swsearch.engine.cuda.search.pipeline import ScoreCall
-from swsearch.engine.cuda.search.plan import SearchForecast, expected_rate
+from swsearch.engine.cuda.search.plan import expected_rate
 from swsearch.engine.cuda.search.subjects import ONE_SLOT_RESIDUES, device_bytes
-from swsearch.engine.protocol import Scored, ScoreRequest
+from swsearch.engine.protocol import Forecast, Scored, ScoreRequest
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import Ends, ScoreBlock
 from swsearch.query.profile import ProfileModel, QueryProfile
@@ -395,7 +395,7 @@ class CudaDevices(Closeable):
         n_cells: int,
         *,
         floors: bool = True,
-    ) -> SearchForecast:
+    ) -> Forecast:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
         engine = self.engines[0]
         n_profiles = n_pairs = 0
@@ -412,8 +412,8 @@ class CudaDevices(Closeable):
             thread.submit(engine.free_bytes).result()
             for thread, engine in zip(self._threads, self.engines, strict=True)
         ]
-        return SearchForecast(
-            devices=facts,
+        return Forecast(
+            n_devices=len(facts),
             free_bytes=min(free),
             database_bytes=sum(map(device_bytes, parts)),
             n_pieces=max((engine.store.n_pieces(part, call_residues) for part in parts), default=1),

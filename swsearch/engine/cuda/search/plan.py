@@ -23,9 +23,9 @@ type. If there are floors, the inter-task kernel may compute an upper bound (:cl
 that may reach their floor are listed and scored exactly.
 
 :class:`PlanOptions` and :class:`Thresholds` have the options of plans and the sizes at which the engine changes its
-method; no score depends on them. :class:`SearchForecast` tells how queries and database are divided among the devices,
-and the expected time. The time is the number of cells divided by the sum of the devices' rates in cells per second. A
-device's rate is the product of its multiprocessors, its clock and a number of cells per clock that depends on the
+method; no score depends on them. The expected time of a search (:class:`swsearch.engine.protocol.Forecast`) is the
+number of cells divided by the sum of the devices' rates in cells per second (:func:`expected_rate`). A device's rate is
+the product of its multiprocessors, its clock and a number of cells per clock that depends on the
 architecture. This number is measured where the kernels were tuned; elsewhere it is two thirds, the measured proportion,
 of what the instructions of the inner loop allow.
 """
@@ -133,36 +133,6 @@ def expected_rate(facts: DeviceFacts, *, bounded: bool) -> float:
     """Cells per second that a device is expected to score; ``bounded`` if the search has floors and a bound is used."""
     cells = max((known, cells) for known, cells in CELLS_PER_CLOCK.items() if known <= max(facts.architecture, 75))[1]
     return facts.multiprocessors * facts.clock_hz * cells * (BOUND_SPEEDUP if bounded else 1.0)
-
-
-@dataclass(frozen=True)
-class SearchForecast:
-    """The plan of a search on GPUs; ``str`` formats it as one line.
-
-    ``free_bytes`` are those of the device that has the least, ``database_bytes`` the size of the database, or of a
-    device's share, in device memory, which is streamed in ``n_pieces``. With ``shared_subjects``, devices divide the
-    subjects rather than the queries. ``n_profiles`` counts each strand; it is 0 if it is not known yet.
-    """
-
-    devices: Sequence[DeviceFacts]
-    free_bytes: int
-    database_bytes: int
-    n_pieces: int
-    shared_subjects: bool
-    n_profiles: int
-    n_pairs: int
-    seconds: float
-
-    def __str__(self) -> str:
-        size = f"{self.database_bytes / 1e9:.2f} GB"
-        what = f"{'a share' if self.shared_subjects else 'the database'} of {size}"
-        room = f"{self.free_bytes / 1e9:.0f} GB free"
-        where = "on the GPU" if len(self.devices) == 1 else f"on each of {len(self.devices)} GPUs"
-        how = f"kept {where}" if self.n_pieces == 1 else f"streamed in {self.n_pieces} pieces"
-        if self.n_profiles == 0:
-            return f"{what} {how} ({room})"
-        alone = self.n_profiles - 2 * self.n_pairs
-        return f"{what} {how} ({room}); {self.n_pairs:,} pairs of queries and {alone:,} alone"
 
 
 @dataclass(frozen=True)
