@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.pairs.diamond_checkpoints import ENTRY_BYTES, StripCheckpoints
-from swsearch.engine.cuda.pairs.diamond_plan import PairLetters, SweepShape, filled_columns, kernel_for
+from swsearch.engine.cuda.pairs.diamond_plan import PairLetters, SweepShape, filled_columns, lay_out, table_columns
 from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, allocated
-from swsearch.engine.cuda.runtime.kernels import SWEEP_WARPS
+from swsearch.engine.cuda.runtime.kernels import SWEEP_WARPS, KernelSpec, sweep_kernel
 from swsearch.engine.cuda.runtime.parameters import LOCATE, SWEEP, packed
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
-from swsearch.typing import Progress
+from swsearch.typing import Letters, Progress
 
 CELLS_PER_LAUNCH: Final = 4_000_000_000_000
 """Maximum number of cells of a launch: one or two seconds on a large GPU, after which an interrupt takes effect."""
@@ -43,7 +43,10 @@ class PairEnd:
 
 
 class DiamondLaunch:
-    """Device memory and launches of one call; the memory is freed when ``stack`` closes."""
+    """Device memory and launches of one call; the memory is freed when ``stack`` closes.
+
+    The pairs are uploaded while their kernels are compiled; with ``path``, that of a path as well.
+    """
 
     def __init__(
         self,
@@ -51,11 +54,17 @@ class DiamondLaunch:
         stack: contextlib.ExitStack,
         problem: AlignmentProblem,
         shape: SweepShape,
-        letters: PairLetters,
-        table: NDArray[np.void],
+        pairs: Sequence[tuple[Letters, Letters]],
+        *,
+        path: bool = False,
     ) -> None:
         self._device, self._stack = device, stack
-        self._problem, self._shape, self._letters, self._table = problem, shape, letters, table
+        self._problem, self._shape = problem, shape
+        self._compared = table_columns(pairs, problem) is None
+        entries = ["sweep_pairs"] + ["locate_best"] * problem.local + ["trace_pairs"] * path
+        device.prepare([self._kernel(entry) for entry in entries])
+        letters = self._letters = lay_out(pairs, problem, shape, compared=self._compared)
+        table = self._table = _pair_table(pairs, letters, shape, problem)
         self._n_strips = _first_strips(table, shape)[-1]
         columns = int(table["horizon"][-1]) + filled_columns(int(table["columns"][-1]))
         self._lasts_words = int(table["last_column"][-1]) + int(table["rows"][-1])
@@ -123,8 +132,7 @@ class DiamondLaunch:
     def _start(self, entry: str, strips: range, parameters: np.void) -> None:
         """Launch a range of strips; the strips before it were launched earlier."""
         device = self._device
-        spec = kernel_for(self._problem, self._shape, compared=self._letters.compared, entry=entry)
-        shared_bytes = self._shape.warp_bytes(self._letters.n_columns) * SWEEP_WARPS
+        spec, shared_bytes = self._kernel(entry), self._shared_bytes
         # The grid has at most as many blocks as run at a time, because a strip may wait only for a strip that runs.
         resident = device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes)
         device.upload(self._counter, np.array([strips.start], np.uint32), Stream.COMPUTE)
@@ -142,13 +150,12 @@ class DiamondLaunch:
         positions = np.zeros((len(wanted), 2), np.int32)
         if len(wanted):
             device.upload(self._listed, wanted.astype(np.uint32), Stream.COMPUTE)
-            spec = kernel_for(self._problem, self._shape, compared=self._letters.compared, entry="locate_best")
-            shared_bytes = self._shape.warp_bytes(self._letters.n_columns) * SWEEP_WARPS
             parameters = packed(
                 LOCATE, sweep=self._parameters(self._n_strips, None), strips=self._listed.address,
                 n_strips=len(wanted), positions=self._positions.address,
             )  # fmt: skip
-            device.launch(spec, -(-len(wanted) // SWEEP_WARPS), shared_bytes, parameters, Stream.COMPUTE)
+            grid = -(-len(wanted) // SWEEP_WARPS)
+            device.launch(self._kernel("locate_best"), grid, self._shared_bytes, parameters, Stream.COMPUTE)
             device.download(positions, self._positions, Stream.COMPUTE)
         ends = [PairEnd(0, 0, 0)] * len(self._table)
         for strip, (column, row) in zip(wanted.tolist(), positions.tolist(), strict=True):
@@ -159,7 +166,7 @@ class DiamondLaunch:
     def _parameters(self, last_strip: int, checkpoints: StripCheckpoints | None) -> np.void:
         """``Sweep`` of ``cuda/pairs/sweep.cuh``."""
         problem, letters, shape = self._problem, self._letters, self._shape
-        compared = letters.compared
+        compared = self._compared
         return packed(
             SWEEP,
             pairs=self._pairs.address,
@@ -203,6 +210,19 @@ class DiamondLaunch:
             ends.append(end)
         return ends
 
+    def _kernel(self, entry: str) -> KernelSpec:
+        """The kernel for the problem and the shape."""
+        problem, shape = self._problem, self._shape
+        return sweep_kernel(
+            entry=entry, narrow=shape.narrow, words=shape.words, local=problem.local, affine=problem.gap_open > 0,
+            compared=self._compared,
+        )  # fmt: skip
+
+    @property
+    def _shared_bytes(self) -> int:
+        """Shared memory of a block."""
+        return self._shape.warp_bytes(self._letters.n_columns) * SWEEP_WARPS
+
     def _allocate(self, n_bytes: int) -> Buffer:
         return allocated(self._device, self._stack, n_bytes)
 
@@ -222,13 +242,14 @@ def better(one: PairEnd, other: PairEnd) -> PairEnd:
     return min(one, other, key=lambda end: (-end.score, end.subject_end, end.query_end))
 
 
-def pair_table(
-    lengths: Sequence[tuple[int, int]], letters: PairLetters, shape: SweepShape, problem: AlignmentProblem
+def _pair_table(
+    pairs: Sequence[tuple[Letters, Letters]], letters: PairLetters, shape: SweepShape, problem: AlignmentProblem
 ) -> NDArray[np.void]:
     """The pairs as the kernel reads them: an array of ``SweepPair``."""
-    table = np.zeros(len(lengths), _PAIR)
+    table = np.zeros(len(pairs), _PAIR)
     horizon = lasts = strips = 0
-    for index, (rows, columns) in enumerate(lengths):
+    for index, (query, subject) in enumerate(pairs):
+        rows, columns = len(query), len(subject)
         keeps_row = problem.is_free(FreeEnds.SUBJECT_END) and not problem.local
         table[index] = (
             letters.query_starts[index], letters.subject_starts[index], horizon, lasts,

@@ -22,8 +22,6 @@ from swsearch.engine.cuda.runtime.kernels import (
     SWEEP_WARPS,
     SWEEP_WORDS,
     WARP,
-    KernelSpec,
-    sweep_kernel,
 )
 from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.sequences.alphabet import PAD_CODE
@@ -159,13 +157,12 @@ def choose_shape(
 class PairLetters:
     """Letters of pairs as the kernel reads them.
 
-    If letters are ``compared``, ``query`` and ``subject`` are uint16 letters, otherwise uint8: numbers of lines, and
+    If letters are compared, ``query`` and ``subject`` are uint16 letters, otherwise uint8: numbers of lines, and
     codes. Starts are the index of each pair's first query letter and the byte offset of its first subject letter.
     ``lines``, int8 of shape (n_lines, 32), has the scores of a query letter against padding (column 0) and each code
     (column code + 1); line 0 is padding.
     """
 
-    compared: bool
     query: NDArray[np.generic]
     subject: NDArray[np.generic]
     query_starts: list[int]
@@ -194,7 +191,7 @@ def lay_out(
         query, query_starts = _filled([query for query, _ in pairs], shape.strip_rows, COMPARED_FILL)
         subject, letter_starts = _filled([subject for _, subject in pairs], SUBJECT_ALIGNMENT, COMPARED_FILL)
         starts = [2 * start for start in letter_starts]
-        return PairLetters(True, query, subject, query_starts, starts, np.zeros((1, CODE_COLUMNS), np.int8), 0)
+        return PairLetters(query, subject, query_starts, starts, np.zeros((1, CODE_COLUMNS), np.int8), 0)
     subject_letters = _letters_in([subject for _, subject in pairs])
     query_letters = _letters_in([query for query, _ in pairs])
     if problem.table is None:
@@ -211,7 +208,7 @@ def lay_out(
     code_of = _numbers(subject_letters, first=0, others=PAD_CODE)
     query, query_starts = _filled([line_of[query] for query, _ in pairs], shape.strip_rows, 0)
     subject, subject_starts = _filled([code_of[subject] for _, subject in pairs], SUBJECT_ALIGNMENT, PAD_CODE)
-    return PairLetters(False, query, subject, query_starts, subject_starts, lines, len(subject_letters) + 1)
+    return PairLetters(query, subject, query_starts, subject_starts, lines, len(subject_letters) + 1)
 
 
 def _letters_in(sides: Sequence[Letters]) -> Letters:
@@ -236,17 +233,3 @@ def _filled(sides: Sequence[NDArray[np.generic]], multiple: int, fill: int) -> t
     for side, start in zip(sides, starts, strict=False):
         whole[start : start + len(side)] = side
     return whole, starts[:-1]
-
-
-def kernel_for(
-    problem: AlignmentProblem, shape: SweepShape, *, compared: bool, entry: str = "sweep_pairs"
-) -> KernelSpec:
-    """The kernel for a problem and a shape."""
-    return sweep_kernel(
-        entry=entry,
-        narrow=shape.narrow,
-        words=shape.words,
-        local=problem.local,
-        affine=problem.gap_open > 0,
-        compared=compared,
-    )

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from swsearch.engine.cuda.pairs.diamond_checkpoints import StripCheckpoints
-from swsearch.engine.cuda.pairs.diamond_launch import DiamondLaunch, PairEnd, better, pair_table
+from swsearch.engine.cuda.pairs.diamond_launch import DiamondLaunch, PairEnd, better
 from swsearch.engine.cuda.pairs.diamond_paths import PATH_SHARE, DiamondPath, rows_between
 from swsearch.engine.cuda.pairs.diamond_plan import (
     MAX_GAP_FIRST,
@@ -23,8 +23,6 @@ from swsearch.engine.cuda.pairs.diamond_plan import (
     MAX_PAIR_SCORE,
     SweepShape,
     choose_shape,
-    kernel_for,
-    lay_out,
     table_columns,
 )
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Stream
@@ -133,7 +131,7 @@ class DiamondSweep:
             checkpoint_bytes = int(self._device.free_bytes() * PATH_SHARE)
             n_rows = rows_between(n_strips, chosen, columns, checkpoint_bytes, memory_bytes)
             with contextlib.ExitStack() as stack:
-                launch = self._upload([pair], problem, chosen, stack, path=True)
+                launch = DiamondLaunch(self._device, stack, problem, chosen, [pair], path=True)
                 path = DiamondPath(self._device, launch, problem, chosen, checkpoint_bytes, memory_bytes)
                 checkpoints = path.allocate_rows(0, n_strips, columns, n_rows) if n_rows else None
                 with checkpoints or contextlib.nullcontext():
@@ -170,26 +168,9 @@ class DiamondSweep:
     ) -> list[PairEnd]:
         """The ends of pairs that share their launches. Memory is allocated before any progress is reported."""
         with contextlib.ExitStack() as stack:
-            launch = self._upload(pairs, problem, self._shape(pairs, problem, shape), stack)
+            launch = DiamondLaunch(self._device, stack, problem, self._shape(pairs, problem, shape), pairs)
             self._sweep(launch, progress, None)
             return launch.ends()
-
-    def _upload(
-        self,
-        pairs: Sequence[tuple[Letters, Letters]],
-        problem: AlignmentProblem,
-        shape: SweepShape,
-        stack: contextlib.ExitStack,
-        *,
-        path: bool = False,
-    ) -> DiamondLaunch:
-        """Upload the pairs and begin to compile their kernels; the device memory is freed when ``stack`` closes."""
-        compared = table_columns(pairs, problem) is None
-        entries = ["sweep_pairs"] + ["locate_best"] * problem.local + ["trace_pairs"] * path
-        self._device.prepare([kernel_for(problem, shape, compared=compared, entry=name) for name in entries])
-        letters = lay_out(pairs, problem, shape, compared=compared)
-        table = pair_table([(len(query), len(subject)) for query, subject in pairs], letters, shape, problem)
-        return DiamondLaunch(self._device, stack, problem, shape, letters, table)
 
     def _sweep(self, launch: DiamondLaunch, progress: Progress | None, checkpoints: StripCheckpoints | None) -> None:
         with self._device.timed(Stream.COMPUTE) as seconds:
