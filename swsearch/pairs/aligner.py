@@ -202,9 +202,24 @@ class PairAligner(Closeable):
 
     def _gpu_backend(self, kernel: str) -> PairBackend:
         """The backend of a kernel, ``short``, ``diamond`` or ``wavefront``, on the shared device."""
-        if kernel not in self._on_gpu:
-            self._on_gpu[kernel] = _gpu_backend(kernel, self._shared_device())
-        return self._on_gpu[kernel]
+        if kernel in self._on_gpu:
+            return self._on_gpu[kernel]
+        device = self._shared_device()
+        backend: PairBackend
+        if kernel == "short":
+            from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
+
+            backend = ShortPairs(device)
+        elif kernel == "diamond":
+            from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
+
+            backend = DiamondSweep(device)
+        else:
+            from swsearch.engine.cuda.history.wavefront import WavefrontPairs
+
+            backend = WavefrontPairs(device)
+        self._on_gpu[kernel] = backend
+        return backend
 
 
 def first_gpu() -> Device:
@@ -212,17 +227,3 @@ def first_gpu() -> Device:
     from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 
     return PyCudaDevice()
-
-
-def _gpu_backend(kernel: str, device: Device) -> PairBackend:
-    if kernel == "short":
-        from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
-
-        return ShortPairs(device)
-    if kernel == "diamond":
-        from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
-
-        return DiamondSweep(device)
-    from swsearch.engine.cuda.history.wavefront import WavefrontPairs
-
-    return WavefrontPairs(device)
