@@ -168,12 +168,6 @@ def open_engine(machine: Machine, cells: int | None = None, *, gpus: GpuProbe | 
     raise EngineUnavailable("auto", "; ".join(passed_over))
 
 
-def _require_gpu(gpus: GpuProbe) -> None:
-    """Raise an error that names what is missing, before modules that need a GPU are loaded."""
-    if gpus.missing:
-        raise EngineUnavailable("cuda", gpus.missing)
-
-
 def open_named(
     name: str, threads: int | None, devices: Sequence[int], gpus: GpuProbe, *, bound: bool = True
 ) -> tuple[ScoreEngine, str]:
@@ -182,7 +176,8 @@ def open_named(
     A GPU is opened only once, because opening takes most of the time of a short search.
     """
     if name == "cuda":
-        _require_gpu(gpus)
+        if gpus.missing:  # before modules that need a GPU are loaded
+            raise EngineUnavailable("cuda", gpus.missing)
         from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
         from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 
