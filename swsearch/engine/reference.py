@@ -36,16 +36,10 @@ NO_PAIR: Final = -(1 << 62)
 """The score of a pair beyond the end of a subject: below every sum of scores."""
 
 
-def local_score(profile: QueryProfile, subject: Codes) -> int:
-    """Optimal local score of one pair, exact in 64 bits; 0 if no alignment has a score above 0.
-
-    ``subject`` has residue codes (uint8), whose soft-mask flags do not change the score.
-    """
-    return local_scores(profile, [subject])[0]
-
-
 def local_scores(profile: QueryProfile, subjects: Sequence[Codes]) -> list[int]:
-    """Return the optimal local score of each of some subjects, like :func:`local_score`.
+    """The optimal local score of each of some subjects, exact in 64 bits; 0 if no alignment has a score above 0.
+
+    ``subjects`` have residue codes (uint8), whose soft-mask flags do not change the score.
 
     The subjects are the rows of one array, so that NumPy is called once for a query row. Columns past a subject's end
     change no score: a pair scores too little there to be used, and a gap that enters them costs at least 0.

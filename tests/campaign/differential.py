@@ -20,7 +20,7 @@ from swsearch import _native
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
 from swsearch.engine.protocol import score_requests
-from swsearch.engine.reference import local_score
+from swsearch.engine.reference import local_scores
 from swsearch.hits.traceback import LocalAligner
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import PAD_SCORE, SubstitutionMatrix, match_mismatch, matrix_names, named_matrix
@@ -213,7 +213,7 @@ def _check_scores(trial, where, profile, stored, wanted, rng):  # type: ignore[n
     for index, subject in enumerate(stored):
         cells = profile.length * len(subject)
         if cells <= REFERENCE_CELLS or rng.random() < 0.02:
-            expected = local_score(profile, subject)
+            expected = local_scores(profile, [subject])[0]
             trial.check(expected == wanted[index], f"{where}, subject {index}: {wanted[index]}, reference {expected}")
             trial.counts["pairs of the reference engine"] += 1
 

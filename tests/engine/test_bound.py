@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from swsearch.engine.reference import local_score
+from swsearch.engine.reference import local_scores
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.scheme import GapPenalty
 from tests.engine.bound_reference import (
@@ -221,4 +221,4 @@ def test_the_exact_cells_are_those_of_the_reference_engine() -> None:
         table[:, :n_columns] = pairs.scores[:, :, pair]
         gap = GapPenalty(int(pairs.open[pair]), int(pairs.extend[pair]))
         profile = QueryProfile(np.arange(n_rows, dtype=np.int32), table, gap)
-        assert local_score(profile, np.arange(n_columns, dtype=np.uint8)) == best[pair]
+        assert local_scores(profile, [np.arange(n_columns, dtype=np.uint8)])[0] == best[pair]

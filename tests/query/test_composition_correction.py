@@ -11,7 +11,7 @@ import pytest
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.protocol import score_requests
-from swsearch.engine.reference import local_score
+from swsearch.engine.reference import local_scores
 from swsearch.query.composition import corrected_profile, local_counts
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.matrix import SubstitutionMatrix, named_matrix
@@ -93,5 +93,5 @@ def test_the_engine_gives_the_reference_scores():
     with CpuEngine(1) as engine:
         (block,) = engine.score(score_requests([profile]), partition)
     assert dict(zip(block.subject_index.tolist(), block.score.tolist(), strict=True)) == {
-        number: local_score(profile, subject) for number, subject in enumerate(subjects)
+        number: local_scores(profile, [subject])[0] for number, subject in enumerate(subjects)
     }

@@ -13,7 +13,7 @@ import pytest
 from swsearch.database.builder import build_database
 from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
-from swsearch.engine.reference import ReferenceEngine, local_score
+from swsearch.engine.reference import ReferenceEngine, local_scores
 from swsearch.errors import InputError
 from swsearch.query.profile import sequence_profile
 from swsearch.search.options import SearchOptions
@@ -96,7 +96,7 @@ def test_every_score_is_observed_and_no_hit_changes(database, queries):
     profile = sequence_profile(queries[0].codes, searcher.scheme)
     for index in (0, 700, 1499):
         row = int(np.flatnonzero(seen[0][1].subject_index == index)[0])
-        assert seen[0][1].score[row] == local_score(profile, database.codes(index))
+        assert seen[0][1].score[row] == local_scores(profile, [database.codes(index)])[0]
 
 
 def test_engines_are_checked_alike(database, queries):

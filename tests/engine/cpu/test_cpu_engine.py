@@ -12,7 +12,7 @@ from swsearch import _native
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine, cpu_info, usable_instruction_sets
 from swsearch.engine.protocol import ScoreEngine, score_requests
-from swsearch.engine.reference import ReferenceEngine, local_score
+from swsearch.engine.reference import ReferenceEngine, local_scores
 from swsearch.errors import EngineError, EngineUnavailable, InputError
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import match_mismatch
@@ -58,7 +58,7 @@ def test_a_long_subject_in_windows_scores_as_a_whole(instruction_set: str) -> No
         for threads in (1, 3):
             subjects = Partition.pack([genome, genome[:70]])
             (block,) = CpuEngine(threads, instruction_set).score(score_requests([profile]), subjects)
-            assert block.score.tolist() == [local_score(profile, genome[:70]), local_score(profile, genome)]
+            assert block.score.tolist() == local_scores(profile, [genome[:70], genome])
 
 
 def test_saturated_windows_are_rescored_exactly(instruction_set: str) -> None:
@@ -81,7 +81,7 @@ def test_a_gap_without_extension_cost_may_span_anything(instruction_set: str) ->
     genome = np.concatenate([left, random_dna(rng, 49_000), right])
     profile = sequence_profile(np.concatenate([left, right]), ScoringScheme(match_mismatch(5, -9), GapPenalty(7, 0)))
     (block,) = CpuEngine(2, instruction_set).score(score_requests([profile]), Partition.pack([genome]))
-    assert block.score[0] == local_score(profile, genome) >= 293
+    assert block.score[0] == local_scores(profile, [genome])[0] >= 293
 
 
 @pytest.mark.parametrize(

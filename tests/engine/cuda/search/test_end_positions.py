@@ -16,7 +16,7 @@ from swsearch.engine.cuda.search import end_positions as ends_module
 from swsearch.engine.cuda.search.end_positions import arithmetic_for
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.plan import Thresholds
-from swsearch.engine.reference import local_score
+from swsearch.engine.reference import local_scores
 from swsearch.errors import EngineError, InputError
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import match_mismatch, named_matrix
@@ -35,7 +35,7 @@ WIDE_SCORES = ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))
 def expected_end(profile: QueryProfile, subject: Codes) -> tuple[int, int, int]:
     """Return score, query end and subject end."""
     end = local_end(profile, subject)
-    assert end[0] == local_score(profile, subject)
+    assert end[0] == local_scores(profile, [subject])[0]
     return end
 
 
