@@ -8,12 +8,13 @@ import pytest
 from swsearch.errors import InputError
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.query.contexts import contexts
-from swsearch.query.estimation import column_frequencies, scores_of
+from swsearch.query.estimation import column_frequencies, estimated_query, scores_of
 from swsearch.query.multiple_alignment import GAP, OUTSIDE, anchored_rows, distinct_rows, rows_of_alignment
 from swsearch.query.scale import query_lambda
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.ungapped import background, matrix_lambda
 from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.record import SequenceRecord
 from tests.support import random_protein
 
 BLOSUM62 = named_matrix("BLOSUM62")
@@ -199,6 +200,9 @@ def test_threads_and_their_number_change_nothing():
 def test_a_query_without_relatives_keeps_the_scores_of_the_matrix():
     codes = PROTEIN.encode("MKVLAAGIVGXWWWWCCBERTY")
     assert (estimated_scores(codes[None, :], codes) == BLOSUM62.scores[codes, :20]).all()
+    for rows, expected in ((codes[None, :0], False), (codes[None, :], False), (codes[None, ::-1], True)):
+        query = SequenceRecord("q", codes, PROTEIN)
+        assert estimated_query(query, rows.reshape(-1, len(codes)), BLOSUM62).has_relatives is expected
 
 
 def test_a_position_of_the_query_that_is_unknown_keeps_its_scores():
