@@ -7,7 +7,6 @@ of them twice a second. A thousand streams therefore cost one query of the store
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -39,13 +38,14 @@ _BREATH_SECONDS: Final = 0.01
 
 @dataclass(eq=False)
 class _Watcher:
-    """Somebody who waits for a search.
+    """Somebody who waits for a search: for its end alone, or for changes.
 
     ``looked`` is set when there is something to say, and not before ``not_before`` unless it is the end.
     """
 
-    not_before: float
+    until_end: bool = False
     looked: asyncio.Event = field(default_factory=asyncio.Event)
+    not_before: float = 0.0
 
 
 class Hub:
@@ -137,7 +137,7 @@ class Hub:
 
     async def finished(self, key: str, seconds: float) -> SearchStatus | None:
         """Return when a search is finished, with its status, or when the time is over, with None."""
-        with suppress(TimeoutError), self._watching(key, not_before=math.inf) as watcher:
+        with suppress(TimeoutError), self._watching(key, until_end=True) as watcher:
             async with asyncio.timeout(seconds):
                 while not self._is_released:
                     status = self._found.get(key)
@@ -148,9 +148,9 @@ class Hub:
         return None
 
     @contextmanager
-    def _watching(self, key: str, not_before: float = 0.0) -> Iterator[_Watcher]:
+    def _watching(self, key: str, *, until_end: bool = False) -> Iterator[_Watcher]:
         """A context in which somebody waits for a search; the first look is at once."""
-        watcher = _Watcher(not_before)
+        watcher = _Watcher(until_end)
         self._watched.setdefault(key, set()).add(watcher)
         self._found.pop(key, None)
         self.hint([key])
@@ -177,13 +177,15 @@ class Hub:
             self._hinted.clear()
             if not keys:
                 continue
+            ends = [key for key in keys if all(watcher.until_end for watcher in self._watched[key])]
+            others = list(set(keys).difference(ends))
             try:
-                found = await self.short_call(self._service.statuses, keys)
+                found = await self.short_call(self._service.statuses, others, ends)
             except SwSearchError:
                 await asyncio.sleep(LOOK_SECONDS)
                 self._looks_at_all = 0.0
                 continue
-            await self._tell(keys, found)
+            await self._tell([*others, *found.keys() & set(ends)], found)
             await asyncio.sleep(min(LOOK_SECONDS, _PAUSE * (time.monotonic() - began)))
 
     async def _tell(self, keys: Sequence[str], found: Mapping[str, SearchStatus]) -> None:

@@ -194,9 +194,12 @@ class Service(Closeable):
         """A search as :meth:`search` finds it, with its own key, under which it is watched for changes."""
         return self.store.accounts.linked_search(key) if is_link_key(key) else self.store.searches.get(key, owner)
 
-    def statuses(self, keys: Sequence[str]) -> dict[str, SearchStatus]:
-        """The searches with these keys that exist, whoever owns them."""
-        return {key: self.status_of(search) for key, search in self.store.searches.with_keys(keys).items()}
+    def statuses(self, keys: Sequence[str], ends: Sequence[str] = ()) -> dict[str, SearchStatus]:
+        """The searches with these keys that exist, whoever owns them, and of those of ``ends`` the finished ones."""
+        found = self.store.searches.with_keys(keys) if keys else {}
+        if ends:
+            found |= self.store.searches.with_keys(ends, finished=True)
+        return {key: self.status_of(search) for key, search in found.items()}
 
     def history(self, owner: str, limit: int = 50, before: str | None = None) -> list[SearchStatus]:
         """The owner's newest searches, or those older than the search ``before``."""

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _WITH_KEY: Final = select(SEARCHES).where(SEARCHES.c.key == bindparam("key"))
 _LOCKED_WITH_KEY: Final = _WITH_KEY.with_for_update()
 _WITH_KEYS: Final = select(SEARCHES).where(SEARCHES.c.key.in_(bindparam("keys", expanding=True)))
+_FINISHED_WITH_KEYS: Final = _WITH_KEYS.where(SEARCHES.c.state.not_in(UNFINISHED))
 _WAITING: Final = (
     select(SEARCHES.c.key, SEARCHES.c.owner, SEARCHES.c.cells, SEARCHES.c.cells_done)
     .where(SEARCHES.c.state.in_(UNFINISHED))
@@ -169,10 +170,10 @@ class Searches:
         with self._store.reading() as connection:
             return stored_search(row_of(connection, key, owner))
 
-    def with_keys(self, keys: Sequence[str]) -> dict[str, StoredSearch]:
-        """The searches with these keys that exist."""
+    def with_keys(self, keys: Sequence[str], *, finished: bool = False) -> dict[str, StoredSearch]:
+        """The searches with these keys that exist; with ``finished``, those that are finished."""
         with self._store.reading() as connection:
-            rows = connection.execute(_WITH_KEYS, {"keys": list(keys)})
+            rows = connection.execute(_FINISHED_WITH_KEYS if finished else _WITH_KEYS, {"keys": list(keys)})
             return {row.key: stored_search(row) for row in rows}
 
     def of_owner(self, owner: str, limit: int = 100, before: int | None = None) -> list[StoredSearch]:
