@@ -44,7 +44,8 @@ def reports(swsearch, tmp_path, database, queries, *options):
 def assert_searched_as_fresh(swsearch, tmp_path, queries, *options):
     """changed.db gives the same results as a database indexed from its export, before and after compaction."""
     assert swsearch("db", "export", "changed.db", "--out", "export.fasta").code == 0
-    assert swsearch("index", "export.fasta", "-o", "fresh.db").code == 0
+    alphabet = "dna" if "dna" in swsearch("db", "info", "changed.db").out else "protein"
+    assert swsearch("index", "export.fasta", "-o", "fresh.db", "--alphabet", alphabet, "--force").code == 0
     expected = reports(swsearch, tmp_path, "fresh.db", queries, *options)
     assert expected["blast6"].count("\n") > 20
     assert reports(swsearch, tmp_path, "changed.db", queries, *options) == expected
@@ -75,6 +76,33 @@ def test_a_changed_protein_database_is_searched_as_a_fresh_one(swsearch, tmp_pat
         gone = sorted({record.split()[0][1:] for record in source.sample(part, 90)})
         assert swsearch("db", "remove", "changed.db", *gone).code == 0
     assert_searched_as_fresh(swsearch, tmp_path, QUERIES, *options)
+
+
+def test_a_changed_dna_database_is_searched_as_a_fresh_one(swsearch, tmp_path):
+    """Source: an index of the exported FASTA; overlapping segments of phage lambda, searched on both strands."""
+    genome = "".join((DATA / "lambda_phage.fasta").read_text().split("\n")[1:])
+    pieces = [f">piece{n}\n{genome[n * 400 : n * 400 + 700]}\n" for n in range(120)]
+    (tmp_path / "0.fasta").write_text("".join(pieces[::2]))
+    (tmp_path / "1.fasta").write_text("".join(pieces[1::2]))
+    assert swsearch("index", "0.fasta", "-o", "changed.db").code == 0
+    assert swsearch("db", "add", "changed.db", "1.fasta").code == 0
+    assert swsearch("db", "remove", "changed.db", *[f"piece{n}" for n in range(0, 120, 7)]).code == 0
+    assert_searched_as_fresh(swsearch, tmp_path, DATA / "lambda_reads.fastq")
+
+
+def test_the_engines_agree_on_a_changed_database(swsearch, tmp_path):
+    """Source: the reference engine, which reads each subject by its start and length."""
+    records = [f">s{n}\n{'MKWVTFISLLFLFSSAYSRGVFRRDAHKSEVAHRFKDLGEENFKALVLIA'[: 9 + n]}\n" for n in range(40)]
+    (tmp_path / "0.fasta").write_text("".join(records[:25]))
+    (tmp_path / "1.fasta").write_text("".join(records[25:]))
+    (tmp_path / "q.fasta").write_text(">q\nMKWVTFISLLFLFSSAYSRGVFRRDAHKSEVAHRFKDLGEENF\n")
+    swsearch("index", "0.fasta", "-o", "changed.db", "--alphabet", "protein")
+    swsearch("db", "add", "changed.db", "1.fasta")
+    swsearch("db", "remove", "changed.db", "s0", "s3", "s24", "s25", "s39")
+    query = ["query", "q.fasta", "changed.db", "--store", "none", "--format", "tsv", "--top", "99", "--evalue", "1e9"]
+    found = [swsearch(*query, "--engine", engine).out for engine in ("reference", "cpu")]
+    assert found[0] == found[1]
+    assert found[0].count("\n") == 36
 
 
 # --- messages of the commands ---

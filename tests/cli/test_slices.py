@@ -3,13 +3,14 @@
 The expected reports come from the same sequences indexed without slices; the messages are written by hand.
 """
 
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import DATA
-from tests.cli.test_db import reports
 
+FORMATS = ["blast6", "xml", "jsonl", "pairwise"]
 QUERIES = DATA / "queries.fasta"
 
 
@@ -19,6 +20,21 @@ def three_queries(tmp_path) -> Path:
     path = tmp_path / "queries.fasta"
     path.write_text(">".join(QUERIES.read_text().split(">")[:4]))
     return path
+
+
+def reports(swsearch, tmp_path, database, queries, *options) -> dict[str, str]:
+    """Return the hits in several formats; the database always has the same name, because reports print it."""
+    os.rename(tmp_path / database, tmp_path / "searched.db")
+    command = ["query", queries, "searched.db", "--store", "hits.sqlite", "--quiet", *options]
+    assert swsearch(*command).code == 0
+    os.rename(tmp_path / "searched.db", tmp_path / database)
+    return {name: swsearch("report", "latest", "--store", "hits.sqlite", "--format", name).out for name in FORMATS}
+
+
+def both(swsearch, tmp_path, fasta, *options) -> None:
+    """Index a FASTA without slices and in three slices."""
+    assert swsearch("index", fasta, "-o", "plain.db", *options).code == 0
+    assert swsearch("index", fasta, "-o", "sliced.db", "--slices", 3, *options).code == 0
 
 
 def assert_searched_alike(swsearch, tmp_path, queries, *options) -> None:
@@ -33,8 +49,7 @@ def test_proteins_in_slices_are_searched_as_a_whole(swsearch, tmp_path, few_prot
     copies = [record.replace("|", "-copy|", 1) for record in records[::-2]]
     (tmp_path / "some.fasta").write_text("".join(f">{record}" for record in [*records, *copies]))
     (tmp_path / "more.fasta").write_text("".join(f">{record.replace('|', '-more|', 1)}" for record in records[::3]))
-    assert swsearch("index", "some.fasta", "-o", "plain.db").code == 0
-    assert swsearch("index", "some.fasta", "-o", "sliced.db", "--slices", 3).code == 0
+    both(swsearch, tmp_path, "some.fasta")
     assert_searched_alike(swsearch, tmp_path, three_queries, "--top", "40", "--evalue", "1000")
     ties = ["--top", "7", "--ties", "all", "--partition-residues", "3000", "--evalue", "inf", "--max-hsps", "2"]
     assert_searched_alike(swsearch, tmp_path, three_queries, *ties)
@@ -46,6 +61,38 @@ def test_proteins_in_slices_are_searched_as_a_whole(swsearch, tmp_path, few_prot
     assert swsearch("db", "verify", "sliced.db").code == 0
     exports = [swsearch("db", "export", database).out for database in ("plain.db", "sliced.db")]
     assert exports[0] == exports[1]
+
+
+@pytest.mark.parametrize(
+    ("queries", "options"),
+    [(DATA / "lambda_reads.fastq", ["--top", "20"]), (QUERIES, ["--translate", "subject", "--evalue", "1e6"])],
+    ids=["strands", "translated"],
+)
+def test_dna_in_slices_is_searched_as_a_whole(swsearch, tmp_path, queries, options):
+    genome = "".join((DATA / "lambda_phage.fasta").read_text().split("\n")[1:])
+    pieces = [f">piece{n}\n{genome[n * 400 : n * 400 + 300 + n * 7]}\n" for n in range(90)]
+    (tmp_path / "some.fasta").write_text("".join(pieces))
+    both(swsearch, tmp_path, "some.fasta")
+    for database in ("plain.db", "sliced.db"):
+        assert swsearch("db", "remove", database, "piece3", "piece50").code == 0
+    assert_searched_alike(swsearch, tmp_path, queries, *options)
+
+
+def test_the_reference_engine_and_filters_agree_on_slices(swsearch, tmp_path):
+    records = [f">s{n}\n{'MKWVTFISLLFLFSSAYSRGVFRRDAHKSEVAHRFKDLGEENFKALVLIA'[: 9 + n]}\n" for n in range(40)]
+    (tmp_path / "some.fasta").write_text("".join(records))
+    (tmp_path / "q.fasta").write_text(">q\nMKWVTFISLLFLFSSAYSRGVFRRDAHKSEVAHRFKDLGEENF\n")
+    (tmp_path / "chosen.txt").write_text("".join(f"s{n}\n" for n in range(0, 40, 2)))
+    both(swsearch, tmp_path, "some.fasta", "--alphabet", "protein")
+    query = ["query", "q.fasta", "--store", "none", "--format", "tsv", "--top", "99", "--evalue", "1e9"]
+    for options in ([], ["--include", "chosen.txt"]):
+        found = {
+            swsearch(*query[:2], database, *query[2:], "--engine", engine, *options).out
+            for engine in ("reference", "cpu")
+            for database in ("plain.db", "sliced.db")
+        }
+        (only,) = found
+        assert only.count("\n") == (21 if options else 41)
 
 
 @pytest.fixture

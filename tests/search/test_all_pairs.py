@@ -79,6 +79,14 @@ def test_pairs_are_the_hits_of_the_longer_sequence(folder: Path, name: str, opti
         assert all_pairs(folder / f"{name}.db", asked, engine="cpu", **machine) == expected
 
 
+def test_the_reference_engine_finds_the_same_pairs(folder: Path) -> None:
+    """Source: the CPU engine."""
+    options = SearchOptions(top=EVERY_SUBJECT, evalue=0.1, max_length=120)
+    found = all_pairs(folder / "dealt_proteins.db", options, engine="reference")
+    assert found == all_pairs(folder / "dealt_proteins.db", options, engine="cpu")
+    assert len(found) > 3
+
+
 def test_every_pair_has_the_score_of_an_independent_aligner(tmp_path: Path) -> None:
     """Source: Biopython's PairwiseAligner; without an E-value cut, every pair with a score above 0 is reported."""
     rng = np.random.default_rng(11)

@@ -18,6 +18,8 @@ from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.reference import ReferenceEngine
+from swsearch.engine.registry import Machine
 from swsearch.errors import InputError, ScoringError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
@@ -77,8 +79,14 @@ def records(folder: Path) -> list[SequenceRecord]:
 
 
 def search(folder: Path, engine: ScoreEngine | None = None, **options: Any) -> list[QueryResult]:
-    with open_database(folder / "s.db") as database, engine or CpuEngine(1) as opened:
-        return list(Searcher(database, opened, SearchOptions(**options)).search(records(folder)))
+    threads = options.pop("threads", 1)
+    partition_residues = options.pop("partition_residues", None)
+    with open_database(folder / "s.db") as database, engine or CpuEngine(threads) as opened:
+        chosen = SearchOptions(**options)
+        searcher = Searcher(
+            database, opened, chosen, machine=Machine(threads=threads, partition_residues=partition_residues)
+        )
+        return list(searcher.search(records(folder)))
 
 
 def comparable(results: list[QueryResult]) -> list[object]:
@@ -161,6 +169,37 @@ def test_a_round_is_a_search_with_the_profile_of_the_hits_before(folder):
 # --- what has no influence ---
 
 
+@pytest.mark.parametrize("ties", ["cut", "all"])
+def test_the_length_of_the_list_does_not_affect_the_rounds(folder, ties):
+    long = search(folder, top=1000, iterations=3)
+    short = search(folder, top=3, iterations=3, ties=ties)
+    for whole, part in zip(long, short, strict=True):
+        assert list(part.hits) == list(SearchOptions(top=3, ties=ties).limits(PROTEIN).first_subjects(whole.hits))
+        assert (part.n_rounds, part.converged, part.pssm, part.n_passed) == (
+            whole.n_rounds, whole.converged, whole.pssm, whole.n_passed
+        )  # fmt: skip
+
+
+def test_a_round_includes_the_best_subjects_however_long_the_list_is(folder, monkeypatch):
+    """With a limit of 3 subjects a round, which both lists exceed in their length or by the inclusion E-value."""
+    monkeypatch.setattr("swsearch.hits.limits.MOST_INCLUDED", 3)
+    long, short = (search(folder, top=top, iterations=2) for top in (1000, 2))
+    assert [result.pssm for result in long] == [result.pssm for result in short]
+    assert all(list(part.hits) == list(whole.hits[:2]) for whole, part in zip(long, short, strict=True))
+    assert sum(hit.round == 1 for hit in long[0].hits) == 3
+    assert len(names(long[0])) > 6
+
+
+@pytest.mark.parametrize("top", [2, 1000])
+def test_a_search_without_a_cut_has_the_same_rounds(folder, top):
+    usual = search(folder, top=1000, iterations=3)
+    for whole, result in zip(usual, search(folder, top=top, evalue=math.inf, iterations=3), strict=True):
+        assert (result.n_rounds, result.pssm) == (whole.n_rounds, whole.pssm)
+        n_common = min(top, len(whole.hits))
+        assert result.hits[:n_common] == whole.hits[:n_common]
+        assert len(result.hits) == min(top, result.n_passed)
+
+
 class SmallGroups(CpuEngine):
     """An engine that takes two short queries at a time."""
 
@@ -168,10 +207,21 @@ class SmallGroups(CpuEngine):
     rows_per_call = 2 * LENGTH
 
 
+@pytest.mark.parametrize("changed", ["threads", "partitions", "groups", "reference"])
 @pytest.mark.parametrize("sensitive", [False, True])
-def test_the_queries_that_are_searched_together_do_not_matter(folder, sensitive):
+def test_threads_partitions_groups_and_engines_do_not_matter(folder, changed, sensitive):
     options: dict[str, Any] = {"top": 30, "iterations": 3, "sensitive": sensitive}
-    assert comparable(search(folder, SmallGroups(1), **options)) == comparable(search(folder, **options))
+    expected = search(folder, **options)
+    engine: ScoreEngine | None = None
+    if changed == "threads":
+        options["threads"] = 3
+    elif changed == "partitions":
+        options["partition_residues"] = 4000
+    elif changed == "groups":
+        engine = SmallGroups(1)
+    else:
+        engine = ReferenceEngine()
+    assert comparable(search(folder, engine, **options)) == comparable(expected)
 
 
 @pytest.mark.parametrize("sensitive", [False, True])

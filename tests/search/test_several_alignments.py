@@ -44,9 +44,9 @@ def folder(tmp_path_factory):
     return folder
 
 
-def search(database, query, engine="cpu", **changes):
+def search(database, query, engine="cpu", threads=2, **changes):
     options = swsearch.SearchOptions(**changes)
-    with swsearch.open_searcher(database, options, engine=engine, threads=2) as searcher:
+    with swsearch.open_searcher(database, options, engine=engine, threads=threads) as searcher:
         (result,) = searcher.search([query])
     return result
 
@@ -84,6 +84,14 @@ def test_each_alignment_has_the_evalue_of_its_score_and_passes_the_cut(folder, p
     assert 3 <= len(strong.hits) < len(weak.hits)
 
 
+def test_the_number_of_alignments_changes_nothing_but_the_length_of_their_lists(folder, protein):
+    """Source: the beginning of the longer list."""
+    long = search(folder / "proteins.db", protein, max_hsps=9, evalue=100.0).hits
+    for max_hsps in (1, 2, 5):
+        hits = search(folder / "proteins.db", protein, max_hsps=max_hsps, evalue=100.0).hits
+        assert hits == tuple(hit for hit in long if hit.hsp <= max_hsps)
+
+
 def test_both_strands_of_dna_are_in_one_list(folder):
     """Expected: the complete domain on the plus strand first, then its first 40 bases on the minus strand."""
     query = swsearch.sequence(DNA_DOMAIN, "dna", header="domain")
@@ -101,6 +109,19 @@ def test_genes_in_several_frames_are_in_one_list(folder, protein):
     assert hits[0].alignment.identities == len(DOMAIN)
     assert [hit.subject_frame > 0 for hit in hits] == [True, True, False]
     assert all(hit.evalue < 1e-3 for hit in hits)
+
+
+@pytest.mark.parametrize(
+    ("database", "changes"),
+    [("proteins", {}), ("genome", {"translate": "subject"})],
+)
+def test_engines_and_threads_change_nothing(folder, protein, database, changes):
+    """Source: the reference engine, on one thread."""
+    arguments = {"max_hsps": 6, "evalue": 100.0, **changes}
+    expected = search(folder / f"{database}.db", protein, engine="reference", threads=1, **arguments)
+    found = search(folder / f"{database}.db", protein, **arguments)
+    assert found.hits == expected.hits
+    assert len(found.hits) >= 6
 
 
 def test_all_alignments_rescore(folder, protein):

@@ -1,6 +1,6 @@
-"""Masked and corrected queries find, score and align as documented, on both strands.
+"""Masked and corrected queries find, score and align as documented, with every engine and on both strands.
 
-The expected scores come from parasail or from the columns of the alignments.
+The expected scores come from parasail, from the reference engine, or from the columns of the alignments.
 """
 
 import numpy as np
@@ -10,6 +10,7 @@ import pytest
 from swsearch.database.builder import build_database
 from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.reference import ReferenceEngine
 from swsearch.engine.registry import Machine
 from swsearch.errors import InputError
 from swsearch.hits.cigar import parse
@@ -43,10 +44,10 @@ def proteins(tmp_path_factory):
     return database_of(tmp_path_factory.mktemp("treated"), SUBJECTS)
 
 
-def search(path, letters, alphabet=PROTEIN, **options):
+def search(path, letters, alphabet=PROTEIN, engine=None, **options):
     """Return the result of one query."""
-    with open_database(path) as database, CpuEngine(1) as engine:
-        searcher = Searcher(database, engine, SearchOptions(**{"evalue": 0.001, **options}))
+    with open_database(path) as database, engine or CpuEngine(1) as scorer:
+        searcher = Searcher(database, scorer, SearchOptions(**{"evalue": 0.001, **options}))
         (result,) = searcher.search([SequenceRecord("query", alphabet.encode(letters), alphabet)])
     return result
 
@@ -79,15 +80,23 @@ def test_a_hard_mask_scores_and_shows_x(proteins):
     assert scores_of(hard) == {name: oracle(written, SUBJECTS[name]) for name in ("both", "domain")}
 
 
-@pytest.mark.parametrize("options", [{"mask": "lower"}, {"mask": "tantan", "mask_mode": "hard"}])
-def test_progress_adds_up_to_the_cells_of_a_masked_query(proteins, options):
-    record = SequenceRecord("query", PROTEIN.encode(QUERY), PROTEIN)
+@pytest.mark.parametrize(
+    "options",
+    [{"mask": "lower"}, {"mask": "tantan", "mask_mode": "hard"}, {"composition": "bias"},
+     {"mask": "tantan", "composition": "bias", "evalue": 10.0}],
+)  # fmt: skip
+def test_engines_and_partitions_give_the_same_hits(proteins, options):
+    """Source: the reference engine."""
+    reference = search(proteins, QUERY, engine=ReferenceEngine(), **options)
+    assert reference.hits
+    assert search(proteins, QUERY, **options).hits == reference.hits
     with open_database(proteins) as database, CpuEngine(2) as engine:
-        searcher = Searcher(
-            database, engine, SearchOptions(**options), machine=Machine(threads=2, partition_residues=500)
-        )
+        whole = SearchOptions(**{"evalue": 0.001, **options})
+        searcher = Searcher(database, engine, whole, machine=Machine(threads=2, partition_residues=500))
         seen = []
-        assert list(searcher.search([record], seen.append))
+        record = SequenceRecord("query", PROTEIN.encode(QUERY), PROTEIN)
+        (result,) = searcher.search([record], seen.append)
+        assert result.hits == reference.hits
         assert sum(seen) == searcher.cells(record)
 
 
