@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -337,24 +338,13 @@ Stored = tuple[StoredSearch, bool]
 class Submissions(Closeable):
     """A thread that stores searches; those that come while others are being stored are stored together.
 
-    Parameters
-    ----------
-    store_all : callable
-        Stores searches in one transaction; returns each of them, or why it was refused.
-
-    Attributes
-    ----------
-    waiting : list
-        The searches that the next transaction will store.
+    ``store_all`` stores searches in one transaction; it returns each of them, or why it was refused.
     """
 
     def __init__(self, store_all: Callable[[Sequence[NewSearch]], Sequence[Stored | Refused]]) -> None:
         self._store_all = store_all
-        self._changed = threading.Condition()
-        self.waiting: list[tuple[NewSearch, Future[Stored]]] = []
-        self._is_closed = False
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        self._thread = ThreadPoolExecutor(1)
+        self._waiting: deque[tuple[NewSearch, Future[Stored]]] = deque()
 
     def store(self, search: NewSearch) -> Future[Stored]:
         """Let a search be stored; the future raises Refused or StoreError. May be called from any thread.
@@ -362,38 +352,29 @@ class Submissions(Closeable):
         A search whose future is cancelled while it waits is not stored.
         """
         future: Future[Stored] = Future()
-        with self._changed:
-            self.waiting.append((search, future))
-            self._changed.notify()
+        self._waiting.append((search, future))
+        self._thread.submit(self._store_waiting)
         return future
 
     def close(self) -> None:
         """End the thread, after it has stored what was submitted."""
-        with self._changed:
-            self._is_closed = True
-            self._changed.notify()
-        self._thread.join()
+        self._thread.shutdown()
 
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self.waiting or self._is_closed)
-                taken, self.waiting = self.waiting, []
-            if not taken:
-                return
-            accepted = [(search, future) for search, future in taken if future.set_running_or_notify_cancel()]
-            if not accepted:
-                continue
-            began = time.monotonic()
-            try:
-                answers = self._store_all([search for search, _ in accepted])
-            except BaseException as error:
-                for _, future in accepted:
-                    future.set_exception(error)
-                continue
-            for (_, future), answer in zip(accepted, answers, strict=True):
-                if isinstance(answer, Refused):
-                    future.set_exception(answer)
-                else:
-                    future.set_result(answer)
-            time.sleep(min(_LONGEST_PAUSE, _PAUSE * (time.monotonic() - began)))
+    def _store_waiting(self) -> None:
+        waiting = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        accepted = [(search, future) for search, future in waiting if future.set_running_or_notify_cancel()]
+        if not accepted:
+            return
+        began = time.monotonic()
+        try:
+            answers = self._store_all([search for search, _ in accepted])
+        except BaseException as error:
+            for _, future in accepted:
+                future.set_exception(error)
+            return
+        for (_, future), answer in zip(accepted, answers, strict=True):
+            if isinstance(answer, Refused):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
+        time.sleep(min(_LONGEST_PAUSE, _PAUSE * (time.monotonic() - began)))

@@ -26,7 +26,9 @@ import socket
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -46,6 +48,7 @@ from swsearch.store.queue import MAX_LOSSES, Queue
 from swsearch.store.scheduling import Query
 from swsearch.store.search_records import Batch, Completed, Lease, Parameters, SearchedDatabase
 from swsearch.threads import SWITCH_SECONDS, beat, listening
+from swsearch.typing import Closeable
 
 BATCH_SECONDS: Final = 2.0
 """Predicted time of the batches that an engine has. A longer one would be a little faster, and everybody else would
@@ -123,6 +126,9 @@ class _RunningBatch:
             self.results.close()
 
 
+_Result = tuple[_RunningBatch, Completed]
+
+
 class SearchWorker:
     """One worker process; :meth:`run` returns when it was told to stop.
 
@@ -167,7 +173,6 @@ class SearchWorker:
         self._recovered = self._noticed = self._looked = -RECOVER_SECONDS
         self._saw_work = False
         self._running: list[_RunningBatch] = []
-        self._to_store: dict[Query, _RunningBatch] = {}
         self._is_background = isinstance(searchers.engine, BackgroundEngine)
         self._progressed = time.monotonic()
         self._writer: ResultWriter
@@ -196,9 +201,7 @@ class SearchWorker:
             threads.append(threading.Thread(target=self._listen, daemon=True))
         for thread in threads:
             thread.start()
-        self._writer = ResultWriter(
-            lambda completed: self._queue.complete(self.name, completed, self._keep), self._on_stored
-        )
+        self._writer = ResultWriter(self._store)
         try:
             with listening(self._progress):
                 self._searchers.warm_up()
@@ -252,7 +255,6 @@ class SearchWorker:
             for running in self._running:
                 running.close()
             self._running = []
-            self._to_store = {}
         return True
 
     def _take(self) -> bool:
@@ -399,10 +401,8 @@ class SearchWorker:
                 if query.search_id not in running.runs:
                     continue
                 n_hits += len(result.hits)
-                self._to_store[query.search_id, query.number] = running
-                numbered = replace(result, number=query.number)
-                more_soon = place < len(running.queries)
-                self._writer.put(query, running.runs[query.search_id], numbered, more_soon=more_soon)
+                completed = Completed(query, running.runs[query.search_id], replace(result, number=query.number))
+                self._writer.put((running, completed), more_soon=place < len(running.queries))
                 self._take_next(running)
         except _Abandoned:
             log("batch abandoned", worker=self.name)
@@ -425,15 +425,15 @@ class SearchWorker:
 
     # --- beside the search ---
 
-    def _on_stored(self, queries: Sequence[Lease]) -> None:
-        """Say which searches have changed; called by the thread that stores results."""
+    def _store(self, results: Sequence[_Result]) -> None:
+        """Store results and say which searches have changed; called by the thread that stores."""
+        self._queue.complete(self.name, [completed for _, completed in results], self._keep)
         beat()  # the search may be waiting for this
         keys = {}
-        for query in queries:
-            running = self._to_store.pop((query.search_id, query.number), None)
-            if running is not None:
-                running.in_hand.discard((query.search_id, query.number))
-                keys[query.search_id] = running.batch.keys[query.search_id]
+        for running, completed in results:
+            query = completed.query
+            running.in_hand.discard((query.search_id, query.number))
+            keys[query.search_id] = running.batch.keys[query.search_id]
         self._say_changed(keys.values())
 
     def _progress(self) -> None:
@@ -487,34 +487,22 @@ LINGER_SECONDS: Final = 0.025
 """Number of results, and the longest time, for which the thread waits if more are about to come."""
 
 
-class ResultWriter:
-    """The results of one worker on their way to the store.
+class ResultWriter(Closeable):
+    """The results of one worker on their way to the store, which a thread writes.
 
-    Parameters
-    ----------
-    store : callable
-        Stores results, or raises StoreError.
-    on_stored : callable
-        Called, by the thread, with the queries whose results were handled.
+    ``store`` stores results in one transaction, or raises StoreError.
     """
 
-    def __init__(
-        self,
-        store: Callable[[Sequence[Completed]], object],
-        on_stored: Callable[[Sequence[Lease]], None],
-    ) -> None:
+    def __init__(self, store: Callable[[list[_Result]], None]) -> None:
         self._store = store
-        self._on_stored = on_stored
-        self._changed = threading.Condition()
-        self._waiting: list[Completed] = []
-        self._is_storing = False
-        self._more_soon = False
-        self._is_closed = False
+        self._thread = ThreadPoolExecutor(1)
+        self._waiting: deque[_Result] = deque()
+        self._writes: deque[Future[None]] = deque()
+        """One for each result; when it has ended, the result was written, with others, or discarded."""
+        self._is_due = threading.Event()
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
 
-    def put(self, query: Lease, run_id: int, result: QueryResult, *, more_soon: bool = False) -> None:
+    def put(self, result: _Result, *, more_soon: bool = False) -> None:
         """Let a result be stored; ``more_soon`` says that others of its batch will follow.
 
         Raises
@@ -522,63 +510,37 @@ class ResultWriter:
         StoreError
             An earlier one could not be stored; those that waited were discarded.
         """
-        with self._changed:
-            self._changed.wait_for(lambda: self._error is not None or len(self._waiting) < MAX_WAITING)
-            self._raise_error()
-            self._waiting.append(Completed(query, run_id, result))
-            self._more_soon = more_soon
-            if not more_soon or len(self._waiting) in (1, GROUP):
-                self._changed.notify_all()
+        if len(self._writes) > MAX_WAITING:
+            self._writes.popleft().result()
+        if self._error is not None:
+            self.flush()
+        self._waiting.append(result)
+        if not more_soon or len(self._waiting) >= GROUP:
+            self._is_due.set()
+        self._writes.append(self._thread.submit(self._write))
 
     def flush(self) -> None:
-        """Return when everything is stored.
-
-        Raises
-        ------
-        StoreError
-            As :meth:`put`.
-        """
-        with self._changed:
-            self._more_soon = False
-            self._changed.notify_all()
-            self._changed.wait_for(lambda: not self._waiting and not self._is_storing)
-            self._raise_error()
-
-    def close(self) -> None:
-        """End the thread, after what it stores at the moment."""
-        with self._changed:
-            self._is_closed = True
-            self._changed.notify_all()
-        self._thread.join()
-
-    def _raise_error(self) -> None:
+        """Return when everything is stored; raises StoreError as :meth:`put` does."""
+        self._is_due.set()
+        wait(self._writes)
+        self._writes.clear()
         error, self._error = self._error, None
         if error is not None:
             raise error
 
-    def _is_group(self) -> bool:
-        return not self._more_soon or len(self._waiting) >= GROUP or self._is_closed
+    def close(self) -> None:
+        """End the thread, after what it stores at the moment."""
+        self._is_due.set()
+        self._thread.shutdown(cancel_futures=True)
 
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._waiting or self._is_closed)
-                if self._more_soon:
-                    self._changed.wait_for(self._is_group, LINGER_SECONDS)
-                if self._is_closed:
-                    return
-                taken, self._waiting = self._waiting, []
-                self._is_storing = True
-                self._changed.notify_all()
-            error: BaseException | None = None
+    def _write(self) -> None:
+        if not self._waiting:  # it was stored with an earlier one
+            return
+        self._is_due.wait(LINGER_SECONDS)
+        self._is_due.clear()
+        results = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        if self._error is None:
             try:
-                self._store(taken)
-                self._on_stored([completed.query for completed in taken])
-            except BaseException as raised:
-                error = raised
-            with self._changed:
-                self._is_storing = False
-                if error is not None:
-                    self._error = error
-                    self._waiting = []
-                self._changed.notify_all()
+                self._store(results)
+            except BaseException as error:
+                self._error = error

@@ -38,45 +38,42 @@ def store():
 
 @pytest.fixture
 def writer(store):
-    stored = []
-    made = ResultWriter(lambda group: store.write([each.result for each in group]), stored.extend)
-    made.stored = stored
+    made = ResultWriter(store.write)
     yield made
     store.may_go_on.release(1000)
     made.close()
 
 
 def test_results_that_wait_are_stored_together(store, writer):
-    writer.put("q0", 1, "first")
+    writer.put("first")
     assert store.began.acquire(timeout=60)
     for number in range(1, 4):
-        writer.put(f"q{number}", 1, number)
+        writer.put(number)
     store.may_go_on.release(2)
     writer.flush()
     assert store.groups == [["first"], [1, 2, 3]]
-    assert writer.stored == ["q0", "q1", "q2", "q3"]
 
 
 def test_results_that_follow_each_other_soon_are_stored_together(store, writer, monkeypatch):
     monkeypatch.setattr("swsearch.service.worker.LINGER_SECONDS", 60)
     store.may_go_on.release(10)
     for number in range(GROUP):
-        writer.put("q", 1, number, more_soon=True)
+        writer.put(number, more_soon=True)
     assert store.began.acquire(timeout=30), "a full group does not wait"
-    writer.put("q", 1, "last but one", more_soon=True)
-    writer.put("q", 1, "last")
+    writer.put("last but one", more_soon=True)
+    writer.put("last")
     assert store.began.acquire(timeout=30), "nothing follows, so nothing is waited for"
-    writer.put("q", 1, "of an abandoned batch", more_soon=True)
+    writer.put("of an abandoned batch", more_soon=True)
     writer.flush()
     assert store.groups == [list(range(GROUP)), ["last but one", "last"], ["of an abandoned batch"]]
 
 
 def test_a_search_waits_for_a_slow_store(store, writer):
-    writer.put("q", 1, "first")
+    writer.put("first")
     assert store.began.acquire(timeout=60)
     for number in range(MAX_WAITING):
-        writer.put("q", 1, number)
-    waiting = threading.Thread(target=writer.put, args=("q", 1, "one too many"))
+        writer.put(number)
+    waiting = threading.Thread(target=writer.put, args=("one too many",))
     waiting.start()
     waiting.join(0.2)
     assert waiting.is_alive()
@@ -89,9 +86,9 @@ def test_a_search_waits_for_a_slow_store(store, writer):
 
 @pytest.mark.parametrize("how", ["put", "flush"])
 def test_a_failed_store_is_reported_once_and_what_waited_is_discarded(store, writer, how):
-    writer.put("q0", 1, "first")
+    writer.put("first")
     assert store.began.acquire(timeout=60)
-    writer.put("q1", 1, "second")
+    writer.put("second")
     store.error = StoreError("the disk is full")
     store.may_go_on.release()
     with pytest.raises(StoreError, match="disk is full"):
@@ -99,10 +96,9 @@ def test_a_failed_store_is_reported_once_and_what_waited_is_discarded(store, wri
     store.error = None
     store.may_go_on.release()
     if how == "put":
-        writer.put("q2", 1, "third")
+        writer.put("third")
     writer.flush()
     assert store.groups == [["first"], *([["third"]] if how == "put" else [])]
-    assert writer.stored == (["q2"] if how == "put" else [])
 
 
 @pytest.fixture
