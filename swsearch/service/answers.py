@@ -16,41 +16,36 @@ from swsearch.service.logs import log_exception, log_seldom
 from swsearch.service.service import Service
 from swsearch.words import one_line
 
-_STATUS: Final = {
-    "unknown_database": 404,
-    "too_large": 413,
-    "too_many_queries": 413,
-    "query_too_long": 413,
-    "queue_full": 429,
-    "daily_limit": 429,
-    "too_many_hits": 429,
-    "too_many_downloads": 429,
-    "too_many_bytes": 429,
-    "server_busy": 503,
-    "too_many_subject_sets": 429,
-    "idempotency_conflict": 409,
-    "no_results": 409,
-    "not_finished": 409,
-    "too_many_links": 409,
-    "unknown_link": 404,
+_REFUSALS: Final = {
+    "unknown_database": (404, 0),
+    "too_large": (413, 0),
+    "too_many_queries": (413, 0),
+    "query_too_long": (413, 0),
+    "queue_full": (429, 30),
+    "daily_limit": (429, 3600),
+    "too_many_hits": (429, 3600),
+    "too_many_downloads": (429, 5),
+    "too_many_bytes": (429, 5),
+    "server_busy": (503, 5),
+    "too_many_subject_sets": (429, 30),
+    "idempotency_conflict": (409, 0),
+    "no_results": (409, 0),
+    "not_finished": (409, 0),
+    "too_many_links": (409, 0),
+    "unknown_link": (404, 0),
 }
-"""HTTP status codes of refusals; the others are 400."""
+"""HTTP status codes of refusals, and the time in seconds after which to send the request again, 0 if that would not
+help. The other refusals have 400 and 0."""
+_OTHER: Final = (400, 0)
 _CODES: Final = {401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
-_RETRY_SECONDS: Final = {
-    "queue_full": 30,
-    "daily_limit": 3600,
-    "too_many_hits": 3600,
-    "too_many_downloads": 5,
-    "too_many_bytes": 5,
-    "server_busy": 5,
-    "too_many_subject_sets": 30,
-}
 
 
 def error_answer(status: int, code: str, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
     """The answer for an error; halves of surrogate pairs, which a message may quote, are escaped."""
     written = message.encode("utf-8", "backslashreplace").decode()
-    return JSONResponse({"error": {"code": code, "message": written}}, status, headers)
+    _, retry_seconds = _REFUSALS.get(code, _OTHER)
+    again = {"Retry-After": str(retry_seconds)} if retry_seconds else {}
+    return JSONResponse({"error": {"code": code, "message": written}}, status, again | (headers or {}))
 
 
 class EarlyAnswer(Exception):
@@ -61,15 +56,11 @@ class EarlyAnswer(Exception):
         super().__init__(message)
 
 
-def try_again(code: str) -> dict[str, str]:
-    """The header with the time after which to send a refused request again; empty if that would not help."""
-    return {"Retry-After": str(_RETRY_SECONDS[code])} if code in _RETRY_SECONDS else {}
-
-
 def described(error: SwSearchError, service: Service) -> tuple[int, str, str]:
     """Status, code and message for an expected error; the API and the pages show the same."""
     if isinstance(error, Refused):
-        return _STATUS.get(error.code, 400), error.code, service.databases.without_paths(error.on_command_line())
+        status, _ = _REFUSALS.get(error.code, _OTHER)
+        return status, error.code, service.databases.without_paths(error.on_command_line())
     if isinstance(error, SearchNotFound):
         return 404, "not_found", str(error)
     if isinstance(error, HitsNotFound):
@@ -114,8 +105,7 @@ def add_error_answers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
 
     async def expected(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, SwSearchError)
-        status, code, message = told(request, error)
-        return error_answer(status, code, message, try_again(code))
+        return error_answer(*told(request, error))
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)

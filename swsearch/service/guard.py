@@ -46,7 +46,7 @@ from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from swsearch.errors import Refused, SwSearchError
-from swsearch.service.answers import EarlyAnswer, described, try_again
+from swsearch.service.answers import EarlyAnswer, described, error_answer
 from swsearch.service.bodies import TAKE, Budget, whole_body
 from swsearch.service.logs import log
 from swsearch.service.metrics import Metrics
@@ -422,8 +422,7 @@ class Guard:
                 await refusal.answer(scope, receive, send_with_headers)
                 return
             except Refused as refused:
-                early = EarlyAnswer(*described(refused, self._service), try_again(refused.code))
-                await early.answer(scope, receive, send_with_headers)
+                await error_answer(*described(refused, self._service))(scope, receive, send_with_headers)
                 return
             await self._app(scope, receive, send_with_headers)
         finally:
