@@ -22,7 +22,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager, suppress
-from contextvars import ContextVar
 from typing import Final, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
@@ -33,7 +32,7 @@ from starlette.types import Message, Receive, Scope
 
 from swsearch.errors import InputError, Refused
 from swsearch.service.answers import EarlyAnswer
-from swsearch.service.sent_text import NOT_WANTED
+from swsearch.service.sent_text import NOT_WANTED, TAKE, Take
 from swsearch.service.settings import ServerLimits
 from swsearch.service.submit import plain_text
 
@@ -47,8 +46,6 @@ _CHARSETS: Final = frozenset({"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1"
 """Encodings of forms. The framework knows all of Python's, some of which make text that no file can contain."""
 _JSON_TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?', re.DOTALL)
 """A text with its quotation marks; the last one may be cut off, so that no look for its end is in vain."""
-Take = Callable[[int], None]
-"""Counts bytes of a request."""
 
 
 class Budget:
@@ -98,11 +95,7 @@ class Budget:
             self._of_owner[owner] += n_bytes
 
 
-TAKE: ContextVar[Take] = ContextVar("TAKE")
-"""Counts bytes of the request that is being answered; what is decompressed later counts, too."""
-
-
-async def whole_body(headers: Headers, receive: Receive, scope: Scope, most: int, take: Take) -> Receive:
+async def whole_body(headers: Headers, receive: Receive, scope: Scope, most: int) -> Receive:
     """Read the body of a request and decompress it; returns a channel that gives it to the application.
 
     Parameters
@@ -112,8 +105,6 @@ async def whole_body(headers: Headers, receive: Receive, scope: Scope, most: int
         Those of the request; in ``scope``, the headers become those of the decompressed body.
     most : int
         Largest number of bytes, as they are sent and decompressed.
-    take : callable
-        Counts bytes that are in memory (:meth:`Budget.claim`).
 
     Raises
     ------
@@ -122,6 +113,7 @@ async def whole_body(headers: Headers, receive: Receive, scope: Scope, most: int
     Refused
         Too many bytes are in memory.
     """
+    take = TAKE.get()
     too_large = EarlyAnswer(413, "too_large", f"the request has more than {most:,} bytes")
     charset = _CHARSET.search(headers.get("content-type", ""))
     if charset is not None and charset[1].lower() not in _CHARSETS:
@@ -146,7 +138,7 @@ async def whole_body(headers: Headers, receive: Receive, scope: Scope, most: int
     parts.clear()
     coding = headers.get("content-encoding", "identity").strip().lower()
     if coding == "gzip":
-        body = await run_in_threadpool(_unzipped, body, most, take)
+        body = await run_in_threadpool(_unzipped, body, most)
         kept = [(name, value) for name, value in scope["headers"] if name != b"content-encoding"]
         scope["headers"] = [
             (name, str(len(body)).encode() if name == b"content-length" else value) for name, value in kept
@@ -169,7 +161,7 @@ async def whole_body(headers: Headers, receive: Receive, scope: Scope, most: int
     return replay
 
 
-def _unzipped(body: bytes, most: int, take: Take) -> bytes:
+def _unzipped(body: bytes, most: int) -> bytes:
     unzip = zlib.decompressobj(wbits=31)
     parts: list[bytes] = []
     n_bytes = 0
@@ -184,7 +176,7 @@ def _unzipped(body: bytes, most: int, take: Take) -> bytes:
                     raise EarlyAnswer(
                         413, "too_large", f"the request has more than {most:,} bytes when it is decompressed"
                     )
-                take(len(parts[-1]))
+                TAKE.get()(len(parts[-1]))
     except zlib.error as error:
         raise EarlyAnswer(400, "bad_encoding", "the body is not gzip, as its Content-Encoding says") from error
     if not unzip.eof:
@@ -334,8 +326,7 @@ async def sent_fields(request: Request, limits: ServerLimits, **most: int) -> li
     async with sent_form(request, max_part_size=limits.request_bytes, **most) as form:
         for name, value in form.multi_items():
             if isinstance(value, UploadFile):
-                content, take = await value.read(), TAKE.get()
-                fields.append((name, await readers_of(request).read(request, plain_text, content, limits, take)))
+                fields.append((name, await readers_of(request).read(request, plain_text, await value.read(), limits)))
             else:
                 fields.append((name, value))
     return fields

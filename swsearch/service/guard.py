@@ -47,10 +47,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from swsearch.errors import Refused, SwSearchError
 from swsearch.service.answers import EarlyAnswer, described, error_answer
-from swsearch.service.bodies import TAKE, Budget, whole_body
+from swsearch.service.bodies import Budget, whole_body
 from swsearch.service.logs import log
 from swsearch.service.metrics import Metrics
 from swsearch.service.proxies import cookie_path, site_of
+from swsearch.service.sent_text import TAKE
 from swsearch.service.service import Service
 from swsearch.service.settings import LOCAL_OWNER, NOBODY
 from swsearch.store.accounts import is_link_key, is_owner_name
@@ -412,12 +413,11 @@ class Guard:
                 SENDER.set(sender)
                 self._identity.count(sender, scope)
                 _check_page(sender, scope["method"], headers)
-                take = claims.enter_context(self._budget.claim(sender.owner))
-                TAKE.set(take)
+                TAKE.set(claims.enter_context(self._budget.claim(sender.owner)))
                 if scope["method"] not in SAFE:
                     most = self._service.settings.limits.request_bytes
                     most = min(most, _OPEN_BYTES) if sender.means == "open" else most
-                    receive = await whole_body(headers, receive, scope, most, take)
+                    receive = await whole_body(headers, receive, scope, most)
             except EarlyAnswer as refusal:
                 await refusal.answer(scope, receive, send_with_headers)
                 return

@@ -1,4 +1,4 @@
-"""Texts that clients send: which characters they may have, and whether what is read is still wanted.
+"""Texts that clients send: which characters they may have, how many bytes, and whether they are still wanted.
 
 A server reads long texts in threads (:class:`~swsearch.service.bodies.Readers`). A thread cannot be stopped from
 outside, so its work asks :func:`check_wanted` between two parts of a text.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Final
 
@@ -66,9 +67,13 @@ def _unusable(what: str, text: str, place: int) -> InputError:
     return InputError(f"{what}: \\u{code:04x} at character {place + 1} is {kind}; remove it")
 
 
-# --- the end of a wait ---
+# --- while a text is read ---
 
 
+Take = Callable[[int], None]
+TAKE: ContextVar[Take] = ContextVar("TAKE")
+"""Counts bytes of the request that is being answered, also those of what is decompressed; raises Refused if there are
+too many."""
 NOT_WANTED: ContextVar[threading.Event] = ContextVar("NOT_WANTED")
 """Set when the client has gone or the server stops; without a value, the work is wanted."""
 _NEVER: Final = threading.Event()

@@ -11,7 +11,7 @@ import hashlib
 import io
 import json
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.sequences.archives import MAGIC_BYTES, archive_format, decompressed
 from swsearch.sequences.record import SequenceRecord
 from swsearch.service.databases import OfferedDatabase
-from swsearch.service.sent_text import bytes_of, check_wanted, check_words
+from swsearch.service.sent_text import TAKE, bytes_of, check_wanted, check_words
 from swsearch.service.settings import ServerLimits
 from swsearch.store.search_records import NewQuery, NewSearch, Parameters, SearchedDatabase, content
 from swsearch.words import counted, shortened
@@ -235,22 +235,15 @@ def read_text(
             raise InputError(error.marked.replace(file.name, _QUERIES)) from error
 
 
-def plain_text(uploaded: bytes, limits: ServerLimits, take: Callable[[int], None]) -> str:
+def plain_text(uploaded: bytes, limits: ServerLimits) -> str:
     """The text of an uploaded file, which may be compressed (gzip, bzip2, xz or zstd).
-
-    Parameters
-    ----------
-    uploaded : bytes
-    limits : ServerLimits
-    take : callable
-        Called with the number of bytes of each part that is decompressed; what it raises ends that.
 
     Raises
     ------
     InputError
         The archive is damaged.
     Refused
-        The text is longer than a request may be.
+        The text is longer than a request may be, or too many bytes are in memory.
     """
     form = archive_format(uploaded[:MAGIC_BYTES])
     content_bytes = uploaded
@@ -263,7 +256,7 @@ def plain_text(uploaded: bytes, limits: ServerLimits, take: Callable[[int], None
                 parts.append(part)
                 n_bytes += len(part)
                 check_wanted()
-                take(len(part))
+                TAKE.get()(len(part))
         except InputError:
             raise
         except Exception as error:  # each decompressor has its own exceptions

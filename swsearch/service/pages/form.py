@@ -20,7 +20,6 @@ from swsearch.scoring.matrix import matrix_names
 from swsearch.search.options import SearchOptions
 from swsearch.sequences.alphabet import DNA
 from swsearch.sequences.fasta_text import without_layout
-from swsearch.service.bodies import TAKE
 from swsearch.service.pages.searches import field_of
 from swsearch.service.service import Service
 from swsearch.service.submit import Submission, plain_text
@@ -249,7 +248,7 @@ def submit_form(
     pasted = form.subjects
     subjects = [without_layout(pasted, has_headers=True) or pasted] if pasted.strip() else []
     try:
-        sent_text = plain_text(sequences, service.settings.limits, TAKE.get())
+        sent_text = plain_text(sequences, service.settings.limits)
         text = without_layout(sent_text, has_headers=True) or sent_text
         for name, sent in [*((name, None) for name in form.databases), *(("", sent) for sent in subjects)]:
             submission = Submission(text, name, options, queries_are, subjects=sent)
