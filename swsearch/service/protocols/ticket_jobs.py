@@ -17,8 +17,8 @@ import json
 import re
 import tarfile
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, Any, Final, TextIO
 
@@ -277,8 +277,7 @@ def write_archive(service: Service, ticket: Ticket, searches: Sequence[StoredSea
             gzip.GzipFile(filename="", mode="wb", compresslevel=4, fileobj=archive, mtime=0) as packed,
             tarfile.open(fileobj=packed, mode="w") as files,
         ):
-            for name, write in _files(service, ticket, searches):
-                _add(files, name, write)
+            _add_files(files, service, ticket, searches)
     except BaseException:
         archive.close()
         raise
@@ -286,63 +285,40 @@ def write_archive(service: Service, ticket: Ticket, searches: Sequence[StoredSea
     return archive
 
 
-def _files(
-    service: Service, ticket: Ticket, searches: Sequence[StoredSearch]
-) -> Iterable[tuple[str, Callable[[TextIO], None]]]:
-    """The names of the archive's files, each with the function that writes it."""
+def _add_files(files: tarfile.TarFile, service: Service, ticket: Ticket, searches: Sequence[StoredSearch]) -> None:
+    kind = ticket.kind.lower()
     if ticket.type == "pair":
-        yield PAIRS, lambda stream: _write_pairs(service, searches, stream, complete=ticket.kind == PAIR_COMPLETE)
+        with _new_file(files, PAIRS) as stream:
+            for place, search in enumerate(searches):
+                stream.write(SEPARATOR if place else "")
+                write_pairs(_queries(service, search), stream, complete=kind == PAIR_COMPLETE)
     elif ticket.type == "msa":
         alignment = new_report("a3m", rows=None if ticket.kind in UNFILTERED else DIVERSE_ROWS)
-        kind = ticket.kind.lower()
-        yield UNIREF, lambda stream: _write_report(service, searches[0], alignment, stream)
+        with _new_file(files, UNIREF) as stream:
+            _write_report(service, searches[0], alignment, stream)
         if kind in (ENVIRONMENT, ENVIRONMENT_TEMPLATES):
-            if len(searches) > 1:
-                yield ENVIRONMENTAL, lambda stream: _write_report(service, searches[1], alignment, stream)
-            else:
-                yield ENVIRONMENTAL, lambda stream: _write_queries(service, searches[0], stream)
+            with _new_file(files, ENVIRONMENTAL) as stream:
+                if len(searches) > 1:
+                    _write_report(service, searches[1], alignment, stream)
+                else:
+                    for place, query in enumerate(_queries(service, searches[0])):
+                        stream.write((SEPARATOR if place else "") + query_row(query))
         if kind in (MSA_TEMPLATES, ENVIRONMENT_TEMPLATES):
-            yield TEMPLATES, lambda _stream: None  # there is no database of structures
+            with _new_file(files, TEMPLATES):
+                pass  # there is no database of structures
     else:
         for search in searches:
-            yield f"alis_{search.database.name}.m8", _m8_writer(service, search)
+            with _new_file(files, f"alis_{search.database.name}.m8") as stream:
+                _write_report(service, search, new_report("blast6", _M8_FIELDS), stream)
 
 
-def _m8_writer(service: Service, search: StoredSearch) -> Callable[[TextIO], None]:
-    return lambda stream: _write_report(service, search, new_report("blast6", _M8_FIELDS), stream)
-
-
-def _write_report(service: Service, search: StoredSearch, report: Report, stream: TextIO) -> None:
-    report.write_all(
-        ReportContext(service.store.runs.get(_run(search)).info),
-        service.downloads.results.queries(_run(search)),
-        stream,
-    )
-
-
-def _write_queries(service: Service, search: StoredSearch, stream: TextIO) -> None:
-    for place, query in enumerate(service.downloads.results.queries(_run(search))):
-        stream.write((SEPARATOR if place else "") + query_row(query))
-
-
-def _write_pairs(service: Service, searches: Sequence[StoredSearch], stream: TextIO, *, complete: bool) -> None:
-    for place, search in enumerate(searches):
-        if place:
-            stream.write(SEPARATOR)
-        write_pairs(service.downloads.results.queries(_run(search)), stream, complete=complete)
-
-
-def _run(search: StoredSearch) -> int:
-    assert search.run_id is not None  # it is done
-    return search.run_id
-
-
-def _add(files: tarfile.TarFile, name: str, write: Callable[[TextIO], None]) -> None:
-    """Add a file; its size must be known before its content."""
+@contextmanager
+def _new_file(files: tarfile.TarFile, name: str) -> Iterator[TextIO]:
+    """A context with a new file of an archive, which is added at its end, since its size comes before its content."""
     with tempfile.SpooledTemporaryFile(max_size=_SPOOLED) as content:
         # Clients read UTF-8, so a byte of a header that is none becomes a question mark.
         stream = io.TextIOWrapper(content, encoding="utf-8", errors="replace", newline="\n", write_through=True)
-        write(stream)
+        yield stream
         stream.flush()
         entry = tarfile.TarInfo(name)
         entry.size = content.tell()
@@ -350,6 +326,20 @@ def _add(files: tarfile.TarFile, name: str, write: Callable[[TextIO], None]) -> 
         content.seek(0)
         files.addfile(entry, content)
         stream.detach()
+
+
+def _write_report(service: Service, search: StoredSearch, report: Report, stream: TextIO) -> None:
+    context = ReportContext(service.store.runs.get(_run(search)).info)
+    report.write_all(context, _queries(service, search), stream)
+
+
+def _queries(service: Service, search: StoredSearch) -> Iterator[QueryResult]:
+    return service.downloads.results.queries(_run(search))
+
+
+def _run(search: StoredSearch) -> int:
+    assert search.run_id is not None  # it is done
+    return search.run_id
 
 
 async def archive_bytes(making: asyncio.Task[IO[bytes]]) -> AsyncIterator[bytes]:
