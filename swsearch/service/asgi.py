@@ -69,14 +69,16 @@ def create_app(settings: Settings) -> FastAPI:
 
     def cancelled(key: str) -> None:
         wake()
-        hub.hint_from_thread([key])
-
-    service.on_submit, service.on_cancel = wake, cancelled
+        hub.hint([key])
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         to_thread.current_default_thread_limiter().total_tokens = THREADS
         sys.setswitchinterval(SWITCH_SECONDS)
+        # Many threads use the service; the workers and the hub belong to this loop.
+        in_loop = asyncio.get_running_loop().call_soon_threadsafe
+        service.on_submit = lambda: in_loop(wake)
+        service.on_cancel = lambda key: in_loop(cancelled, key)
         hub.start()
         for worker in workers:
             worker.start()

@@ -60,12 +60,10 @@ class Hub:
         self._looks_at_all = 0.0
         self._is_released = False
         self._task: asyncio.Task[None] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._short_calls = ThreadPoolExecutor(1)
 
     def start(self) -> None:
         """Begin to look."""
-        self._loop = asyncio.get_running_loop()
         self._task = asyncio.create_task(self._look())
 
     async def stop(self) -> None:
@@ -99,12 +97,6 @@ class Hub:
         else:
             self._hinted.update(keys)
         self._hint.set()
-
-    def hint_from_thread(self, keys: Iterable[str]) -> None:
-        """As :meth:`hint`; any thread may call it."""
-        if self._loop is not None:
-            with suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(self.hint, keys)
 
     async def changes(self, key: str) -> AsyncIterator[SearchStatus]:
         """The status of a search now and after changes, until it is finished; about once a second, the end at once.

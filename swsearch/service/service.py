@@ -90,8 +90,8 @@ class Service(Closeable):
         self.downloads = Store(settings.store)
         """The store as downloads read it: they hold its connections for as long as their readers take."""
         self.download_slots = threading.Semaphore(settings.limits.downloads)
-        self.on_submit: Callable[[], None] = lambda: None
-        self.on_cancel: Callable[[str], None] = lambda key: None
+        self.on_submit: Callable[[], object] = lambda: None
+        self.on_cancel: Callable[[str], object] = lambda key: None
         limits = settings.limits
         self._limits = OwnerLimits(limits.queued_cells, limits.daily_cells, limits.stored_hits, self._most_hits)
         self._submissions = Submissions(self._submit_all)

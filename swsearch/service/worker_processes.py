@@ -79,21 +79,14 @@ class ServerWorker:
         self._heard = 0.0
         self._process: Process | None = None
         self._task: asyncio.Task[None] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = False
 
     def start(self) -> None:
         """Start it in the background."""
-        self._loop = asyncio.get_running_loop()
         self._task = asyncio.create_task(self._run())
 
     def wake(self) -> None:
-        """Say that there may be work. May be called from any thread."""
-        if self._loop is not None:
-            with suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(self._write)
-
-    def _write(self) -> None:
+        """Say that there may be work."""
         process = self._process
         if process is not None and process.stdin is not None and process.returncode is None:
             with suppress(OSError, RuntimeError):
