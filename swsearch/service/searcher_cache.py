@@ -14,7 +14,6 @@ import resource
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
-from weakref import WeakKeyDictionary
 
 from swsearch.database.opening import open_database
 from swsearch.database.reader import DatabasePart, PackedDatabase
@@ -32,6 +31,8 @@ from swsearch.store.search_records import Batch, SearchedDatabase
 from swsearch.threads import beat
 from swsearch.typing import Closeable
 
+COMMAND: Final = "swsearch serve"
+"""The command that the runs of a service store."""
 MAX_SEARCHERS: Final = 16
 """Number of searchers that are kept, the most recently used ones."""
 _OTHER_DESCRIPTORS: Final = 200
@@ -73,8 +74,7 @@ class SearcherCache(Closeable):
         self._open: OrderedDict[str, PackedDatabase] = OrderedDict()
         """The open databases, the one that was searched last at the end."""
         self._n_subjects: dict[str, int] = {}
-        self._searchers: OrderedDict[str, Searcher] = OrderedDict()
-        self._run_infos: WeakKeyDictionary[Searcher, RunInfo] = WeakKeyDictionary()
+        self._searchers: OrderedDict[str, tuple[Searcher, RunInfo]] = OrderedDict()
 
     def close(self) -> None:
         """Close the engine and the databases."""
@@ -133,12 +133,12 @@ class SearcherCache(Closeable):
     def _close(self, name: str) -> None:
         """Close a database and let go of its searchers."""
         closed = self._open.pop(name)
-        for outdated in [key for key, searcher in self._searchers.items() if searcher.database is closed]:
+        for outdated in [key for key, (searcher, _) in self._searchers.items() if searcher.database is closed]:
             del self._searchers[outdated]
         closed.close()
 
-    def searcher(self, batch: Batch) -> Searcher:
-        """The searcher for a batch of a database that is open.
+    def searcher(self, batch: Batch) -> tuple[Searcher, RunInfo]:
+        """The searcher for a batch of a database that is open, and the record of the runs of its searches.
 
         Raises
         ------
@@ -154,15 +154,8 @@ class SearcherCache(Closeable):
         self._searchers.move_to_end(batch.fingerprint)
         return known
 
-    def run_info(self, batch: Batch, command: str) -> RunInfo:
-        """The record of the runs of a batch, for whose fingerprint there is a searcher."""
-        searcher = self._searchers[batch.fingerprint]
-        if searcher not in self._run_infos:
-            self._run_infos[searcher] = searcher.run_info(command)
-        return self._run_infos[searcher]
-
-    def _new_searcher(self, name: str, options: SearchOptions) -> Searcher:
-        return Searcher(
+    def _new_searcher(self, name: str, options: SearchOptions) -> tuple[Searcher, RunInfo]:
+        searcher = Searcher(
             self._open[name],
             self.engine,
             options,
@@ -170,6 +163,7 @@ class SearcherCache(Closeable):
             translating=beat,
             engine_choice=self.engine_choice,
         )
+        return searcher, searcher.run_info(COMMAND)
 
     def warm_up(self) -> None:
         """On a GPU, upload the databases and compile the kernels of the default schemes before the first search."""
@@ -183,8 +177,9 @@ class SearcherCache(Closeable):
                 self.open(searched)
             except DatabaseError:  # it is being changed; the first search opens it
                 continue
-            searcher = self._new_searcher(searched.name, options)
-            self._searchers[fingerprint(searched, options.as_parameters())] = searcher
+            made = self._new_searcher(searched.name, options)
+            self._searchers[fingerprint(searched, options.as_parameters())] = made
+            searcher, _ = made
             alphabet = searcher.query_alphabet
             letters = _WARM_UP_LETTERS if alphabet.name == "protein" else "ACGTTGCATGCA" * 25
             for _ in searcher.search([SequenceRecord("", alphabet.encode(letters), alphabet)]):
@@ -195,7 +190,8 @@ class SearcherCache(Closeable):
         """Cells per second that are assumed until a batch was measured, from the engine's forecast if it gives one."""
         if isinstance(self.engine, BackgroundEngine) and self._searchers:
             n_cells = 10**13
-            predicted = next(reversed(self._searchers.values())).forecast(n_cells)
+            searcher, _ = next(reversed(self._searchers.values()))
+            predicted = searcher.forecast(n_cells)
             if predicted is not None and predicted.seconds > 0:
                 return n_cells / predicted.seconds
         return FIRST_CELLS_PER_SECOND * self.machine.n_threads

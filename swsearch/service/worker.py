@@ -36,7 +36,7 @@ from typing import Final
 
 from swsearch.engine.protocol import BackgroundEngine
 from swsearch.errors import DatabaseError, EngineError, InputError, StoreError, SwSearchError
-from swsearch.hits.result import QueryResult
+from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.record import SequenceRecord
 from swsearch.service.estimates import Pace
@@ -68,8 +68,6 @@ OPEN_AGAIN_SECONDS: Final = 5.0
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 5.0
 """Seconds between a failure of the store and the next attempt, doubled with each failure."""
-COMMAND: Final = "swsearch serve"
-"""The command that the runs of a service store."""
 
 
 class _Abandoned(Exception):
@@ -82,6 +80,7 @@ class _RunningBatch:
 
     batch: Batch
     searcher: Searcher
+    info: RunInfo
     queries: list[Lease] = field(default_factory=list)
     """Those that can be searched."""
     records: list[SequenceRecord] = field(default_factory=list)
@@ -343,7 +342,7 @@ class SearchWorker:
     def _prepared(self, batch: Batch) -> _RunningBatch | None:
         """A claimed batch with its searcher; None if the searches cannot be searched at all."""
         try:
-            searcher = self._searchers.searcher(batch)
+            searcher, info = self._searchers.searcher(batch)
         except EngineError:
             raise
         except SwSearchError as error:
@@ -351,7 +350,7 @@ class SearchWorker:
             for search_id in {query.search_id for query in batch.queries}:
                 self._queue.fail_search(search_id, reason, self._keep)
             return None
-        running = _RunningBatch(batch, searcher)
+        running = _RunningBatch(batch, searcher, info)
         for query in batch.queries:
             try:
                 record = SequenceRecord(
@@ -373,10 +372,9 @@ class SearchWorker:
         their results are left out.
         """
         batch = running.batch
-        info = self._searchers.run_info(batch, COMMAND)
         ids = sorted({query.search_id for query in batch.queries})
-        for search_id, (run_id, found) in self._queue.begin(ids, info).items():
-            if found is not None and info.differences(found):
+        for search_id, (run_id, found) in self._queue.begin(ids, running.info).items():
+            if found is not None and running.info.differences(found):
                 self._queue.begin_again(search_id, batch.database, batch.fingerprint)
             else:
                 running.runs[search_id] = run_id
