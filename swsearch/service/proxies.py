@@ -39,22 +39,14 @@ class TrustedProxies:
     """
 
     def __init__(self, app: ASGIApp, proxies: Sequence[str]) -> None:
-        self._app = app
-        self._networks = [ipaddress.ip_network(proxy) for proxy in proxies]
         self._forwarded: Any = ProxyHeadersMiddleware(cast(Any, app), list(proxies))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        is_proxied = scope["type"] == "http" and self._is_trusted(scope.get("client"))
+        client = scope.get("client")
+        is_proxied = client is not None and client[0] in self._forwarded.trusted_hosts
         scope.setdefault("state", {})["is_proxied"] = is_proxied
-        await (self._forwarded if is_proxied else self._app)(scope, receive, send)
-
-    def _is_trusted(self, client: tuple[str, int] | None) -> bool:
-        try:
-            address = ipaddress.ip_address("" if client is None else client[0])
-        except ValueError:
-            return False
-        return any(address in network for network in self._networks)
+        await self._forwarded(scope, receive, send)
 
 
 def check_proxies(given: Sequence[str]) -> tuple[str, ...]:
