@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Annotated, Any, Final
 
@@ -35,6 +36,7 @@ from sse_starlette import EventSourceResponse
 from swsearch.domains.domain_report import drawing
 from swsearch.errors import HitsNotFound, InputError, RunNotFound, SearchNotFound, SwSearchError
 from swsearch.hits.result import QueryResult
+from swsearch.report.base import Report
 from swsearch.report.formats import ALIGNMENTS, FORMATS, new_report
 from swsearch.report.html import MAX_BARS, alignment_key, anchored_rows
 from swsearch.report.icicle import organism_tree
@@ -341,33 +343,32 @@ async def report(request: Request, reference: str, format_name: str) -> Response
     """A report of a run, or with ``query`` of one query and the hits that the filter keeps."""
     if format_name not in FORMATS:
         raise SearchNotFound(reference)
-    given = _given(request)
+    form, number = FORMATS[format_name], request.query_params.get("query")
+    query, new = None if number is None else _number(number), partial(new_report, format_name)
+    return await _download(request, reference, query, new, form.file_ending, form.media_type)
+
+
+async def _download(
+    request: Request, reference: str, number: int | None, new: Callable[[], Report], ending: str, media_type: str
+) -> Response:
+    """A report of a run, or of one query with the hits that the filter in the address keeps."""
 
     def made() -> tuple[Download, str]:
         service, run = service_of(request), PageSearches(request).run(reference)
-        ending = FORMATS[format_name].file_ending
-        if "query" not in given:
-            name = file_name(f"{run.info.database.name}_hits", ending)
-            return Download(service, run.id, new_report(format_name)), name
-        view = _hits_view(request, reference, _number(given["query"]), {})
-        queries = _kept_hits(service, run, view, given)
-        return Download(service, run.id, new_report(format_name), queries), file_name(view.query.header, ending)
+        if number is None:
+            return Download(service, run.id, new()), f"{run.info.database.name}_hits"
+        query = service.store.results.subject(run.id, number - 1, 0)
+        keep = with_taxa(read_view(_given(request)), service, run, number - 1).keep
 
-    return await _download(*await run_in_threadpool(made), FORMATS[format_name].media_type)
+        def kept(store: Store) -> list[QueryResult]:
+            return [replace(query, hits=tuple(store.results.hits(run.id, number - 1, keep)))]
 
+        return Download(service, run.id, new(), kept), query.header
 
-def _kept_hits(
-    service: Service, run: StoredRun, view: HitsView, given: Mapping[str, str]
-) -> Callable[[Store], list[QueryResult]]:
-    """A function that reads a query with the hits that a filter keeps."""
-    number = view.query.number
-    keep = with_taxa(read_view(given), service, run, number).keep
-    return lambda store: [replace(view.query, hits=tuple(store.results.hits(run.id, number, keep)))]
-
-
-async def _download(download: Download, name: str, media: str) -> Response:
+    download, title = await run_in_threadpool(made)
+    name = file_name(title, ending)
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Content-Security-Policy": "sandbox"}
-    return await download.answer(media, headers)
+    return await download.answer(media_type, headers)
 
 
 def _sent(request: Request, reference: str) -> Submission:
@@ -491,16 +492,8 @@ async def sequences(request: Request, reference: str, number: Number) -> Respons
     chosen, flank = given.get("part", "aligned"), whole(given.get("flank", "50"))
     if flank is None or flank > MAX_FLANK:
         raise InputError(f"give a whole number of residues for the flanks, at most {MAX_FLANK:,}")
-    part = subject_part(chosen, flank)
-
-    def made() -> tuple[Download, str]:
-        service, run = service_of(request), PageSearches(request).run(reference)
-        view = _hits_view(request, reference, number, {})
-        queries = _kept_hits(service, run, view, given)
-        name = file_name(view.query.header, f".{chosen}.fasta")
-        return Download(service, run.id, new_report("fasta", part=part), queries), name
-
-    return await _download(*await run_in_threadpool(made), _FASTA)
+    new = partial(new_report, "fasta", part=subject_part(chosen, flank))
+    return await _download(request, reference, number, new, f".{chosen}.fasta", _FASTA)
 
 
 def _about_query(request: Request, template: str, reference: str, query: QueryResult, **values: Any) -> HTMLResponse:
