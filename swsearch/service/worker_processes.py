@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -76,7 +75,6 @@ class ServerWorker:
         self._on_change = on_change
         self._on_death = on_death
         self._silence = silence
-        self._heard = 0.0
         self._process: Process | None = None
         self._task: asyncio.Task[None] | None = None
         self._stopping = False
@@ -115,14 +113,10 @@ class ServerWorker:
             self._process = process = await asyncio.create_subprocess_exec(
                 *self._command, stdin=PIPE, stdout=PIPE, limit=_LINE_BYTES
             )
-            self._heard = time.monotonic()
             assert process.stdin is not None
-            assert process.stdout is not None
             if self._stopping:
                 process.stdin.close()
-            watching = asyncio.create_task(self._watch(process))
-            async for line in process.stdout:
-                self._heard = time.monotonic()
+            while line := await self._next_line(process):
                 word, *keys = line.decode("ascii", "replace").split() or [ALIVE]
                 if word == ALIVE:
                     continue
@@ -133,7 +127,6 @@ class ServerWorker:
                 self._on_change(keys or None)
             code = await process.wait()
             self.is_ready = False
-            watching.cancel()
             if self._stopping:
                 return
             log("worker died", "error", code=code, restart_in_seconds=pause)
@@ -142,12 +135,16 @@ class ServerWorker:
             await asyncio.sleep(pause)
             pause = min(_LONGEST_PAUSE, pause * 2)
 
-    async def _watch(self, process: Process) -> None:
-        """Kill the process if it hangs, as nothing else ends it: a signal that it can handle waits for its work."""
-        while True:
-            await asyncio.sleep(min(1.0, self._silence / 4))
-            seconds = time.monotonic() - self._heard
-            if seconds > self._silence:
-                log("worker hangs", "error", process=process.pid, silent_seconds=round(seconds, 1))
-                process.kill()
-                return
+    async def _next_line(self, process: Process) -> bytes:
+        """The next line of a process, empty at its end; a process that says nothing for too long is killed.
+
+        Nothing else ends one that hangs: a signal that it can handle waits for its work.
+        """
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(self._silence):
+                return await process.stdout.readline()
+        except TimeoutError:
+            log("worker hangs", "error", process=process.pid, silent_seconds=self._silence)
+            process.kill()
+            return b""
