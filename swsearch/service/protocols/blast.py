@@ -32,7 +32,7 @@ from swsearch.service.answers import told
 from swsearch.service.bodies import sent_fields
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.json_api import held_status, owner_of, service_of, submitted
-from swsearch.service.protocols.blast_answers import MEDIA_TYPES, error_page, report_of, state_page, submitted_page
+from swsearch.service.protocols.blast_answers import REPORTS, error_page, state_page, submitted_page
 from swsearch.service.protocols.blast_parameters import Program, checked_parameters, submission_of, whole_of
 from swsearch.service.proxies import address, site_of
 from swsearch.service.reports import Download
@@ -146,8 +146,8 @@ def _wanted_form(sent: Mapping[str, str]) -> tuple[str, int | None] | None:
     if kind == "HTML":
         # Bio.Blast would take any page for one that says WAITING, and ask again for ever.
         raise InputError("FORMAT_TYPE=HTML is not for programs; leave it out in a browser, or choose XML")
-    if kind not in MEDIA_TYPES:
-        raise InputError(f"FORMAT_TYPE={shortened(kind)} is not available; choose {', '.join(MEDIA_TYPES)}")
+    if kind not in REPORTS:
+        raise InputError(f"FORMAT_TYPE={shortened(kind)} is not available; choose {', '.join(REPORTS)}")
     if kind == "TEXT" and view == "tabular":
         kind = "TABULAR"
     n_subjects = whole_of("ALIGNMENTS", sent["ALIGNMENTS"]) if "ALIGNMENTS" in sent else None
@@ -159,15 +159,15 @@ def _wanted_form(sent: Mapping[str, str]) -> tuple[str, int | None] | None:
 async def _report(request: Request, status: SearchStatus, kind: str, n_subjects: int | None) -> Response:
     rid = rid_of(status.search.key)
     service = service_of(request)
+    media_type, new = REPORTS[kind]
 
     def prepared() -> Download:
         search, run_id = service.finished_run(status.search.key, owner_of(request))
         cut = n_subjects if n_subjects is not None and n_subjects < int(search.options.get("top") or 0) else None
         queries = None if cut is None else partial(_first_subjects, run_id=run_id, n_subjects=cut)
-        return Download(service, run_id, report_of(kind, rid), queries)
+        return Download(service, run_id, new(rid), queries)
 
     download = await run_in_threadpool(prepared)
-    media_type = MEDIA_TYPES[kind]
     headers = {"Content-Disposition": f'attachment; filename="{rid}.zip"'} if media_type.endswith("zip") else {}
     return await download.answer(media_type, headers)
 

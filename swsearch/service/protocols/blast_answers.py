@@ -20,16 +20,16 @@ from swsearch.report.base import Report, ReportContext
 from swsearch.report.blast_documents import json2_index, json2_of_query, xml2_index, xml2_of_query
 from swsearch.report.formats import FORMATS, Format, Use, new_report
 
-MEDIA_TYPES: Final = {
-    "XML": "text/xml",
-    "XML2": "application/zip",
-    "XML2_S": "text/xml",
-    "JSON2": "application/zip",
-    "JSON2_S": "application/json",
-    "TEXT": "text/plain; charset=utf-8",
-    "TABULAR": "text/plain; charset=utf-8",
+REPORTS: Final[dict[str, tuple[str, Callable[[str], Report]]]] = {
+    "XML": ("text/xml", lambda _: _Sent(new_report("xml"), "Status&#61;")),
+    "XML2": ("application/zip", lambda rid: _Zipped(xml2_of_query, rid, "xml", xml2_index)),
+    "XML2_S": ("text/xml", lambda _: _Sent(new_report("xml2"), "Status&#61;")),
+    "JSON2": ("application/zip", lambda rid: _Zipped(json2_of_query, rid, "json", json2_index)),
+    "JSON2_S": ("application/json", lambda _: _Sent(new_report("json2"), "Status\\u003d")),
+    "TEXT": ("text/plain; charset=utf-8", lambda _: _Sent(new_report("pairwise"))),
+    "TABULAR": ("text/plain; charset=utf-8", lambda _: _Sent(new_report("blast7"))),
 }
-"""The values of FORMAT_TYPE."""
+"""The values of FORMAT_TYPE: the media type of each, and a function that makes the report of a search by its RID."""
 _QUERY_NOT_READ: Final = 24
 """NCBI's number for a query that cannot be read. Clients look for a number, and show the text that follows it."""
 
@@ -65,20 +65,6 @@ def state_page(state: str, text: str = "", *, has_hits: bool | None = None, stat
     hits = "" if has_hits is None else f"    ThereAreHits={'yes' if has_hits else 'no'}\n"
     begin = "<!DOCTYPE html>" if state == "WAITING" else "<!doctype html>"
     return page(f"    Status={state}\n{hits}", f"<p>{html.escape(text, quote=False)}</p>", status, begin=begin)
-
-
-def report_of(format_type: str, rid: str) -> Report:
-    """The report that is an answer of this FORMAT_TYPE."""
-    made: dict[str, Callable[[], Report]] = {
-        "XML": lambda: _Sent(new_report("xml"), "Status&#61;"),
-        "XML2": lambda: _Zipped(xml2_of_query, rid, "xml", xml2_index),
-        "XML2_S": lambda: _Sent(new_report("xml2"), "Status&#61;"),
-        "JSON2": lambda: _Zipped(json2_of_query, rid, "json", json2_index),
-        "JSON2_S": lambda: _Sent(new_report("json2"), "Status\\u003d"),
-        "TEXT": lambda: _Sent(new_report("pairwise")),
-        "TABULAR": lambda: _Sent(new_report("blast7")),
-    }
-    return made[format_type]()
 
 
 class _Sent(Report):
