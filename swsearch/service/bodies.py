@@ -98,13 +98,8 @@ class Budget:
 async def whole_body(headers: Headers, receive: Receive, scope: Scope, most: int) -> Receive:
     """Read the body of a request and decompress it; returns a channel that gives it to the application.
 
-    Parameters
-    ----------
-    headers : Headers
-    receive, scope
-        Those of the request; in ``scope``, the headers become those of the decompressed body.
-    most : int
-        Largest number of bytes, as they are sent and decompressed.
+    In ``scope``, the headers become those of the decompressed body. It has at most ``most`` bytes, as it is sent and
+    decompressed.
 
     Raises
     ------

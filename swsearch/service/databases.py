@@ -50,15 +50,7 @@ _Stamp = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class OfferedDatabase:
-    """One generation of a database as a service offers it.
-
-    Attributes
-    ----------
-    name : str
-        The name under which it is offered.
-    catalogue : Catalogue
-        That of the generation.
-    """
+    """One generation of a database as a service offers it."""
 
     name: str
     catalogue: Catalogue
@@ -129,13 +121,6 @@ class Databases:
         not.
     sets : Path, optional
         The folder of the sets of subjects. It need not exist.
-
-    Attributes
-    ----------
-    always : dict of str to Path
-    folder, sets : Path or None
-    paths : dict of str to Path
-        The databases that can be searched now. A look at the folders replaces the dict.
     """
 
     def __init__(self, paths: Mapping[str, Path], folder: Path | None = None, sets: Path | None = None) -> None:
@@ -150,6 +135,7 @@ class Databases:
         self._seen = dict(paths)
         """All databases that were ever offered, for messages about them."""
         self.paths = dict(paths)
+        """The databases that can be searched now. A look at the folders replaces the dict."""
         self._known: dict[str, tuple[_Stamp, OfferedDatabase]] = {}
         self._lock = threading.Lock()
 
@@ -306,11 +292,7 @@ def is_subject_set(name: str) -> bool:
 class SubjectSets:
     """The sets of subjects in a folder; threads and processes may share it.
 
-    Parameters
-    ----------
-    folder : Path
-        It is created, with access for its owner alone, when the first set is added.
-    limits : ServerLimits
+    The folder is created, with access for its owner alone, when the first set is added.
     """
 
     def __init__(self, folder: Path, limits: ServerLimits) -> None:
@@ -411,13 +393,7 @@ class SubjectSets:
                 shutil.rmtree(self._folder / name, ignore_errors=True)
 
     def delete_unused(self, in_use: Collection[str]) -> int:
-        """Delete the sets that no search needs; returns their number.
-
-        Parameters
-        ----------
-        in_use : collection of str
-            Names of the databases of all searches of the store.
-        """
+        """Delete the sets that no search needs; returns their number. ``in_use`` has the databases of all searches."""
         n_deleted = 0
         with suppress(FileNotFoundError), self._locked():
             for entry in list(os.scandir(self._folder)):

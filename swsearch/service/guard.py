@@ -82,13 +82,6 @@ class Buckets:
     A bucket holds at most as many tokens as there may be requests in a minute, and fills evenly; a request takes one.
     So a burst of a minute's requests passes at once, and the rate after it is the limit. A bucket that is full is the
     same as none. Of more than :data:`MOST_BUCKETS`, the one that was used longest ago is forgotten.
-
-    Parameters
-    ----------
-    per_minute : int
-        Capacity of each bucket, and tokens that it gets in a minute.
-    clock : callable, optional
-        Seconds of a clock that never goes back.
     """
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -144,18 +137,12 @@ def network_of(address: str) -> str:
 
 @dataclass(frozen=True)
 class Sender:
-    """Who sent a request, and how that is known.
-
-    Attributes
-    ----------
-    owner : str
-        :data:`~swsearch.service.settings.NOBODY` if the request is allowed without an owner.
-    means : str
-        ``local``, ``sso``, ``token``, ``cookie``, ``link``, or ``open`` for a path that needs no owner.
-    """
+    """Who sent a request, and how that is known."""
 
     owner: str
+    """:data:`~swsearch.service.settings.NOBODY` if the request is allowed without an owner."""
     means: str
+    """``local``, ``sso``, ``token``, ``cookie``, ``link``, or ``open`` for a path that needs no owner."""
 
 
 SENDER: ContextVar[Sender | None] = ContextVar("SENDER", default=None)

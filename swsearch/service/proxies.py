@@ -29,13 +29,7 @@ class TrustedProxies:
     """The outermost middleware.
 
     It sets ``scope["client"]`` and ``scope["scheme"]`` to those of the client, and ``scope["state"]["is_proxied"]`` to
-    whether the connection comes from a trusted proxy.
-
-    Parameters
-    ----------
-    app : ASGI application
-    proxies : sequence of str
-        Addresses and networks.
+    whether the connection comes from a trusted proxy. ``proxies`` are addresses and networks.
     """
 
     def __init__(self, app: ASGIApp, proxies: Sequence[str]) -> None:
@@ -86,14 +80,7 @@ _ADDRESS_HEADERS: Final = ("location", "hx-redirect")
 
 
 class RootPath:
-    """The outermost middleware of a server with a root path.
-
-    Parameters
-    ----------
-    app : ASGI application
-    root_path : str
-        As :func:`check_root_path` returns it, not empty.
-    """
+    """The outermost middleware of a server with a root path, which is as :func:`check_root_path` returns it."""
 
     def __init__(self, app: ASGIApp, root_path: str) -> None:
         self._app = app
@@ -123,13 +110,7 @@ class RootPath:
 
 
 def address(path: str) -> str:
-    """The address of a path of this server, for a link in a page.
-
-    Parameters
-    ----------
-    path : str
-        An absolute path of the application, such as ``/history?page=2``.
-    """
+    """The address of a path of this server, such as ``/history?page=2``, for a link in a page."""
     return _ROOT.get() + path
 
 

@@ -94,13 +94,7 @@ class _Blocks(io.RawIOBase):
 class Download:
     """A report of a run; everything that can be refused is refused here, before the first byte.
 
-    Parameters
-    ----------
-    service : Service
-    run_id : int
-    report : Report
-    queries : callable, optional
-        Reads the queries with the hits to report from the store; by default, all of the run.
+    ``queries`` reads the queries with the hits to report from the store; by default, all of the run.
 
     Raises
     ------

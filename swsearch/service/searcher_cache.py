@@ -45,15 +45,7 @@ _WARM_UP_LETTERS: Final = "MKVLAAGIVGLLLAQWERTY" * 15
 
 
 class SearcherCache(Closeable):
-    """The engine and the databases of a worker.
-
-    Parameters
-    ----------
-    databases : Databases
-    engine : str
-        As for :func:`swsearch.engine.registry.open_engine`, like ``threads`` and ``devices``.
-    threads : int, optional
-    devices : sequence of int, optional
+    """The engine and the databases of a worker; the engine is chosen as by :class:`swsearch.engine.registry.Machine`.
 
     Raises
     ------

@@ -22,11 +22,7 @@ _NO_TEXT: Final = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff]")
 def check_words(text: str, what: str) -> None:
     """Refuse a text of words, such as the value of an option, that could not be stored, logged or sent back.
 
-    Parameters
-    ----------
-    text : str
-    what : str
-        Its name in the message.
+    ``what`` is its name in the message.
 
     Raises
     ------
@@ -41,11 +37,7 @@ def check_words(text: str, what: str) -> None:
 def bytes_of(text: str, what: str) -> bytes:
     """The bytes of the file that sequences came from: UTF-8, with the bytes that surrogate escapes stand for.
 
-    Parameters
-    ----------
-    text : str
-    what : str
-        Its name in the message.
+    ``what`` is the name of the text in the message.
 
     Raises
     ------

@@ -66,20 +66,7 @@ class SearchStatus:
 
 
 class Service(Closeable):
-    """The service behind the web process.
-
-    Attributes
-    ----------
-    settings : Settings
-    databases : Databases
-    store : Store
-    download_slots : Semaphore
-        One for each report that is written.
-    on_submit : callable
-        Called after searches were stored, to wake the worker; by any thread.
-    on_cancel : callable
-        Called with the key of a search that was cancelled; by any thread.
-    """
+    """The service behind the web process."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -90,8 +77,11 @@ class Service(Closeable):
         self.downloads = Store(settings.store)
         """The store as downloads read it: they hold its connections for as long as their readers take."""
         self.download_slots = threading.Semaphore(settings.limits.downloads)
+        """One for each report that is written."""
         self.on_submit: Callable[[], object] = lambda: None
+        """Called after searches were stored, to wake the worker; by any thread."""
         self.on_cancel: Callable[[str], object] = lambda key: None
+        """Called with the key of a search that was cancelled; by any thread."""
         limits = settings.limits
         self._limits = OwnerLimits(limits.queued_cells, limits.daily_cells, limits.stored_hits, self._most_hits)
         self._submissions = Submissions(self._submit_all)
@@ -308,10 +298,7 @@ class Service(Closeable):
     def delete_expired(self) -> int:
         """Delete the searches whose time has come, and the sets of subjects that no search needs any more.
 
-        Returns
-        -------
-        int
-            Number of searches.
+        Returns the number of searches.
         """
         n_deleted = self.store.searches.delete_expired()
         if self._subject_sets is not None:

@@ -42,26 +42,12 @@ _QUERIES: Final = "the queries"
 
 @dataclass(frozen=True)
 class Submission:
-    """A search as it was sent.
-
-    Attributes
-    ----------
-    queries : str
-        FASTA or FASTQ text.
-    database : str
-        Name of a database; empty with ``subjects``.
-    options : mapping
-        Options by the names of :data:`OPTIONS`; those that are left out have the defaults of `swsearch query`.
-    alphabet : str or None
-        ``protein`` or ``dna``: what the queries are, if that must not be detected.
-    idempotency_key : str or None
-    subjects : str or None
-        FASTA or FASTQ text of the subjects that are searched in place of a database.
-    """
+    """A search as it was sent, with the fields of :class:`swsearch.service.api_models.SearchRequest`."""
 
     queries: str
     database: str
     options: Mapping[str, Any]
+    """Options by the names of :data:`OPTIONS`; those that are left out have the defaults of `swsearch query`."""
     alphabet: str | None = None
     idempotency_key: str | None = None
     subjects: str | None = None

@@ -55,14 +55,10 @@ class ServerWorker:
         Called when it died; it is started again afterwards.
     silence : float
         Time in seconds after which it is killed if it says nothing; it counts from the start of its process, too.
-
-    Attributes
-    ----------
-    is_ready : bool
-        Whether it can take queries.
     """
 
     is_ready = False
+    """Whether it can take queries."""
 
     def __init__(
         self,

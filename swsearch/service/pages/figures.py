@@ -27,18 +27,12 @@ _MAX_STEPS: Final = 400
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure with its text.
-
-    Attributes
-    ----------
-    svg : Markup
-    title, caption : str
-        The caption states the numbers that a reader needs; a screen reader gets it instead of the graphic.
-    """
+    """A figure with its text."""
 
     svg: Markup
     title: str
     caption: str
+    """The numbers that a reader needs; a screen reader gets them instead of the graphic."""
 
 
 def score_figure(bits: Floats, evalues: Floats, run: RunInfo, n_passed: int) -> Figure | None:

@@ -33,28 +33,18 @@ _AUTOMATIC: Final = "automatic"
 
 @dataclass(frozen=True)
 class FormField:
-    """One option in a form.
-
-    Attributes
-    ----------
-    name : str
-        Name of the option and of the form's parameter.
-    label, help, group : str
-    kind : str
-        ``whole``, ``number``, ``text`` or ``choice``.
-    default : str
-        Value of an untouched field; empty if it is left to the program.
-    choices : tuple of (str, str)
-        Values and their words.
-    """
+    """One option in a form; the option and the form's parameter have the same name."""
 
     name: str
     label: str
     help: str
     group: str
     kind: str
+    """``whole``, ``number``, ``text`` or ``choice``."""
     default: str
+    """Value of an untouched field; empty if it is left to the program."""
     choices: tuple[tuple[str, str], ...] = ()
+    """Values and their words."""
 
     def read(self, given: str) -> str | int | float | None:
         """The value of the option, or None if it is the default.
@@ -136,27 +126,16 @@ def option_of(problem: str) -> str | None:
 
 @dataclass
 class SearchForm:
-    """A form with its contents and errors.
-
-    Attributes
-    ----------
-    sequences : str
-        The text of the field.
-    databases : tuple of str
-        Names of the chosen databases.
-    values : dict of str to str
-        The text of each field.
-    errors : dict of str to str
-        Messages by the name of their field, which may also be ``sequences``, ``databases`` or ``subjects``.
-    subjects : str
-        Subjects that are searched, besides the chosen databases.
-    """
+    """A form with its contents and errors."""
 
     sequences: str = ""
     databases: tuple[str, ...] = ()
     values: dict[str, str] = field(default_factory=dict)
+    """The text of each option's field."""
     errors: dict[str, str] = field(default_factory=dict)
+    """Messages by the name of their field, which may also be ``sequences``, ``databases`` or ``subjects``."""
     subjects: str = ""
+    """Subjects that are searched, besides the chosen databases."""
 
     @classmethod
     def of(cls, sequences: str, databases: Sequence[str], options: Mapping[str, object]) -> SearchForm:
@@ -263,17 +242,7 @@ def submit_form(
 
 @dataclass(frozen=True)
 class Example:
-    """Sequences to try.
-
-    Attributes
-    ----------
-    name : str
-        Part of its address.
-    label : str
-    alphabet : str
-        ``protein`` or ``dna``.
-    fasta : str
-    """
+    """Sequences to try; the address of the form with them has their name."""
 
     name: str
     label: str

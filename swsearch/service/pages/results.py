@@ -157,18 +157,7 @@ def fact_lines(info: RunInfo, origin: str) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class HitsView:
-    """One page of the hits of a query.
-
-    Attributes
-    ----------
-    run : StoredRun
-    page : ResultPage
-    view : HitView
-    base : str
-        Address of the query's page.
-    given : mapping
-        Parameters of the address.
-    """
+    """One page of the hits of a query; ``base`` is the address of its first page, with the parameters ``given``."""
 
     run: StoredRun
     page: ResultPage

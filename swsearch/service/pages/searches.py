@@ -44,46 +44,27 @@ _FIELDS: Final = {
 
 @dataclass(frozen=True)
 class SearchView:
-    """A search, or a stored run, as templates show it.
-
-    Attributes
-    ----------
-    reference : str
-    state : str
-        One of :data:`swsearch.store.rows.STATES`.
-    database : str
-    title : str
-        The header of the first query.
-    n_queries, n_done : int
-        Number of queries, and of those that are searched.
-    submitted : datetime
-    position : int or None
-        Number of searches before this one, if it waits.
-    seconds_left : float or None
-        Estimate of the time until the end; None if there is none.
-    share_done : float or None
-        Completed share of the work, 0 to 1; None if unknown.
-    problem : str
-        Why it failed; otherwise empty.
-    expires : datetime or None
-        When the result is deleted; None if it is kept.
-    is_linked : bool
-        Whether it is seen through a link, which shows it and no more.
-    """
+    """A search, or a stored run, as templates show it."""
 
     reference: str
     state: str
     database: str
     title: str
+    """The header of the first query."""
     n_queries: int
     n_done: int
     submitted: datetime
     position: int | None = None
+    """Number of searches before this one, if it waits."""
     seconds_left: float | None = None
     share_done: float | None = None
+    """Completed share of the work, 0 to 1; None if unknown."""
     problem: str = ""
+    """Why it failed."""
     expires: datetime | None = None
+    """When the result is deleted; None if it is kept."""
     is_linked: bool = False
+    """Whether it is seen through a link, which shows it and no more."""
 
     @property
     def has_ended(self) -> bool:
@@ -96,10 +77,6 @@ class PageSearches:
 
     Methods that take a reference raise :class:`~swsearch.errors.SearchNotFound` or
     :class:`~swsearch.errors.RunNotFound` if the sender may not see it.
-
-    Attributes
-    ----------
-    service : Service
     """
 
     def __init__(self, request: Request) -> None:
@@ -236,13 +213,7 @@ class PageSearches:
 def field_of(error: InputError, database: str, alphabet: str | None) -> str | None:
     """The field of the form that the refusal of a search is about; None if its message tells.
 
-    Parameters
-    ----------
-    error : InputError
-    database : str
-        The one that was chosen.
-    alphabet : str or None
-        What the queries are said to be.
+    ``database`` is the one that was chosen, and ``alphabet`` what the queries are said to be.
     """
     if isinstance(error, Refused):
         return _FIELDS.get(error.code, "sequences")

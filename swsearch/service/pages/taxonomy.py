@@ -20,16 +20,7 @@ from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 
 @dataclass
 class Organism:
-    """An organism with its subjects.
-
-    Attributes
-    ----------
-    name : str
-    taxid : int or None
-    n_subjects : int
-    best_rank : int
-        The rank of its best subject.
-    """
+    """An organism with its subjects, the best of which has the rank ``best_rank``."""
 
     name: str
     taxid: int | None

@@ -86,21 +86,14 @@ MAX_DATABASES: Final = len(_COUNTS) - 1
 
 @dataclass(frozen=True)
 class Ticket:
-    """A ticket by its id.
-
-    Attributes
-    ----------
-    id : str
-        38 characters, as MMseqs2-App's have.
-    kind : str
-        One of the letters above.
-    keys : tuple of str
-        The idempotency keys of its searches. They have blanks, which no key of the API has.
-    """
+    """A ticket by its id."""
 
     id: str
+    """38 characters, as MMseqs2-App's have."""
     kind: str
+    """One of the letters of :data:`TYPES`."""
     keys: tuple[str, ...]
+    """The idempotency keys of its searches. They have blanks, which no key of the API has."""
 
     @classmethod
     def of(cls, ticket_id: str) -> Ticket:

@@ -118,13 +118,7 @@ async def _sent(request: Request) -> ImmutableMultiDict[str, str]:
 async def _submitted(request: Request, submit: Callable[..., Ticket], *further: str) -> JSONResponse:
     """Submit, and answer with the status: that of the end, if it comes soon.
 
-    Parameters
-    ----------
-    request : Request
-    submit : callable
-        Takes the service, the owner, the queries, the mode and the databases.
-    *further : str
-        Names of fields whose texts it takes, too.
+    ``submit`` takes the service, the owner, the queries, the mode, the databases and the texts of further fields.
     """
     began = time.monotonic()
     sent = await _sent(request)
