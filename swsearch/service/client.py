@@ -19,7 +19,6 @@ import math
 import os
 import secrets
 import socket
-import ssl
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -98,7 +97,7 @@ class Client:
         shown = option("url", url, flag="--server")
         try:
             parts = urlsplit(url)
-            self._port = parts.port
+            port = parts.port
         except ValueError as error:
             raise InputError(f"{shown}: {error}") from error
         optional("token", token, str, "a string")
@@ -108,15 +107,14 @@ class Client:
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
             raise InputError(f"{shown} is not an address of a server; give one such as http://127.0.0.1:8765")
         self.url = url.rstrip("/")
-        self._scheme = parts.scheme
-        self._host = parts.hostname
         self._path = parts.path.rstrip("/") + "/api/v1"
         self._token = os.environ.get(TOKEN_VARIABLE) if token is None else token
         self._patience = patience
         self._notify = notify
-        self._idle: list[http.client.HTTPConnection] = []
-        """The connection, while no answer is read from it."""
-        weakref.finalize(self, _close_all, self._idle)
+        new = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        self._connection = new(parts.hostname, port, timeout=_MAX_ANSWER_SECONDS)
+        """It is opened by a request, and also again after it was closed."""
+        weakref.finalize(self, self._connection.close)
 
     # --- searches ---
 
@@ -223,9 +221,7 @@ class Client:
     def delete_links(self, search_id: str, link_id: str | None = None) -> None:
         """Withdraw a link of a search by the link's ``id``, or all of them."""
         link = () if link_id is None else (link_id,)
-        connection, answer = self._answer("DELETE", _of_search(search_id, "links", *link))
-        answer.read()
-        connection.close()
+        self._answer("DELETE", _of_search(search_id, "links", *link)).read()
 
     # --- results ---
 
@@ -288,14 +284,14 @@ class Client:
     def _save(self, path: str, file: BinaryIO) -> None:
         file.seek(0)
         file.truncate()
-        connection, answer = self._answer("GET", path)
+        answer = self._answer("GET", path)
         try:
             while block := answer.read(_BLOCK_BYTES):
                 file.write(block)
         except (http.client.HTTPException, ConnectionError) as error:
             raise ServerError(0, "cut_short", f"{self.url}: the report ended early; fetch it again") from error
         finally:
-            self._release(connection, answer)
+            self._end(answer)
 
     def hits(self, search_id: str, number: int = 0, **asked: Any) -> dict[str, Any]:
         """One page of the hits of a query; ``offset``, ``limit``, ``sort``, ``order``, ``text``, ``min_identity`` …"""
@@ -342,50 +338,40 @@ class Client:
         return [_object(value) for value in found] if isinstance(found, list) else [_object(found)]
 
     def _json(self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None) -> Any:
-        connection, answer = self._answer(method, path, body, headers)
+        answer = self._answer(method, path, body, headers)
         try:
             return json.loads(answer.read())
         except (http.client.HTTPException, OSError, ValueError) as error:
             raise ServerError(0, "unreachable", f"{self.url} gave no complete answer: {error}") from error
         finally:
-            self._release(connection, answer)
+            self._end(answer)
 
     def _answer(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
-    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
-        """A successful answer whose body is not read yet, with its connection, which :meth:`_release` takes back."""
+    ) -> http.client.HTTPResponse:
+        """A successful answer whose body is not read yet."""
         token = {"Authorization": f"Bearer {self._token}"} if self._token else {}
-        is_used = bool(self._idle)
-        connection = self._idle.pop() if is_used else self._new_connection()
+        is_used = self._connection.sock is not None
         try:
-            connection.request(method, self._path + path, body, {**token, **(headers or {})})
-            answer = connection.getresponse()
+            self._connection.request(method, self._path + path, body, {**token, **(headers or {})})
+            answer = self._connection.getresponse()
             if answer.status < 400:
-                return connection, answer
+                return answer
             raise self._refusal(answer)
         except (OSError, http.client.HTTPException) as error:
-            connection.close()
+            self._connection.close()
             if is_used and isinstance(error, ConnectionError):  # the server has closed it while it was idle
                 return self._answer(method, path, body, headers)
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise ServerError(0, "unreachable", f"{self.url} does not answer: {reason}") from error
         except BaseException:
-            connection.close()
+            self._connection.close()
             raise
 
-    def _new_connection(self) -> http.client.HTTPConnection:
-        if self._scheme == "https":
-            return http.client.HTTPSConnection(
-                self._host, self._port, timeout=_MAX_ANSWER_SECONDS, context=ssl.create_default_context()
-            )
-        return http.client.HTTPConnection(self._host, self._port, timeout=_MAX_ANSWER_SECONDS)
-
-    def _release(self, connection: http.client.HTTPConnection, answer: http.client.HTTPResponse) -> None:
-        """Keep a connection for the next request, if the answer was read to its end."""
-        if answer.isclosed() and not answer.will_close and not self._idle:
-            self._idle.append(connection)
-        else:
-            connection.close()
+    def _end(self, answer: http.client.HTTPResponse) -> None:
+        """Close the connection if an answer was not read to its end; otherwise it is kept for the next request."""
+        if not answer.isclosed():
+            self._connection.close()
 
     def _refusal(self, answer: http.client.HTTPResponse) -> ServerError:
         try:
@@ -433,11 +419,6 @@ def _asked(**values: float) -> str:
     """The query of an address with the values that are not 0."""
     given = {name: f"{value:g}" for name, value in values.items() if value}
     return f"?{urlencode(given)}" if given else ""
-
-
-def _close_all(connections: list[http.client.HTTPConnection]) -> None:
-    for connection in connections:
-        connection.close()
 
 
 def _object(value: Any) -> dict[str, Any]:
