@@ -162,6 +162,7 @@ def worker(paths: DatabasePaths = None, *, context: typer.Context) -> None:
     Example: swsearch worker proteins.db --store postgresql://me@host/hits --devices 1
     """
     _require_service()
+    from swsearch.engine.registry import Machine
     from swsearch.service.searcher_cache import SearcherCache
     from swsearch.service.worker import SearchWorker
     from swsearch.store.store import Store
@@ -172,10 +173,11 @@ def worker(paths: DatabasePaths = None, *, context: typer.Context) -> None:
         _warn_of_network(given.store)
     chosen = _offered(paths or [], given)
     keep = timedelta(days=given.expiry_days) if given.expiry_days else None
+    machine = Machine(given.engine, given.threads, options.device_list(given.devices))
     with (
         unregistered(),
         Store(given.store, create=True) as opened,
-        SearcherCache(chosen, given.engine, given.threads, options.device_list(given.devices)) as searchers,
+        SearcherCache(chosen, machine) as searchers,
     ):
         if hints and searchers.engine.name == "cpu":
             os.nice(_NICENESS)

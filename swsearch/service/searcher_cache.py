@@ -12,7 +12,6 @@ from __future__ import annotations
 import errno
 import resource
 from collections import OrderedDict
-from collections.abc import Sequence
 from typing import Final
 
 from swsearch.database.opening import open_database
@@ -45,7 +44,7 @@ _WARM_UP_LETTERS: Final = "MKVLAAGIVGLLLAQWERTY" * 15
 
 
 class SearcherCache(Closeable):
-    """The engine and the databases of a worker; the engine is chosen as by :class:`swsearch.engine.registry.Machine`.
+    """The engine and the databases of a worker.
 
     Raises
     ------
@@ -53,16 +52,10 @@ class SearcherCache(Closeable):
         The engine cannot be used on this machine.
     """
 
-    def __init__(
-        self,
-        databases: Databases,
-        engine: str = "auto",
-        threads: int | None = None,
-        devices: Sequence[int] | None = None,
-    ) -> None:
+    def __init__(self, databases: Databases, machine: Machine) -> None:
         self.databases = databases
-        self.machine = Machine(engine, threads, devices)
-        self.engine, self.engine_choice = open_engine(self.machine)
+        self.machine = machine
+        self.engine, self.engine_choice = open_engine(machine)
         self._open: OrderedDict[str, PackedDatabase] = OrderedDict()
         """The open databases, the one that was searched last at the end."""
         self._n_subjects: dict[str, int] = {}

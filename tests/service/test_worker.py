@@ -23,6 +23,7 @@ from swsearch.database.builder import build_database
 from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.protocol import BackgroundEngine
+from swsearch.engine.registry import Machine
 from swsearch.errors import DatabaseError, StoreError
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
@@ -147,7 +148,7 @@ def store(tmp_path):
 @contextmanager
 def running(store, offered, **options):
     """A worker in a thread, with an engine whose moments the caller has chosen."""
-    with Store(store.name) as opened, SearcherCache(offered, "cpu", 1) as searchers:
+    with Store(store.name) as opened, SearcherCache(offered, Machine("cpu", 1)) as searchers:
         engine = QueuedEngine(searchers.engine)
         assert isinstance(engine, BackgroundEngine)
         searchers.engine = engine
@@ -355,7 +356,7 @@ def test_a_worker_says_that_it_is_alive_while_it_warms_up(store, offered, monkey
     """Kernels are compiled and databases uploaded for longer than the silence after which its server ends it."""
     monkeypatch.setattr(worker_module, "HEARTBEAT_SECONDS", 0.01)
     monkeypatch.setattr(SearchWorker, "_listen", lambda self: None)
-    with SearcherCache(offered, "cpu", 1) as searchers:
+    with SearcherCache(offered, Machine("cpu", 1)) as searchers:
         worker = SearchWorker(store.queue, searchers, hints=True)
         said = []
         monkeypatch.setattr(worker, "_say", said.append)

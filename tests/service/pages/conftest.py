@@ -16,6 +16,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from swsearch.database.builder import build_database
+from swsearch.engine.registry import Machine
 from swsearch.report.formats import FORMATS
 from swsearch.service.asgi import create_app
 from swsearch.service.databases import Databases, named_databases
@@ -147,7 +148,7 @@ def working(settings: Settings) -> Iterator[None]:
     """Run a worker in a thread."""
     with (
         Store(settings.store, create=True) as store,
-        SearcherCache(Databases(settings.databases, sets=settings.subject_sets), "cpu", 1) as searchers,
+        SearcherCache(Databases(settings.databases, sets=settings.subject_sets), Machine("cpu", 1)) as searchers,
     ):
         worker = SearchWorker(store.queue, searchers)
         thread = threading.Thread(target=worker.run)
