@@ -275,7 +275,6 @@ class TicketErrors:
             await self._app(scope, receive, send)
             return
         refused: Message | None = None
-        parts: list[bytes] = []
         has_begun = False
 
         async def send_with_status(message: Message) -> None:
@@ -283,18 +282,15 @@ class TicketErrors:
             has_begun = True
             is_error = message["type"] == "http.response.start" and message["status"] >= 400
             if is_error and Headers(scope=message).get("content-type", "").startswith("application/json"):
-                refused = message
+                refused = message  # it is sent with its body, whose length changes
                 return
-            if refused is None:
-                await send(message)
-                return
-            parts.append(message.get("body", b""))
-            if not message.get("more_body", False):
+            if refused is not None:
                 status = _STATUSES.get(refused["status"], ticket_jobs.ERROR)
-                body = json.dumps({"status": status, **json.loads(b"".join(parts))}).encode()
+                body = json.dumps({"status": status, **json.loads(message["body"])}).encode()
                 MutableHeaders(scope=refused)["Content-Length"] = str(len(body))
                 await send(refused)
-                await send({"type": "http.response.body", "body": body})
+                message = {"type": "http.response.body", "body": body}
+            await send(message)
 
         try:
             await self._app(scope, receive, send_with_status)
