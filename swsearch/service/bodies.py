@@ -28,6 +28,7 @@ from weakref import WeakValueDictionary
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, Headers, UploadFile
+from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope
 
 from swsearch.errors import InputError, Refused
@@ -118,17 +119,15 @@ async def whole_body(headers: Headers, receive: Receive, scope: Scope, most: int
         raise too_large
     parts: list[bytes] = []
     n_bytes = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise EarlyAnswer(400, "bad_input", "the request ended early")
-        parts.append(message.get("body", b""))
-        n_bytes += len(parts[-1])
-        if n_bytes > most:
-            raise too_large
-        take(len(parts[-1]))
-        if not message.get("more_body", False):
-            break
+    try:
+        async for part in Request(scope, receive).stream():
+            parts.append(part)
+            n_bytes += len(part)
+            if n_bytes > most:
+                raise too_large
+            take(len(part))
+    except ClientDisconnect as error:
+        raise EarlyAnswer(400, "bad_input", "the request ended early") from error
     body = b"".join(parts)
     parts.clear()
     coding = headers.get("content-encoding", "identity").strip().lower()
