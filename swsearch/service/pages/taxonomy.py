@@ -6,7 +6,7 @@ Headers name an organism by ``OX=`` and ``OS=`` of UniProt.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 from swsearch.database.stored_taxonomy import taxonomy_of_subjects
@@ -54,10 +54,8 @@ def organisms(headers: Iterable[str]) -> tuple[list[Organism], int]:
 @contextmanager
 def taxonomy_of_run(service: Service, run: StoredRun) -> Iterator[TaxonomyOfSubjects | None]:
     """The organisms of the subjects of a run, if its database had a taxonomy then and is still offered; else None."""
-    with ExitStack() as stack:
-        database = None
-        if TAXONOMY_DIGEST in run.info.parameters:
-            database = stack.enter_context(service.open_database(run.info.database))
+    has_taxonomy = TAXONOMY_DIGEST in run.info.parameters
+    with service.open_database(run.info.database) if has_taxonomy else nullcontext() as database:
         yield taxonomy_of_subjects(database)
 
 
