@@ -1,8 +1,8 @@
 """The FastAPI application of the web process: :func:`create_app`.
 
 ``app.state`` has ``service`` (:class:`~swsearch.service.service.Service`), ``hub`` (who waits for a change),
-``identity`` (who sent a request), ``readers`` (threads for long texts) and ``settings``. ``request.state`` has
-``owner`` and ``request_id``.
+``identity`` (who sent a request) and ``readers`` (threads for long texts). ``request.state`` has ``owner`` and
+``request_id``.
 """
 
 from __future__ import annotations
@@ -102,7 +102,6 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,  # their pages load scripts from other sites
         redoc_url=None,
     )
-    app.state.settings = settings
     app.state.service = service
     app.state.hub = hub
     app.state.readers = readers

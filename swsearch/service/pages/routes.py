@@ -317,7 +317,7 @@ def commands(request: Request, reference: str) -> HTMLResponse:
     values: dict[str, Any] = {"reference": reference, "command": "" if run is None else run.info.command}
     if sent is not None:
         values["command"] = query_line(sent.database, sent.options)
-        values["curl"] = curl_lines(server, reference, needs_token=request.app.state.settings.tokens_required)
+        values["curl"] = curl_lines(server, reference, needs_token=searches.service.settings.tokens_required)
         values["python"] = python_lines(server, sent.database, sent.options)
     return page("commands.html", is_part=is_part(request), sent=sent, **values)
 
@@ -544,7 +544,7 @@ sign_in_router = APIRouter(include_in_schema=False)
 async def sign_in_form(request: Request) -> Response:
     """The form for a token; a browser that is signed in is led to the page that it asked for."""
     wanted = local_address(request.query_params.get("next", "/"))
-    if not request.app.state.settings.tokens_required:
+    if not service_of(request).settings.tokens_required:
         return RedirectResponse("/", 303)
     token = kept_token(request.scope, request.headers)
     if token is not None:
