@@ -28,13 +28,7 @@ ERRORS: Final = {
 
 
 def check_protocols(names: Sequence[str]) -> tuple[str, ...]:
-    """The protocols that a server is asked for, each of them once.
-
-    Raises
-    ------
-    InputError
-        There is no such protocol.
-    """
+    """The protocols that a server is asked for, each of them once; raises InputError for any other name."""
     for name in names:
         if name not in PROTOCOLS:
             raise InputError(f"--protocol {name}: there is no such protocol; choose from {', '.join(PROTOCOLS)}")

@@ -130,13 +130,7 @@ async def _get(request: Request, sent: Mapping[str, str]) -> Response:
 
 
 def _wanted_form(sent: Mapping[str, str]) -> tuple[str, int | None] | None:
-    """Format and largest number of subjects of a report; None for a person with a browser, who names no format.
-
-    Raises
-    ------
-    InputError
-        There is no such format.
-    """
+    """Format and largest number of subjects of a report; None for a person with a browser, who names no format."""
     if "FORMAT_TYPE" not in sent:
         return None
     kind = sent["FORMAT_TYPE"].strip().upper()
@@ -187,13 +181,7 @@ def _page_of(status: SearchStatus) -> str:
 
 
 async def _sent_fields(request: Request) -> list[tuple[str, str]]:
-    """Names and values of a request, from its address and from its form; an uploaded file is the text in it.
-
-    Raises
-    ------
-    InputError
-        The form cannot be read.
-    """
+    """Names and values of a request, from its address and from its form; an uploaded file is the text in it."""
     fields = list(request.query_params.multi_items())
     if request.method == "GET":
         return fields
@@ -208,13 +196,7 @@ async def _sent_fields(request: Request) -> list[tuple[str, str]]:
 
 
 def _refuse_other_sites(request: Request) -> None:
-    """Refuse a GET that a page of another site lets a browser send: in this protocol a GET may change something.
-
-    Raises
-    ------
-    Refused
-        The request was sent by another site.
-    """
+    """Refuse a GET that a page of another site lets a browser send: in this protocol a GET may change something."""
     site = request.headers.get("sec-fetch-site", "none")
     referer = request.headers.get("referer")
     host = request.headers.get("host", "").lower()
@@ -236,13 +218,7 @@ def rid_of(key: str) -> str:
 
 
 def key_of(name: str) -> str:
-    """The key of a search from its :func:`rid_of`, in capitals or not.
-
-    Raises
-    ------
-    SearchNotFound
-        This is the name of no search.
-    """
+    """The key of a search from its :func:`rid_of`, in capitals or not; raises SearchNotFound for any other text."""
     if not _NAME.fullmatch(name):
         raise SearchNotFound(name)
     try:
@@ -287,11 +263,6 @@ async def _held_status(request: Request, key: str, seconds: float) -> SearchStat
     """A search of the sender, as soon as it is finished or the time is over.
 
     A client that sends ``Prefer: wait=N`` (RFC 7240) waits N seconds at most.
-
-    Raises
-    ------
-    SearchNotFound
-        There is no such search.
     """
     preferred = _PREFERRED_WAIT.search(request.headers.get("prefer", ""))
     if preferred:

@@ -84,13 +84,7 @@ def checked_parameters(fields: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 
 def submission_of(sent: Mapping[str, str]) -> tuple[Submission, Program]:
-    """The search of a submission, and its program.
-
-    Raises
-    ------
-    InputError
-        A value cannot be used.
-    """
+    """The search of a submission, and its program; raises InputError for a value that cannot be used."""
     program = program_named(sent.get("PROGRAM", ""))
     if "DATABASE" not in sent:
         raise InputError("DATABASE is missing; name one of the databases of this server")
@@ -211,13 +205,7 @@ class Program:
         return "dna" if self.translate is None and self.database == "dna" else "protein"
 
     def check(self, database: OfferedDatabase) -> None:
-        """Refuse a database of the other alphabet.
-
-        Raises
-        ------
-        InputError
-            The database does not fit.
-        """
+        """Raise InputError for a database of the other alphabet."""
         alphabet = database.catalogue.alphabet
         if alphabet == self.database:
             return
@@ -243,13 +231,7 @@ PROGRAMS: Final = {
 
 
 def program_named(name: str) -> Program:
-    """A program, from the value of the parameter ``PROGRAM``.
-
-    Raises
-    ------
-    InputError
-        There is no such program.
-    """
+    """A program, from the value of the parameter ``PROGRAM``; raises InputError if there is none."""
     program = PROGRAMS.get(name.strip().lower())
     if program is None:
         found = f"there is no program {shortened(name)!r}" if name else "PROGRAM is missing"
@@ -261,13 +243,7 @@ def program_named(name: str) -> Program:
 
 
 def number_of(name: str, value: str) -> float:
-    """A real number above 0.
-
-    Raises
-    ------
-    InputError
-        The value is none.
-    """
+    """A real number above 0; raises InputError for any other text."""
     try:
         number = float(value)
     except ValueError:
@@ -278,13 +254,7 @@ def number_of(name: str, value: str) -> float:
 
 
 def whole_of(name: str, value: str) -> int:
-    """A whole number; one with a point is accepted too, such as 11.0.
-
-    Raises
-    ------
-    InputError
-        The value is none.
-    """
+    """A whole number, also with a point, such as 11.0; raises InputError for any other text."""
     try:
         number = float(value)
     except ValueError:

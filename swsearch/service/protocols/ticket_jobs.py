@@ -97,13 +97,7 @@ class Ticket:
 
     @classmethod
     def of(cls, ticket_id: str) -> Ticket:
-        """The ticket with an id.
-
-        Raises
-        ------
-        InputError
-            No ticket has such an id.
-        """
+        """The ticket with an id; raises InputError if no ticket has such an id."""
         found = _ID.fullmatch(ticket_id)
         if found is None:
             raise InputError(f"{shortened(ticket_id)!r} is not the id of a ticket")
