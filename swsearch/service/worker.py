@@ -81,9 +81,8 @@ class _RunningBatch:
     batch: Batch
     searcher: Searcher
     info: RunInfo
-    queries: list[Lease] = field(default_factory=list)
+    queries: list[tuple[Lease, SequenceRecord]] = field(default_factory=list)
     """Those that can be searched."""
-    records: list[SequenceRecord] = field(default_factory=list)
     refused: list[tuple[Lease, str]] = field(default_factory=list)
     """The others, each with the reason."""
     runs: dict[int, int] = field(default_factory=dict)
@@ -106,7 +105,8 @@ class _RunningBatch:
             self.results = self.searcher.search(self._reading(), self._advance, wait_until_prepared=is_first)
 
     def _reading(self) -> Iterator[SequenceRecord]:
-        yield from self.records
+        for _, record in self.queries:
+            yield record
         self.is_read = True
 
     def _advance(self, _cells: int) -> None:
@@ -360,9 +360,8 @@ class SearchWorker:
             except InputError as error:
                 running.refused.append((query, error.on_command_line()))
                 continue
-            running.queries.append(query)
-            running.records.append(record)
-        running.in_hand = {(query.search_id, query.number) for query in running.queries}
+            running.queries.append((query, record))
+        running.in_hand = {(query.search_id, query.number) for query, _ in running.queries}
         return running
 
     def _begin(self, running: _RunningBatch) -> None:
@@ -388,12 +387,12 @@ class SearchWorker:
         began = time.monotonic()
         database = running.batch.database.name
         n_hits = 0
-        cells = sum(query.cells for query in running.queries)
+        cells = sum(query.cells for query, _ in running.queries)
         try:
             running.start()
             assert running.results is not None
             self._take_next(running)
-            for place, (query, result) in enumerate(zip(running.queries, running.results, strict=True), 1):
+            for place, ((query, _), result) in enumerate(zip(running.queries, running.results, strict=True), 1):
                 beat()
                 running.check_abandoned()
                 if query.search_id not in running.runs:
