@@ -521,6 +521,7 @@ class ResultWriter(Closeable):
         self._is_due.set()
         wait(self._writes)
         self._writes.clear()
+        self._is_due.clear()
         error, self._error = self._error, None
         if error is not None:
             raise error

@@ -65,6 +65,10 @@ def test_results_that_follow_each_other_soon_are_stored_together(store, writer, 
     assert store.began.acquire(timeout=30), "nothing follows, so nothing is waited for"
     writer.put("of an abandoned batch", more_soon=True)
     writer.flush()
+    assert store.began.acquire(timeout=30)
+    writer.flush()
+    writer.put("of the next batch", more_soon=True)
+    assert not store.began.acquire(timeout=0.2), "another one may follow"
     assert store.groups == [list(range(GROUP)), ["last but one", "last"], ["of an abandoned batch"]]
 
 
