@@ -94,13 +94,7 @@ def named_databases(paths: Sequence[str]) -> dict[str, Path]:
 
 
 def database_folder(given: str) -> Path:
-    """A folder whose databases are offered.
-
-    Raises
-    ------
-    InputError
-        It is not a folder, or is itself a database.
-    """
+    """A folder whose databases are offered; raises InputError if it is none, or is itself a database."""
     folder = Path(given).absolute()
     if not folder.is_dir():
         raise InputError(f"--databases {given}: there is no such folder")

@@ -160,13 +160,7 @@ class Identity:
         self._requests = Buckets(service.settings.limits.requests_per_minute)
 
     async def sender(self, scope: Scope, headers: Headers) -> Sender:
-        """Who sent a request.
-
-        Raises
-        ------
-        EarlyAnswer
-            Nobody who may send it.
-        """
+        """Who sent a request; raises EarlyAnswer if it is nobody who may send it."""
         if not self._service.settings.tokens_required:
             return Sender(LOCAL_OWNER, "local")
         named = self._named_by_proxy(scope, headers)

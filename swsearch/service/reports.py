@@ -56,13 +56,7 @@ def file_name(header: str, end: str) -> str:
 
 
 def subject_part(part: str, flank: int) -> SubjectPart:
-    """One of :data:`PARTS`, with the residues on each side for ``flanks``.
-
-    Raises
-    ------
-    InputError
-        There is no such part, or ``flank`` is out of its range.
-    """
+    """One of :data:`PARTS`, with the residues on each side for ``flanks``; raises InputError for any other."""
     if part not in PARTS:
         raise InputError(f"there is no part {part[:20]!r} of a sequence; choose {', '.join(PARTS)}")
     return SubjectPart(aligned=part != "whole", flank=flank if part == "flanks" else 0)

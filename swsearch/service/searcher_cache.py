@@ -44,13 +44,7 @@ _WARM_UP_LETTERS: Final = "MKVLAAGIVGLLLAQWERTY" * 15
 
 
 class SearcherCache(Closeable):
-    """The engine and the databases of a worker.
-
-    Raises
-    ------
-    EngineUnavailable
-        The engine cannot be used on this machine.
-    """
+    """The engine and the databases of a worker; EngineUnavailable says why the engine cannot be used here."""
 
     def __init__(self, databases: Databases, machine: Machine) -> None:
         self.databases = databases
@@ -87,13 +81,7 @@ class SearcherCache(Closeable):
         return self._n_subjects[name]
 
     def open(self, searched: SearchedDatabase) -> None:
-        """Open a database for its next search, unless it is open.
-
-        Raises
-        ------
-        DatabaseError
-            It is being changed, is gone, or cannot be read.
-        """
+        """Open a database for its next search, unless it is open; raises DatabaseError if it cannot be read now."""
         if searched.name not in self._open:
             self._open[searched.name] = self._opened(searched)
             log("database opened", database=searched.name, generation=searched.generation)

@@ -244,13 +244,7 @@ class Service(Closeable):
         return search, search.run_id
 
     def finished_run(self, key: str, owner: str) -> tuple[StoredSearch, int]:
-        """A finished search of the owner, and its run, for reports.
-
-        Raises
-        ------
-        Refused
-            It is not finished, or has no results.
-        """
+        """A finished search of the owner, and its run, for reports; raises Refused if it is not finished."""
         search, run_id = self.run_of(key, owner)
         if not search.is_finished:
             raise Refused("not_finished", "this search is not finished; a report is complete or not there at all")

@@ -47,13 +47,7 @@ class FormField:
     """Values and their words."""
 
     def read(self, given: str) -> str | int | float | None:
-        """The value of the option, or None if it is the default.
-
-        Raises
-        ------
-        InputError
-            The text is not a value of this option.
-        """
+        """The value of the option, or None if it is the default; raises InputError for any other text."""
         text = given.strip()
         if text in ("", self.default):
             return None
