@@ -17,31 +17,29 @@ nothing of it remains. A fetch that was killed continues after the files that we
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-from collections import deque
-from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import numpy as np
 
 from swsearch.database.catalogue import read_catalogue
 from swsearch.database.format import CATALOGUE, MAX_CATALOGUE_BYTES, FileEntry
+from swsearch.database.node_cache import CacheEntry, NodeCache
+from swsearch.database.opening import CachingReport
+from swsearch.database.segment_writer import HashingFile
 from swsearch.errors import DatabaseError
+from swsearch.threads import Threads
 from swsearch.typing import Progress
 from swsearch.words import counted
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-    from swsearch.database.node_cache import CacheEntry
-
 
 BLOCK_BYTES: Final = 8 << 20
 """Number of bytes of one request."""
 N_REQUESTS: Final = 8
-"""Number of requests in flight; the memory in use is this number of blocks."""
+"""Number of requests in flight; the memory in use is this number of blocks, and three that wait to be written."""
 _RETRIES: Final[Any] = {"max_retries": 6, "retry_timeout": timedelta(seconds=120)}
 _CREDENTIALS: Final = (
     "check the credentials in the environment, such as AWS_ACCESS_KEY_ID, or say AWS_SKIP_SIGNATURE=true for a public "
@@ -100,16 +98,14 @@ class ObjectFolder:
                 )
             return bytes(found.bytes())
 
-    def blocks(self, name: str, size: int) -> Iterator[bytes]:
-        """The content of an object of ``size`` bytes, in blocks that are requested concurrently.
+    def blocks(self, name: str, size: int, threads: Threads) -> Iterator[bytes]:
+        """The content of an object of ``size`` bytes, in blocks that are requested by the threads.
 
         Raises
         ------
         DatabaseError
             There is no such object, it cannot be read, or it has another size.
         """
-        from concurrent.futures import ThreadPoolExecutor
-
         place = f"{self.url}/{name}"
 
         def read_block(start: int) -> bytes:
@@ -121,19 +117,7 @@ class ObjectFolder:
             found = self._obstore.head(self._store, name)["size"]
         if found != size:
             raise DatabaseError(f"{place} has {counted(found, 'byte')}, its catalogue says {size:,}")
-        starts = iter(range(0, size, BLOCK_BYTES))
-        with ThreadPoolExecutor(N_REQUESTS) as pool:
-            in_flight: deque[Future[bytes]] = deque()
-            try:
-                for start in starts:
-                    in_flight.append(pool.submit(read_block, start))
-                    if len(in_flight) == N_REQUESTS:
-                        yield in_flight.popleft().result()
-                while in_flight:
-                    yield in_flight.popleft().result()
-            finally:
-                for future in in_flight:
-                    future.cancel()
+        yield from threads.in_order(read_block, range(0, size, BLOCK_BYTES))
 
     @contextmanager
     def _translated(self, place: str) -> Iterator[None]:
@@ -157,12 +141,7 @@ _SLICE_DIGITS: Final = 16
 """Hexadecimal digits of the SHA-256 of the names of a slice's files, in the name of its entry."""
 
 
-def fetch(
-    url: str,
-    segments: Collection[int] | None = None,
-    *,
-    fetching: Callable[[int], AbstractContextManager[Progress]] = lambda _: nullcontext(lambda _: None),
-) -> CacheEntry:
+def fetch(url: str, segments: Collection[int] | None = None, caching: CachingReport | None = None) -> CacheEntry:
     """A database of an object store as a folder of this node, in use until the returned entry is closed.
 
     Parameters
@@ -170,18 +149,14 @@ def fetch(
     url : str
     segments : collection of int, optional
         The segments of a slice, by their numbers from 0 in the catalogue; the files of the others are not fetched.
-    fetching : callable
-        Called with the number of bytes of the database, or slice, before files are fetched; not called if the cache has
-        them. Returns a context manager around the fetch, which yields a callable. This is called with the number of
-        bytes that have arrived since the last call.
+    caching : CachingReport, optional
+        Not used if the cache has the database, or slice.
 
     Raises
     ------
     DatabaseError
         There is no database, it cannot be read, an object is damaged or changes meanwhile, or the cache has no room.
     """
-    from swsearch.database.node_cache import NodeCache
-
     objects = ObjectFolder(url)
     raw = objects.read(CATALOGUE, MAX_CATALOGUE_BYTES)
     try:
@@ -198,37 +173,34 @@ def fetch(
     n_bytes = sum(file.size for file in files.values())
 
     def create(folder: Path) -> None:
-        with fetching(n_bytes) as advance:
+        with (caching or CachingReport()).fetching(url, n_bytes) as advance, Threads(N_REQUESTS) as threads:
             for name, file in files.items():
-                _fetch_file(objects, name, file, folder / name, advance)
-        _write(folder / CATALOGUE, raw)
+                _fetch_file(objects, name, file, folder / name, threads, advance)
+        _write(folder / CATALOGUE, [raw])
 
     return node.open(key, n_bytes + len(raw), create)
 
 
-def _fetch_file(objects: ObjectFolder, name: str, file: FileEntry, target: Path, advance: Progress) -> None:
+def _fetch_file(
+    objects: ObjectFolder, name: str, file: FileEntry, target: Path, threads: Threads, advance: Progress
+) -> None:
     """Fetch one file; it appears when its bytes have the stated checksum."""
     if target.is_file() and target.stat().st_size == file.size:
         advance(file.size)
         return
     target.parent.mkdir(exist_ok=True)
     unfinished = target.with_name(f"{target.name}.unfinished")
-    digest = hashlib.sha256()
-    with unfinished.open("wb") as stream:
-        for block in objects.blocks(name, file.size):
-            digest.update(block)
-            stream.write(block)
-            advance(len(block))
-        stream.flush()
-        os.fsync(stream.fileno())
-    if digest.hexdigest() != file.sha256:
+    if _write(unfinished, objects.blocks(name, file.size, threads), advance) != file:
         problem = "does not have the checksum that its catalogue states: it is damaged, or was replaced meanwhile"
         raise DatabaseError(f"{objects.url}/{name} {problem}; run the command again, or upload the database again")
     unfinished.rename(target)
 
 
-def _write(path: Path, content: bytes) -> None:
-    with path.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
+def _write(path: Path, blocks: Iterable[bytes], advance: Progress = lambda _: None) -> FileEntry:
+    """Write a file, which is on the disk in the end, in place of one of an attempt that was killed."""
+    path.unlink(missing_ok=True)
+    with HashingFile(path, "u1") as file:
+        for block in blocks:
+            file.write(np.frombuffer(block, np.uint8))
+            advance(len(block))
+        return file.finish()

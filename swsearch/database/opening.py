@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -24,11 +24,11 @@ from swsearch.database.segment import map_segments, mapped_taxonomy
 from swsearch.errors import DatabaseError, WrongType
 from swsearch.file_registry import SCHEMES, is_building, is_url, registry
 from swsearch.sequences.source import HeldFile, is_sequence_file, seekable, shown_name, source_name
+from swsearch.typing import Progress
 from swsearch.words import a_kind
 
 if TYPE_CHECKING:
     from swsearch.database.builder import BuildReport
-    from swsearch.database.node_cache import CacheEntry
     from swsearch.database.segment_writer import ReadProgress
 
 Database: TypeAlias = str | os.PathLike[str] | PackedDatabase
@@ -53,7 +53,7 @@ def refuse_url(path: str) -> None:
 class CachingReport:
     """What a program shows while databases are fetched or packed; nothing, unless a subclass overrides the methods."""
 
-    def fetching(self, url: str, n_bytes: int) -> AbstractContextManager[Callable[[int], None]]:
+    def fetching(self, url: str, n_bytes: int) -> AbstractContextManager[Progress]:
         """Around the fetch of ``n_bytes``; yields what is called with the number of bytes since the last call."""
         return nullcontext(lambda _: None)
 
@@ -146,12 +146,16 @@ def _member(
     if not name:
         raise DatabaseError("the name of the database is empty; give its path")
     if is_url(name):
-        entry = entries.enter_context(_fetched(name, part.segments, caching))
+        from swsearch.database.object_store import fetch
+
+        entry = entries.enter_context(fetch(name, part.segments, caching))
         url = name.rstrip("/")
         member = replace(_of_folder(entry.folder, url, url, part.segments), is_cached=True)
     elif is_sequence_file(source):
+        from swsearch.database.sequence_files import packed
+
         file = seekable(source)
-        entry = entries.enter_context(_packed(file, threads, caching))
+        entry = entries.enter_context(packed(file, threads, caching))
         member = _of_folder(entry.folder, shown_name(file), _address_of_file(file), part.segments)
         # The entry may have been made of an equal file with another name.
         catalogue = replace(member.catalogue, sources=(source_name(file),))
@@ -172,23 +176,6 @@ def _address_of_file(file: str | os.PathLike[str]) -> str:
         name = source_name(file)
         return name if name in PIPES else PIPES[1]
     return os.path.realpath(file)
-
-
-def _fetched(url: str, segments: Collection[int] | None, caching: CachingReport) -> CacheEntry:
-    from swsearch.database.object_store import fetch
-
-    return fetch(url, segments, fetching=lambda n_bytes: caching.fetching(url, n_bytes))
-
-
-def _packed(file: str | os.PathLike[str], threads: int | None, caching: CachingReport) -> CacheEntry:
-    from swsearch.database.sequence_files import packed
-
-    reports: list[BuildReport] = []
-    with caching.packing() as progress:
-        entry = packed(file, threads=threads, progress=progress, report=reports.append)
-    for built in reports:
-        caching.packed(shown_name(file), built, entry.folder.parent)
-    return entry
 
 
 def _of_folder(folder: Path, name: str, address: str, segments: Collection[int] | None) -> Member:

@@ -14,7 +14,6 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -22,9 +21,9 @@ from typing import Final
 from swsearch import __version__
 from swsearch.database.builder import BuildReport, write_database
 from swsearch.database.node_cache import CacheEntry, NodeCache
-from swsearch.database.opening import load_catalogue
-from swsearch.database.segment_writer import ReadProgress
+from swsearch.database.opening import CachingReport, load_catalogue
 from swsearch.errors import DatabaseError, InputError
+from swsearch.folders import write_complete
 from swsearch.output_files import COMPRESSED
 from swsearch.sequences.source import HeldFile, Spooled, held, shown_name
 
@@ -36,11 +35,7 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
 def packed(
-    path: str | os.PathLike[str],
-    *,
-    threads: int | None = None,
-    progress: ReadProgress | None = None,
-    report: Callable[[BuildReport], None] = lambda _: None,
+    path: str | os.PathLike[str], threads: int | None = None, caching: CachingReport | None = None
 ) -> CacheEntry:
     """The packed database of a sequence file, in use until the returned entry is closed.
 
@@ -50,9 +45,8 @@ def packed(
         ``-`` is standard input.
     threads : int, optional
         As for :func:`swsearch.database.builder.build_database`.
-    progress : callable, optional
-    report : callable
-        Called after the file was packed; not called if the cache had it.
+    caching : CachingReport, optional
+        Not used if the cache has the database.
 
     Raises
     ------
@@ -67,18 +61,22 @@ def packed(
     source = held(path)
     checksums = Checksums(cache.folder.with_name("checksums"))
     sha256 = checksums.of(source.descriptor)
+    caching = caching or CachingReport()
+    reports: list[BuildReport] = []
 
     def create(folder: Path) -> None:
         shutil.rmtree(folder)  # it may contain files of an attempt that was killed
         folder.mkdir()
-        built = write_database(folder, source, threads=threads, progress=progress)
+        with caching.packing() as progress:
+            reports.append(write_database(folder, source, threads=threads, progress=progress))
         if not isinstance(source, Spooled) and checksums.of(source.descriptor) != sha256:
             raise InputError(f"{shown_name(source)} changed while it was read; run the command again when it is whole")
-        report(built)
 
-    return cache.open(
-        f"{sha256}-{__version__}", _about_bytes(source), create, lambda entry: _is_whole(entry, checksums)
-    )
+    key = f"{sha256}-{__version__}"
+    entry = cache.open(key, _about_bytes(source), create, lambda folder: _is_whole(folder, checksums))
+    for built in reports:
+        caching.packed(shown_name(source), built, cache.folder)
+    return entry
 
 
 def _is_whole(folder: Path, checksums: Checksums) -> bool:
@@ -138,15 +136,10 @@ class Checksums:
 
     def _set(self, values: str, sha256: str) -> None:
         """Remember a checksum."""
-        unfinished = self._folder / f".{values}-{os.urandom(4).hex()}"
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             self._remove_oldest()
-            try:
-                unfinished.write_text(sha256, "ascii")
-                unfinished.replace(self._folder / values)
-            finally:
-                unfinished.unlink(missing_ok=True)
+            write_complete(self._folder / values, sha256.encode("ascii"))
 
     def _remove_oldest(self) -> None:
         with os.scandir(self._folder) as entries:

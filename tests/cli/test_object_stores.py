@@ -261,7 +261,7 @@ import sys
 from contextlib import nullcontext
 
 from swsearch.database.object_store import fetch
-from swsearch.database.opening import open_database
+from swsearch.database.opening import CachingReport, open_database
 
 blocks_left = int(sys.argv[2])
 
@@ -272,8 +272,11 @@ def advance(n_bytes):
         print("here", flush=True)
         sys.stdin.readline()
 
-fetched = fetch(sys.argv[1], fetching=lambda n_bytes: nullcontext(advance))
-with fetched as entry, open_database(entry.folder) as database:
+class Waiting(CachingReport):
+    def fetching(self, url, n_bytes):
+        return nullcontext(advance)
+
+with fetch(sys.argv[1], caching=Waiting()) as entry, open_database(entry.folder) as database:
     print(database.n_subjects, blocks_left, flush=True)
     sys.stdin.readline()
 """

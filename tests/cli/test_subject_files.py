@@ -12,13 +12,14 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 import swsearch as package
 from swsearch.database import sequence_files
-from swsearch.database.opening import open_database
+from swsearch.database.opening import CachingReport, open_database
 from swsearch.database.sequence_files import Checksums, packed
 from swsearch.errors import DatabaseError, FastaFormatError, InputError
 from tests.cli.conftest import DATA
@@ -243,10 +244,24 @@ def test_few_checksums_are_kept(files, tmp_path, monkeypatch):
         assert len(list((tmp_path / "checksums").iterdir())) == min(number + 1, 3)
 
 
+class _Packing(CachingReport):
+    """Calls a function after each chunk that is packed."""
+
+    def __init__(self, progress):
+        self._progress = progress
+
+    def packing(self):
+        return nullcontext(self._progress)
+
+
 def test_a_file_that_changes_while_it_is_packed_is_refused(files, cache):
     """Both a write to the file, and another file in its place, whose content is not that of the checksum."""
+
+    def change(*_):
+        (files / "s.fa").write_text(PROTEINS.replace("W", "Y"))
+
     with pytest.raises(InputError, match=r"s.fa changed while it was read; run the command again when it is whole"):
-        packed(files / "s.fa", progress=lambda *_: (files / "s.fa").write_text(PROTEINS.replace("W", "Y")) and None)
+        packed(files / "s.fa", caching=_Packing(change))
     assert entries(cache) == []
     (files / "s.fa").write_text(PROTEINS)
     (files / "other.fa").write_text(">other\nMKV\n")
@@ -255,7 +270,7 @@ def test_a_file_that_changes_while_it_is_packed_is_refused(files, cache):
         shutil.copy(files / "other.fa", files / "new.fa")
         os.replace(files / "new.fa", files / "s.fa")
 
-    with packed(files / "s.fa", progress=replace) as entry, open_database(entry.folder) as database:
+    with packed(files / "s.fa", caching=_Packing(replace)) as entry, open_database(entry.folder) as database:
         assert database.n_subjects == 3
     with open_database(files / "s.fa") as database:
         assert database.n_subjects == 1
@@ -324,13 +339,20 @@ def test_a_file_without_room_in_the_cache_is_one_line(swsearch, monkeypatch, fil
 
 PACK = """
 import sys
+from contextlib import nullcontext
+
+from swsearch.database.opening import CachingReport
 from swsearch.database.sequence_files import packed
 
 def wait(*_):
     print("here", flush=True)
     sys.stdin.readline()
 
-with packed(sys.argv[1], progress=wait) as entry:
+class Waiting(CachingReport):
+    def packing(self):
+        return nullcontext(wait)
+
+with packed(sys.argv[1], caching=Waiting()) as entry:
     print("packed", flush=True)
 """
 """Packs a file and waits after its first records."""
