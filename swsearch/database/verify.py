@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from swsearch import _native
-from swsearch.database.format import TAIL_PADDING, Catalogue, FileEntry, array_path, content_digest, padded
+from swsearch.database.format import TAIL_PADDING, Catalogue, FileEntry, content_digest, padded
 from swsearch.database.opening import MAX_ATTEMPTS, load_catalogue, open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.segment import Segment
@@ -60,10 +60,12 @@ def verify(database: PackedDatabase, *, threads: int | None = None) -> list[str]
     """
     problems: list[str] = []
     with Threads(threads) as used:
-        for segment, lines in zip(database.segments, changed_files(database.segments, used), strict=True):
+        changed = changed_files(database.path, database.catalogue.files, used)
+        for segment in database.segments:
+            lines = changed.get(segment.entry.name)
             problems += lines or _structure_problems(segment, str(segment.folder), database.alphabet, used)
-        problems = problems or _slice_problems(database)
-        problems += _taxonomy_problems(database)
+        problems = problems or _slice_problems(database, changed)
+        problems += _taxonomy_problems(database, changed)
     return [*catalogue_problems(database.path, database.catalogue), *problems]
 
 
@@ -74,20 +76,19 @@ def catalogue_problems(path: Path, catalogue: Catalogue) -> list[str]:
     return [f"{path}: the digest in the catalogue is not that of its files"]
 
 
-def changed_files(segments: Sequence[Segment], threads: Threads) -> list[list[str]]:
-    """For each segment, a line for each of its files that cannot be read, or has another SHA-256 than its entry."""
-    files: list[tuple[int, Path, FileEntry]] = []
-    for number, segment in enumerate(segments):
-        files += [(number, array_path(segment.folder, name), file) for name, file in segment.entry.arrays.items()]
-        if (removed := segment.entry.removed) is not None:
-            files.append((number, segment.folder / removed.name, removed.file))
+def changed_files(database: Path, files: Mapping[str, FileEntry], threads: Threads) -> dict[str, list[str]]:
+    """A line for each file that cannot be read, or has another SHA-256 than its entry, by the folder that has it.
+
+    Files have their paths below the folder of the database; one that lies in no other folder is by itself.
+    """
     # The largest first, so that no thread is left with one of them in the end.
-    order = sorted(range(len(files)), key=lambda place: -files[place][2].size)
-    lines = dict(zip(order, threads.in_order(lambda place: _change_of(*files[place][1:]), order), strict=True))
-    found: list[list[str]] = [[] for _ in segments]
-    for place, (number, *_) in enumerate(files):
-        if (line := lines[place]) is not None:
-            found[number].append(line)
+    order = sorted(files, key=lambda name: -files[name].size)
+    changes = threads.in_order(lambda name: _change_of(database / name, files[name]), order)
+    lines = dict(zip(order, changes, strict=True))
+    found: dict[str, list[str]] = {}
+    for name in files:
+        if (line := lines[name]) is not None:
+            found.setdefault(name.partition("/")[0], []).append(line)
     return found
 
 
@@ -207,23 +208,23 @@ def _residues_hold(segment: Segment, part: slice, alphabet: Alphabet) -> bool:
     return _native.residues_hold(residues, starts - base, lengths, alphabet.is_letter.view(np.uint8), PAD_CODE)
 
 
-def _taxonomy_problems(database: PackedDatabase) -> list[str]:
+def _taxonomy_problems(database: PackedDatabase, changed: Mapping[str, list[str]]) -> list[str]:
     entry = database.catalogue.taxonomy
     if entry is None:
         return []
-    folder = database.path / entry.name
-    lines = [line for name, file in entry.files.items() if (line := _change_of(folder / f"{name}.bin", file))]
-    if lines:
-        return lines
+    if entry.name in changed:
+        return changed[entry.name]
     try:
         taxonomy = database.taxonomy
     except DatabaseError as error:
         return [str(error)]
     n_taxa = 0 if taxonomy is None else len(taxonomy.tree)
-    return [] if n_taxa == entry.n_taxa else [f"{folder}: the taxa are not as many as the catalogue says"]
+    if n_taxa == entry.n_taxa:
+        return []
+    return [f"{database.path / entry.name}: the taxa are not as many as the catalogue says"]
 
 
-def _slice_problems(database: PackedDatabase) -> list[str]:
+def _slice_problems(database: PackedDatabase, changed: Mapping[str, list[str]]) -> list[str]:
     """Whether each subject of the whole segment is in exactly one slice."""
     whole = database.catalogue.whole
     if whole is None:
@@ -239,8 +240,8 @@ def _slice_problems(database: PackedDatabase) -> list[str]:
         if not bool((count == 1).all()):
             return [f"{database.path}: the slices do not have each subject once"]
     if whole.removed is not None:
-        if problem := _change_of(database.path / whole.removed.name, whole.removed.file):
-            return [problem]
+        if whole.removed.name in changed:
+            return changed[whole.removed.name]
         removed = np.sort(np.concatenate([segment.whole_indices(segment.removed) for segment in slices]))
         if not np.array_equal(removed, slices[0].numbering.removed):
             return [f"{database.path}: the removed subjects of the slices are not those of all slices together"]

@@ -9,8 +9,9 @@ import os
 import pickle
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from swsearch.database import opening
 from swsearch.database import verify as verification
 from swsearch.database.builder import build_database
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
-from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, SegmentEntry
+from swsearch.database.format import ARRAY_DTYPES, CATALOGUE
 from swsearch.database.opening import open_database
 from swsearch.database.reader import Member, PackedDatabase
 from swsearch.database.segment import Segment
@@ -379,14 +380,14 @@ def test_a_compaction_while_a_database_is_verified_is_no_damage(
     changed_files = verification.changed_files
     changes = []
 
-    def interrupted(folder: Path, entry: SegmentEntry) -> Iterator[str]:
+    def interrupted(folder: Path, *arguments: Any) -> dict[str, list[str]]:
         if len(changes) < n_changes:
             changes.append(folder)
             remove_from_database(database_path, [f"P{7 + len(changes)}"])
             monkeypatch.setattr(verification, "changed_files", changed_files)  # the compaction verifies as well
             compact_database(database_path)
             monkeypatch.setattr(verification, "changed_files", interrupted)
-        return changed_files(folder, entry)
+        return changed_files(folder, *arguments)
 
     monkeypatch.setattr(verification, "changed_files", interrupted)
     assert verification.verify_path(database_path) == []
