@@ -138,10 +138,8 @@ class ParallelArchive(io.RawIOBase):
     def __init__(self, file: BinaryIO, name: str, threads: Threads) -> None:
         self._file = file
         self._name = name
-        self._texts = self._decompressed_segments(threads)
+        self._texts = self._decompressed(threads)
         self._text = memoryview(b"")
-        self._rest: Readable | None = None
-        self._offset = 0
 
     def readable(self) -> bool:
         """True: the text can be read."""
@@ -155,22 +153,18 @@ class ParallelArchive(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Fill a buffer with the next bytes, or a part of it; the number of bytes, 0 at the end."""
         view = memoryview(buffer)
-        while not self._text and self._rest is None:
+        while not self._text:
             text = next(self._texts, None)
             if text is None:
                 return 0
             self._text = memoryview(text)
-        if self._rest is not None and not self._text:
-            text = self._rest.read(len(view))
-            view[: len(text)] = text
-            return len(text)
         n_bytes = min(len(view), len(self._text))
         view[:n_bytes] = self._text[:n_bytes]
         self._text = self._text[n_bytes:]
         return n_bytes
 
-    def _decompressed_segments(self, threads: Threads) -> Generator[bytes, None, None]:
-        """The texts of the segments; at the end, ``_rest`` is set if the rest must be decompressed sequentially."""
+    def _decompressed(self, threads: Threads) -> Generator[bytes, None, None]:
+        """The texts of the segments, and of the rest of the file if it must be decompressed sequentially."""
 
         def text_of(segment: tuple[int, bytes | None]) -> tuple[int, list[bytes] | None]:
             offset, data = segment
@@ -179,8 +173,9 @@ class ParallelArchive(io.RawIOBase):
         for offset, texts in threads.in_order(text_of, self._segments()):
             if texts is None:
                 self._file.seek(offset)
-                self._rest = decompressed(self._file, self._name)
-                yield b""
+                rest = decompressed(self._file, self._name)
+                while text := rest.read(_BLOCK_BYTES):
+                    yield text
                 return
             yield from texts
 
