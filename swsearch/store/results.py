@@ -36,10 +36,27 @@ from swsearch.words import quoted
 if TYPE_CHECKING:
     from swsearch.store.store import Store
 
-SORTS: Final = (
-    "rank", "id", "length", "score", "bits", "evalue", "identity", "query_coverage", "subject_coverage", "columns",
-    "query_start", "subject_start",
-)  # fmt: skip
+
+def _percentage(part: ColumnElement[Any], whole: Any) -> ColumnElement[float]:
+    percentage: ColumnElement[float] = 100.0 * cast(part, Float) / whole
+    return percentage
+
+
+_ON_QUERY: Final = HITS.c.query_end - HITS.c.query_start
+_SORTED_BY: Final[dict[str, ColumnElement[Any]]] = {
+    "id": func.lower(HITS.c.subject_header),
+    "length": HITS.c.subject_length,
+    "score": HITS.c.score,
+    "bits": HITS.c.bits,
+    "evalue": HITS.c.evalue,
+    "identity": _percentage(HITS.c.identities, HITS.c.columns),
+    "query_coverage": _ON_QUERY,  # the hits are those of one query
+    "subject_coverage": _percentage(HITS.c.subject_end - HITS.c.subject_start, HITS.c.subject_length),
+    "columns": HITS.c.columns,
+    "query_start": HITS.c.query_start,
+    "subject_start": HITS.c.subject_start,
+}
+SORTS: Final = ("rank", *_SORTED_BY)
 """Values by which hits can be sorted. Hits of equal value are in the order of their ranks."""
 
 
@@ -351,7 +368,7 @@ def _read_page(connection: Connection, query: Row[Any], view: HitView) -> Result
     if view.keep:
         n_matching = connection.execute(select(func.count()).select_from(HITS).where(*kept)).scalar_one()
     keys = select(HITS.c.rank, HITS.c.hsp).where(*kept)
-    found = connection.execute(_in_order(keys, view, query).offset(view.offset).limit(view.limit)).all()
+    found = connection.execute(_in_order(keys, view).offset(view.offset).limit(view.limit)).all()
     # Only keys and the sorted value pass through the sort; the rows, with their letters, are read afterwards.
     chosen = select(HITS).where(of_query, tuple_(HITS.c.rank, HITS.c.hsp).in_([tuple(key) for key in found]))
     rows = {(row.rank, row.hsp): row for row in connection.execute(chosen)}
@@ -362,19 +379,6 @@ def _read_page(connection: Connection, query: Row[Any], view: HitView) -> Result
 def _n_subjects(connection: Connection, query: Row[Any]) -> int:
     """Number of subjects among the hits of ``query``."""
     return connection.execute(_LAST_RANK, {"of": query.id}).scalar() or 0
-
-
-def _percentage(part: ColumnElement[Any], whole: Any) -> ColumnElement[float]:
-    percentage: ColumnElement[float] = 100.0 * cast(part, Float) / whole
-    return percentage
-
-
-def _identity() -> ColumnElement[float]:
-    return _percentage(HITS.c.identities, HITS.c.columns)
-
-
-def _query_coverage(query: Row[Any]) -> ColumnElement[float]:
-    return _percentage(HITS.c.query_end - HITS.c.query_start, max(1, len(query.letters)))
 
 
 def _conditions(keep: HitFilter, query: Row[Any]) -> list[ColumnElement[bool]]:
@@ -394,32 +398,19 @@ def _conditions(keep: HitFilter, query: Row[Any]) -> list[ColumnElement[bool]]:
     if keep.min_bits is not None:
         conditions.append(HITS.c.bits >= keep.min_bits)
     if keep.min_identity is not None:
-        conditions.append(_identity() >= keep.min_identity)
+        conditions.append(_SORTED_BY["identity"] >= keep.min_identity)
     if keep.min_query_coverage is not None:
-        conditions.append(_query_coverage(query) >= keep.min_query_coverage)
+        conditions.append(_percentage(_ON_QUERY, max(1, len(query.letters))) >= keep.min_query_coverage)
     return conditions
 
 
-def _in_order(keys: Select[Any], view: HitView, query: Row[Any]) -> Select[Any]:
+def _in_order(keys: Select[Any], view: HitView) -> Select[Any]:
     if view.sort == "rank":
         order: tuple[ColumnElement[Any], ...] = (HITS.c.rank, HITS.c.hsp)
         if view.orders_alignments:
             order = (HITS.c.evalue, -HITS.c.score, HITS.c.subject_index, HITS.c.hsp)
         return keys.order_by(*(value.desc() if view.descending else value for value in order))
-    sorted_by: dict[str, ColumnElement[Any]] = {
-        "id": func.lower(HITS.c.subject_header),
-        "length": HITS.c.subject_length,
-        "score": HITS.c.score,
-        "bits": HITS.c.bits,
-        "evalue": HITS.c.evalue,
-        "identity": _identity(),
-        "query_coverage": _query_coverage(query),
-        "subject_coverage": _percentage(HITS.c.subject_end - HITS.c.subject_start, HITS.c.subject_length),
-        "columns": HITS.c.columns,
-        "query_start": HITS.c.query_start,
-        "subject_start": HITS.c.subject_start,
-    }
-    value = sorted_by[view.sort]
+    value = _SORTED_BY[view.sort]
     ordered = value.desc() if view.descending else value.asc()
     return keys.order_by(value.is_(None), ordered, HITS.c.rank, HITS.c.hsp)
 
