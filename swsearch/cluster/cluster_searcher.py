@@ -20,7 +20,7 @@ from swsearch.cluster.dispatcher import Dispatcher
 from swsearch.cluster.processes import PREFIX, WorkerProcesses
 from swsearch.cluster.tasks import Ready, SearchSpec
 from swsearch.database.opening import Databases, opened
-from swsearch.database.reader import DatabasePart, PackedDatabase
+from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Forecast
 from swsearch.engine.registry import ANY_MACHINE, ENGINES, Machine
 from swsearch.errors import InputError
@@ -225,19 +225,9 @@ class ClusterSearcher(PlannedSearch):
     def _task(self, one: Slice) -> SliceTask:
         info = self.run_info("")
         expected = replace(info, parameters={**info.parameters, **one.parameters})
+        part = self.database.part(one.segments)
         spec = SearchSpec(
-            databases=tuple(
-                (
-                    member.reopened_from,
-                    DatabasePart(
-                        member.catalogue.digest,
-                        None if is_whole else tuple(numbers),
-                        None if is_whole else member.catalogue.layout,
-                    ),
-                )
-                for member, numbers in self.database.numbers_of_members(one.segments)
-                for is_whole in [len(numbers) == len(member.catalogue.segments)]
-            ),
+            databases=tuple((each.reopened_from, each.opened_part) for each in part.members),
             options=_with_absolute_paths(self.options),
             machine=self._machine,
             one_round=self.is_sliced,

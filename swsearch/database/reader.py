@@ -175,15 +175,13 @@ class PackedDatabase(Closeable):
 
     def part(self, segments: Collection[int]) -> PackedDatabase:
         """The slice of an open whole database with these segments of :attr:`catalogue`; it shares the maps."""
-        return PackedDatabase([member.part(own) for member, own in self.numbers_of_members(segments)])
-
-    def numbers_of_members(self, segments: Collection[int]) -> Iterator[tuple[Member, list[int]]]:
-        """The members, each with the numbers that it has for its own among these segments of :attr:`catalogue`."""
+        parts = []
         first = 0
         for member in self.members:
             stop = first + len(member.catalogue.segments)
-            yield member, [number - first for number in sorted(segments) if first <= number < stop]
+            parts.append(member.part([number - first for number in sorted(segments) if first <= number < stop]))
             first = stop
+        return PackedDatabase(parts)
 
     def has_content(self, digests: Sequence[str]) -> bool:
         """Whether the subjects and their indices are those of databases with these digests, apart from compactions."""
