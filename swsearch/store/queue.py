@@ -143,7 +143,7 @@ class Queue:
             options = parameters_of(connection.execute(_OPTIONS, {"of": lead.id}).scalar_one())
             database = generations[lead.database_name]
             cells = (budget[database.name], overhead(database, options))
-            chosen = choose(connection, lead, together, served, *cells, with_lost=with_lost)
+            chosen = choose(connection, together, served, *cells, with_lost=with_lost)
             queries = lease_queries(connection, worker, chosen, store_time(connection) + lease)
             if not queries:
                 return None

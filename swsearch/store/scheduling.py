@@ -114,7 +114,6 @@ def counters(connection: Connection) -> dict[str, int]:
 
 def choose(
     connection: Connection,
-    lead: Candidate,
     together: Sequence[Candidate],
     counters: Mapping[str, int],
     budget: int,
@@ -122,14 +121,12 @@ def choose(
     *,
     with_lost: bool,
 ) -> list[Query]:
-    """The queries of the next batch, of which the first is that of ``lead``.
+    """The queries of the next batch; the first is of the search whose turn it is, whatever its cells are.
 
     Parameters
     ----------
-    lead : Candidate
-        The search whose turn it is.
     together : sequence of Candidate
-        The searches whose queries may be in one batch, ``lead`` among them.
+        The searches whose queries may be in one batch, at least one.
     counters : mapping of str to int
     budget : int
         Number of cells of the batch.
@@ -144,40 +141,35 @@ def choose(
         A query that was lost before is alone, and comes after all others of its search.
     """
     never_lost = _never_lost(connection, together)
-    first = next(never_lost[lead.id], None)
-    if first is None and not with_lost:
-        return []
-    if first is None:
-        number = connection.execute(_LOST, {"of": lead.id}).scalar()
-        return [] if number is None else [(lead.id, number)]
-    chosen = [(lead.id, first[0])]
-    n_cells = first[1] + overhead
     by_owner: dict[str, list[Candidate]] = {}
     for search in together:
-        if search is lead:
-            search.served += megacells(first[1])
         by_owner.setdefault(search.owner, []).append(search)
     owners = [(counters.get(owner, 0), owner) for owner in by_owner]
-    owners = [(n + (megacells(first[1]) if owner == lead.owner else 0), owner) for n, owner in owners]
     heapq.heapify(owners)
     for searches in by_owner.values():
         heapq.heapify(searches)
+    chosen: list[Query] = []
+    n_cells = 0
     while owners and len(chosen) < MAX_QUERIES:
         counter, owner = owners[0]
         searches = by_owner[owner]
-        found = next(never_lost[searches[0].id], None)
+        search = searches[0]
+        found = next(never_lost[search.id], None)
+        if found is None and not chosen:
+            lost = connection.execute(_LOST, {"of": search.id}).scalar() if with_lost else None
+            return [] if lost is None else [(search.id, lost)]
         if found is None:
             heapq.heappop(searches)
             if not searches:
                 heapq.heappop(owners)
             continue
         number, cells = found
-        if n_cells + cells + overhead > budget:
+        if chosen and n_cells + cells + overhead > budget:
             break
         n_cells += cells + overhead
-        chosen.append((searches[0].id, number))
-        searches[0].served += megacells(cells)
-        heapq.heapreplace(searches, searches[0])
+        chosen.append((search.id, number))
+        search.served += megacells(cells)
+        heapq.heapreplace(searches, search)
         heapq.heapreplace(owners, (counter + megacells(cells), owner))
     return chosen
 
