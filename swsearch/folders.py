@@ -77,6 +77,15 @@ def write_complete(path: Path, content: bytes) -> None:
         raise
 
 
+def sync_folder(path: Path) -> None:
+    """Wait until the entries of a folder are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def user_data(name: str) -> Path | None:
     """The file ``swsearch/name`` under ``$XDG_DATA_HOME`` or ``~/.local/share``; it need not exist.
 

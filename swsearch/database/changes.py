@@ -41,15 +41,10 @@ from swsearch.database.opening import load_catalogue, open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.segment import Segment, removed_of
 from swsearch.database.segment_writer import HashingFile, ReadProgress, sequence_chunks, source_names, write_segment
-from swsearch.database.staging import (
-    disk_error,
-    sync_folder,
-    termination_as_exception,
-    write_catalogue_file,
-    writer_lock,
-)
+from swsearch.database.staging import disk_error, termination_as_exception, write_catalogue_file, writer_lock
 from swsearch.database.verify import catalogue_problems, verify
 from swsearch.errors import DatabaseError, InputError
+from swsearch.folders import sync_folder
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet, refuse_dna
 from swsearch.sequences.fasta import SAMPLE_RESIDUES, Skip
 from swsearch.sequences.record import SequenceChunk, split_header

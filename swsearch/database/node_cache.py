@@ -17,7 +17,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
@@ -93,29 +93,22 @@ class NodeCache:
         DatabaseError
             The cache cannot be written, or its limit leaves no room. Errors of ``create`` are raised unchanged.
         """
-        entry = self.folder / key
-        lock: int | None = None
+        folder, lock = self.folder / key, self._lock_of(key)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             while True:
-                lock = locked_file(self._lock_of(key), fcntl.LOCK_SH)
-                if entry.is_dir() and is_whole(entry):
-                    os.utime(lock)
-                    return CacheEntry(entry, lock)
-                os.close(lock)
-                lock = None
-                lock = locked_file(self._lock_of(key), fcntl.LOCK_EX)
-                if not (entry.is_dir() and is_whole(entry)):  # another process may have created it meanwhile
-                    shutil.rmtree(entry, ignore_errors=True)
-                    self._create(key, n_bytes, create)
+                with ExitStack() as stack:
+                    entry = stack.enter_context(CacheEntry(folder, locked_file(lock, fcntl.LOCK_SH)))
+                    if folder.is_dir() and is_whole(folder):
+                        os.utime(lock)
+                        stack.pop_all()
+                        return entry
+                with CacheEntry(folder, locked_file(lock, fcntl.LOCK_EX)):
+                    if not (folder.is_dir() and is_whole(folder)):  # another process may have created it meanwhile
+                        shutil.rmtree(folder, ignore_errors=True)
+                        self._create(key, n_bytes, create)
                 # Between the two locks, another process may remove the entry; therefore the loop looks again.
-                os.close(lock)
-                lock = None
-        except BaseException as error:
-            if lock is not None:
-                os.close(lock)
-            if not isinstance(error, OSError):
-                raise
+        except OSError as error:
             problem = f"{error.strerror or error} ({error.filename or self.folder})"
             raise DatabaseError(
                 f"the cache {self.folder} cannot be used: {problem}; choose another folder with {FOLDER_VARIABLE}"

@@ -43,8 +43,8 @@ from swsearch.database.format import (
     padded,
 )
 from swsearch.database.segment import Numbering, Segment, header_ranges
-from swsearch.database.staging import sync_folder
 from swsearch.errors import FastaFormatError, InputError
+from swsearch.folders import sync_folder
 from swsearch.sequences.alphabet import PAD_CODE, Alphabet
 from swsearch.sequences.fasta import Skip, read_chunks
 from swsearch.sequences.record import SequenceChunk, split_header

@@ -8,8 +8,7 @@ folder from that of a running build. :func:`staged_folder` is the context manage
 A database that exists has one writer at a time: :func:`writer_lock` is ``flock`` on ``writer.lock`` in its folder. The
 operating system releases it when its holder ends, for any reason; the file remains. The file contains the process id
 and host of the holder, which are used only in the error message for a second writer. Readers take no lock.
-:mod:`swsearch.database.changes` also uses the functions that write the catalogue, synchronize folders, and make SIGTERM
-an exception.
+:mod:`swsearch.database.changes` also uses the functions that write the catalogue, and make SIGTERM an exception.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from swsearch.database.catalogue import catalogue_text, read_catalogue, write_ca
 from swsearch.database.format import CATALOGUE, GENERATION, TOMBSTONES, Catalogue
 from swsearch.errors import DatabaseError, InputError
 from swsearch.file_registry import BUILDING, is_sqlite, registry
-from swsearch.folders import locked_file
+from swsearch.folders import locked_file, sync_folder
 from swsearch.words import counted, option
 
 LOCK: Final = "writer.lock"
@@ -287,15 +286,6 @@ def write_catalogue_file(folder: Path, catalogue: Catalogue) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(unfinished, folder / CATALOGUE)
-
-
-def sync_folder(path: Path) -> None:
-    """Wait until the entries of a folder are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from swsearch.database.format import TAXONOMY_DTYPES, Catalogue, TaxonomyEntry, taxonomy_name
 from swsearch.database.segment import Numbering, Segment, header_blocks, parts_of, shifted
 from swsearch.database.segment_writer import HashingFile
-from swsearch.database.staging import sync_folder
 from swsearch.errors import DatabaseError, InputError
+from swsearch.folders import sync_folder
 from swsearch.taxonomy.assignment import TaxidSets, mapped_taxids, stated_taxids
 from swsearch.taxonomy.subject_taxa import TAXONOMY_VARIABLE, TaxidNotes, TaxonomyOfSubjects, chosen_tree
 from swsearch.taxonomy.tree import Numbers, Taxonomy, joined_tree, packed_arrays, unpacked

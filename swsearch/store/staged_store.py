@@ -39,7 +39,7 @@ from sqlalchemy import Connection
 from sqlalchemy.engine import URL
 
 from swsearch.errors import InputError, StoreError
-from swsearch.folders import check_staging, is_shared, locked_file
+from swsearch.folders import check_staging, is_shared, locked_file, sync_folder
 from swsearch.store.connections import display_name, file_of, store_url, translated
 from swsearch.store.driver import register_store
 from swsearch.store.rows import INTERRUPTED, RUNNING, HostProcess
@@ -395,11 +395,7 @@ def _replace(target: Path, whole: Path) -> None:
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(target)
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(target.parent)
     except BaseException:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
