@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -140,7 +139,7 @@ def file_of(url: URL) -> Path | None:
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """A connection that reads the current state of the store, even while others write."""
-    with translated(engine.url):
+    with translated(engine):
         if engine.dialect.name == "postgresql":
             engine = engine.execution_options(isolation_level="REPEATABLE READ")
         with engine.begin() as connection:
@@ -150,7 +149,7 @@ def reading(engine: Engine) -> Iterator[Connection]:
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
     """A connection in a transaction that commits completely or not at all."""
-    with translated(engine.url, engine.dialect.loaded_dbapi), engine.connect() as connection:
+    with translated(engine), engine.connect() as connection:
         writer = connection.execution_options(swsearch_writes=True)
         with writer.begin():
             yield writer
@@ -162,14 +161,12 @@ def rows_of(connection: Connection) -> Rows:
 
 
 @contextmanager
-def translated(url: URL, driver: Any = sqlite3) -> Iterator[None]:
-    """A context that raises database errors as :class:`StoreError`, with one line on the problem and its remedy.
-
-    ``driver`` is the module of the driver, whose own errors SQLAlchemy does not wrap where it is not asked.
-    """
-    name = display_name(url)
+def translated(engine: Engine) -> Iterator[None]:
+    """A context that raises database errors as :class:`StoreError`, with one line on the problem and its remedy."""
+    name = display_name(engine.url)
     try:
-        with explained(name, driver):
+        # The driver's own errors come from statements that SQLAlchemy does not execute.
+        with explained(name, engine.dialect.loaded_dbapi):
             yield
     except DBAPIError as error:
         raise StoreError(message(error.orig, name)) from error

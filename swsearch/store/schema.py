@@ -80,7 +80,7 @@ def check_file(url: URL, *, create: bool) -> None:
 def _create(engine: Engine) -> str | None:
     """Create the tables unless another process has just done so; returns the revision."""
     if engine.dialect.name == "sqlite":
-        with translated(engine.url), engine.connect() as connection:
+        with translated(engine), engine.connect() as connection:
             driver: Any = connection.connection.driver_connection
             create_tables(driver, driver.execute("PRAGMA busy_timeout").fetchone()[0] / 1000)
         with reading(engine) as connection:

@@ -40,8 +40,8 @@ from sqlalchemy.engine import URL
 
 from swsearch.errors import InputError, StoreError
 from swsearch.folders import check_staging, is_shared, locked_file, sync_folder
-from swsearch.store.connections import display_name, file_of, store_url, translated
-from swsearch.store.driver import register_store
+from swsearch.store.connections import display_name, file_of, store_url
+from swsearch.store.driver import explained, register_store
 from swsearch.store.rows import INTERRUPTED, RUNNING, HostProcess
 from swsearch.store.schema import check_file, upgrade
 from swsearch.store.store import Store
@@ -351,7 +351,7 @@ def _read(target: Path, local: Path, shown: str) -> str | None:
     except FileNotFoundError:
         return None
     found = _identity(local)
-    with closing(sqlite3.connect(local)) as copy, translated(store_url(target)):
+    with closing(sqlite3.connect(local)) as copy, explained(str(target)):
         copy.execute("PRAGMA journal_mode = WAL")
     return found
 

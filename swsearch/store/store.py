@@ -170,7 +170,7 @@ class Store(Closeable):
         therefore take turns before they ask SQLite, where those who wait look again after a pause.
         """
         if self.is_within_whole:
-            with translated(self._engine.url):
+            with translated(self._engine):
                 yield self._within.connection
             return
         self.check_place()
@@ -219,7 +219,7 @@ class Store(Closeable):
         if not self.is_sqlite:
             return
         self.check_place()
-        with translated(self._engine.url), self._engine.connect() as connection:
+        with translated(self._engine), self._engine.connect() as connection:
             driver: Any = connection.connection.driver_connection
             driver.execute("VACUUM")  # not in a transaction, which SQLAlchemy would begin
             driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
