@@ -25,7 +25,10 @@ from swsearch.database.format import (
     MAX_CATALOGUE_BYTES,
     MAX_SUBJECT_LENGTH,
     MAX_SUBJECTS,
+    SEGMENT_NAME,
     TAXONOMY_DTYPES,
+    TAXONOMY_NAME,
+    TOMBSTONES_NAME,
     Catalogue,
     FileEntry,
     SegmentEntry,
@@ -157,9 +160,6 @@ def _no_constant(name: str) -> NoReturn:
 
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
-_SEGMENT_NAME: Final = re.compile(r"segment-[0-9]{6,18}(-slice-[0-9]{3})?")
-_TAXONOMY_NAME: Final = re.compile(r"taxonomy-[0-9]{6,18}")
-_TOMBSTONES_NAME: Final = re.compile(r"removed-[0-9]{6,18}\.bin")
 _MAX_NUMBER: Final = 2**62
 """Largest count or size, chosen so that sums of them fit in signed 64 bits."""
 
@@ -218,11 +218,11 @@ _N_SUBJECTS: Final = _number(1, MAX_SUBJECTS)
 _LENGTH: Final = _number(1, MAX_SUBJECT_LENGTH)
 _FILE: Final = _record(FileEntry, size=_number(0, _MAX_NUMBER), sha256=_text(_SHA256))
 _TOMBSTONES: Final = _record(
-    Tombstones, name=_text(_TOMBSTONES_NAME), n_subjects=_N_SUBJECTS, n_residues=_COUNT, file=_FILE
+    Tombstones, name=_text(TOMBSTONES_NAME), n_subjects=_N_SUBJECTS, n_residues=_COUNT, file=_FILE
 )
 _SEGMENT: Final = _record(
     SegmentEntry,
-    name=_text(_SEGMENT_NAME),
+    name=_text(SEGMENT_NAME),
     n_subjects=_N_SUBJECTS,
     n_residues=_COUNT,
     shortest=_LENGTH,
@@ -234,7 +234,7 @@ _SEGMENT: Final = _record(
 )
 _TAXONOMY: Final = _record(
     TaxonomyEntry,
-    name=_text(_TAXONOMY_NAME),
+    name=_text(TAXONOMY_NAME),
     n_taxa=_N_SUBJECTS,
     n_rows=_COUNT,
     n_assigned=_number(0, _MAX_NUMBER),

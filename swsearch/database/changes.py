@@ -29,7 +29,7 @@ from swsearch.database.format import (
     CATALOGUE,
     GENERATION,
     TOMBSTONE_DTYPE,
-    TOMBSTONES,
+    TOMBSTONES_NAME,
     Catalogue,
     SegmentEntry,
     Tombstones,
@@ -357,14 +357,14 @@ def _sweep(folder: Path, catalogue: Catalogue) -> None:
     in_use = {entry.name for entry in catalogue.segments}
     taxonomy = None if catalogue.taxonomy is None else catalogue.taxonomy.name
     for path in folder.iterdir():
-        match = TOMBSTONES.fullmatch(path.name)
+        match = TOMBSTONES_NAME.fullmatch(path.name)
         if GENERATION.fullmatch(path.name) and path.name not in (*in_use, taxonomy):
             shutil.rmtree(path, ignore_errors=True)
         elif match and not _first_generation(catalogue) <= int(match[1]) <= catalogue.generation:
             path.unlink()
     for name in in_use:
         for path in (folder / name).iterdir():
-            match = TOMBSTONES.fullmatch(path.name)
+            match = TOMBSTONES_NAME.fullmatch(path.name)
             if match and int(match[1]) > catalogue.generation:
                 path.unlink()
     (folder / f".{CATALOGUE}").unlink(missing_ok=True)

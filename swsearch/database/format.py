@@ -394,7 +394,9 @@ def tombstones_name(generation: int) -> str:
     return f"removed-{generation:06}.bin"
 
 
-GENERATION: Final = re.compile(r"segment-[0-9]{6,}(-slice-[0-9]{3,})?|taxonomy-[0-9]{6,}")
+SEGMENT_NAME: Final = re.compile(r"segment-[0-9]{6,18}(-slice-[0-9]{3})?")
+TAXONOMY_NAME: Final = re.compile(r"taxonomy-[0-9]{6,18}")
+TOMBSTONES_NAME: Final = re.compile(r"removed-([0-9]{6,18})\.bin")
+"""What the functions of these names return."""
+GENERATION: Final = re.compile(f"{SEGMENT_NAME.pattern}|{TAXONOMY_NAME.pattern}")
 """The names of the folders that generations add."""
-TOMBSTONES: Final = re.compile(r"removed-([0-9]{6,})\.bin")
-"""The names of :func:`tombstones_name`."""

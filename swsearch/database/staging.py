@@ -29,7 +29,7 @@ from types import FrameType
 from typing import Final
 
 from swsearch.database.catalogue import catalogue_text, read_catalogue, write_catalogue
-from swsearch.database.format import CATALOGUE, GENERATION, TOMBSTONES, Catalogue
+from swsearch.database.format import CATALOGUE, GENERATION, TOMBSTONES_NAME, Catalogue
 from swsearch.errors import DatabaseError, InputError
 from swsearch.file_registry import BUILDING, is_sqlite, registry
 from swsearch.folders import locked_file, sync_folder
@@ -170,7 +170,7 @@ def _refuse_foreign_files(target: Path) -> None:
         name = str(path.relative_to(target))
         top, _, inner = name.partition("/")
         is_left_behind = GENERATION.fullmatch(top) is not None and top not in named
-        return name in named or is_left_behind or TOMBSTONES.fullmatch(inner or top) is not None
+        return name in named or is_left_behind or TOMBSTONES_NAME.fullmatch(inner or top) is not None
 
     inside = [Path(parent, name) for parent, folders, files in os.walk(target) for name in (*folders, *files)]
     foreign = sorted(path for path in inside if path.is_symlink() or not is_own(path))
