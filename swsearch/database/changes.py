@@ -229,7 +229,7 @@ def compact_database(
             with Threads(threads) as used:
                 written = write_segment(
                     folder / segment_name(generation),
-                    remaining_chunks(opened, used),
+                    remaining_chunks(str(folder), opened.parts, opened.alphabet, used),
                     threads=used,
                     slices=slice_folders(folder, generation, n_slices),
                     progress=progress,

@@ -18,15 +18,15 @@ from swsearch import _native
 from swsearch.arrays import Texts, distinct, ranges_within
 from swsearch.database.segment import Segment
 from swsearch.sequences.alphabet import Alphabet
-from swsearch.sequences.fasta_text import LINE_WIDTH
+from swsearch.sequences.fasta_text import LINE_WIDTH, write_pieces
 from swsearch.sequences.record import SequenceChunk
 from swsearch.threads import Threads
-from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
+from swsearch.typing import Lengths, Offsets, SubjectIndex
 
 if TYPE_CHECKING:
     from swsearch.database.reader import PackedDatabase
 
-_COMPACTED_RESIDUES: Final = 4 << 20
+_COPIED_RESIDUES: Final = 4 << 20
 """Number of residues at which a chunk ends; a longer sequence is a separate chunk."""
 _BLOCK_SUBJECTS: Final = 1 << 17
 """Number of subjects that are looked up at a time."""
@@ -48,7 +48,7 @@ class _Places:
         return _Places(self.segments, self.which[part], self.starts[part], self.lengths[part], self.headers.part(part))
 
 
-def of_each_chunk(
+def _of_each_chunk(
     parts: Iterable[Sequence[Segment]],
     alphabet: Alphabet,
     threads: Threads,
@@ -93,13 +93,21 @@ def of_each_chunk(
     yield from threads.in_order(of_places, _places(parts, chunk_residues, is_wanted))
 
 
-def remaining_chunks(database: PackedDatabase, threads: Threads) -> Iterator[tuple[str, SequenceChunk]]:
-    """The remaining subjects, in order, as chunks of an exported FASTA, each with the name of the database."""
-    chunks = of_each_chunk(
-        database.parts, database.alphabet, threads, lambda chunk: chunk, chunk_residues=_COMPACTED_RESIDUES
+def remaining_chunks(
+    name: str,
+    parts: Iterable[Sequence[Segment]],
+    alphabet: Alphabet,
+    threads: Threads,
+    is_wanted: Callable[[SubjectIndex], NDArray[np.bool_]] | None = None,
+) -> Iterator[tuple[str, SequenceChunk]]:
+    """The remaining subjects, in order, as chunks of an exported FASTA, each with a name for messages.
+
+    Parameters and errors are those of :func:`_of_each_chunk`.
+    """
+    residues = _COPIED_RESIDUES
+    return _of_each_chunk(
+        parts, alphabet, threads, lambda chunk: (name, chunk), chunk_residues=residues, is_wanted=is_wanted
     )
-    for chunk in chunks:
-        yield str(database.path), chunk
 
 
 def _places(
@@ -191,26 +199,19 @@ def export(database: PackedDatabase, out: TextIO, width: int = LINE_WIDTH, *, th
     decode = np.zeros(256, dtype=np.uint8)
     decode[: len(database.alphabet.decode_table)] = database.alphabet.decode_table
 
-    def text_of(chunk: SequenceChunk) -> Iterable[str]:
+    def text_of(chunk: SequenceChunk) -> str | SequenceChunk:
         if len(chunk) == 1 and len(chunk.codes) > _PIECE_RESIDUES:
-            return _pieces(chunk, decode, width)
+            return chunk  # its text need not be in memory as a whole
         headers = chunk.headers
         text = _native.write_fasta(headers.data, headers.ends, chunk.codes, chunk.lengths, decode, width)
-        return [text.tobytes().decode("utf-8", "surrogateescape")]
+        return text.tobytes().decode("utf-8", "surrogateescape")
 
     with Threads(threads) as used:
-        chunks = of_each_chunk(database.parts, database.alphabet, used, text_of, chunk_residues=_PIECE_RESIDUES)
-        for texts in chunks:
-            for text in texts:
+        chunks = _of_each_chunk(database.parts, database.alphabet, used, text_of, chunk_residues=_PIECE_RESIDUES)
+        for text in chunks:
+            if isinstance(text, str):
                 out.write(text)
-
-
-def _pieces(chunk: SequenceChunk, decode: Codes, width: int) -> Iterator[str]:
-    """The text of one long sequence in pieces of whole lines, so that it is not in memory as a whole."""
-    yield f">{chunk.headers[0]}\n"
-    step = _PIECE_RESIDUES if width == 0 else max(_PIECE_RESIDUES // width, 1) * width
-    for first in range(0, len(chunk.codes), step):
-        letters = decode[chunk.codes[first : first + step]].tobytes().decode("ascii")
-        yield letters if width == 0 else "".join(f"{letters[i : i + width]}\n" for i in range(0, len(letters), width))
-    if width == 0:
-        yield "\n"
+            else:
+                firsts = range(0, len(text.codes), _PIECE_RESIDUES)
+                pieces = (database.alphabet.decode(text.codes[first : first + _PIECE_RESIDUES]) for first in firsts)
+                write_pieces(out, text.headers[0], pieces, width)

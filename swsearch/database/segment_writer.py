@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch import _native
-from swsearch.database.export import of_each_chunk
+from swsearch.database.export import remaining_chunks
 from swsearch.database.external_sort import BY_LENGTH, IdentifierSpool, SortedRuns
 from swsearch.database.format import (
     ARRAY_DTYPES,
@@ -253,10 +253,7 @@ def _write_slices(whole: Segment, folders: Sequence[Path], alphabet: Alphabet, t
             return own
 
         folder.mkdir()
-        chunks = of_each_chunk(
-            [(whole,)], alphabet, threads, lambda chunk: chunk, chunk_residues=BLOCK_BYTES, is_wanted=is_own
-        )
-        entry, _ = _write_arrays(folder, ((folder.name, chunk) for chunk in chunks), threads)
+        entry, _ = _write_arrays(folder, remaining_chunks(folder.name, [(whole,)], alphabet, threads, is_own), threads)
         blocks = (
             np.arange(first, min(first + BLOCK_BYTES, n_subjects), dtype=np.uint32)
             for first in range(0, n_subjects, BLOCK_BYTES)
