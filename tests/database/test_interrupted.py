@@ -14,37 +14,22 @@ import pytest
 from swsearch.database.builder import build_database
 from swsearch.database.opening import open_database
 from swsearch.errors import DatabaseError
-from tests.processes import Process, start
+from tests.database.pauses import PAUSES, start_paused
+from tests.processes import Process
 from tests.tiers import mostly_thorough
 
 MOMENTS = {
-    "while it reads": "segment_writer.read_chunks = paused_iteration(segment_writer.read_chunks)",
-    "before it gathers": "segment_writer.write_residues = paused_before(segment_writer.write_residues)",
-    "before the catalogue": "builder.write_catalogue_file = paused_before(builder.write_catalogue_file)",
-    "before the rename": "staging.publish = paused_before(staging.publish)",
+    "while it reads": "segment_writer.read_chunks = within(segment_writer.read_chunks)",
+    "before it gathers": "segment_writer.write_residues = before(segment_writer.write_residues)",
+    "before the catalogue": "builder.write_catalogue_file = before(builder.write_catalogue_file)",
+    "before the rename": "staging.publish = before(staging.publish)",
 }
 
-CHILD = """
-import sys
+CHILD = (
+    PAUSES
+    + """
 from swsearch.database import builder, segment_writer, staging
 from swsearch.errors import DatabaseError
-
-def pause():
-    print("here", flush=True)
-    sys.stdin.readline()
-
-def paused_before(function):
-    def paused(*arguments, **options):
-        pause()
-        return function(*arguments, **options)
-    return paused
-
-def paused_iteration(function):
-    def paused(*arguments, **options):
-        for item in function(*arguments, **options):
-            yield item
-            pause()
-    return paused
 
 {moment}
 try:
@@ -52,19 +37,12 @@ try:
 except DatabaseError as error:
     sys.exit("refused: " + str(error))
 """
+)
 
 
 def start_build(fasta: Path, target: Path, moment: str) -> Process:
     """Start a build in its own process, which waits at a given moment until it reads a line."""
-    child = start(
-        ["-c", CHILD.format(moment=MOMENTS[moment]), fasta, target],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert child.stdout is not None
-    assert child.stdout.readline() == "here\n"
-    return child
+    return start_paused(CHILD.format(moment=MOMENTS[moment]), fasta, target)
 
 
 def names(folder: Path) -> set[str]:

@@ -22,38 +22,16 @@ from swsearch.database.opening import open_database
 from swsearch.database.staging import LOCK
 from swsearch.errors import DatabaseError
 from tests.database.conftest import exported, fasta_text, some_records
+from tests.database.pauses import PAUSES, start_paused
 from tests.patience import LIMIT_SECONDS
 from tests.processes import Process, start
 from tests.tiers import mostly_thorough
 
-CHILD = """
-import os, sys
+CHILD = (
+    PAUSES
+    + """
 from swsearch.database import changes, segment_writer, staging
 from swsearch.errors import SwSearchError
-
-def pause():
-    print("here", flush=True)
-    sys.stdin.readline()
-
-def before(function):
-    def paused(*arguments, **options):
-        pause()
-        return function(*arguments, **options)
-    return paused
-
-def after(function):
-    def paused(*arguments, **options):
-        result = function(*arguments, **options)
-        pause()
-        return result
-    return paused
-
-def within(function):
-    def paused(*arguments, **options):
-        for item in function(*arguments, **options):
-            yield item
-            pause()
-    return paused
 
 def at_catalogue(wrap):
     replace = os.replace
@@ -77,6 +55,7 @@ try:
 except SwSearchError as error:
     sys.exit("refused: " + str(error))
 """
+)
 
 MOMENTS = {
     "add, reading": "segment_writer.read_chunks = within(segment_writer.read_chunks)",
@@ -121,15 +100,7 @@ def arguments_of(moment: str, more: Path) -> list[str]:
 
 def start_change(database: Path, moment: str, more: Path) -> Process:
     """Start the change of a moment in its own process, which waits there until it reads a line."""
-    child = start(
-        ["-c", CHILD.format(moment=MOMENTS[moment]), str(database), *arguments_of(moment, more)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert child.stdout is not None
-    assert child.stdout.readline() == "here\n", child.communicate()[1]
-    return child
+    return start_paused(CHILD.format(moment=MOMENTS[moment]), database, *arguments_of(moment, more))
 
 
 def state(path: Path) -> tuple[int, str, bytes]:
