@@ -33,7 +33,6 @@ from swsearch.store.rows import (
     utc_now,
 )
 from swsearch.store.run_file import insert_failure, insert_queries, insert_run
-from swsearch.store.runs import Runs
 from swsearch.store.scheduling import Query, candidates, charge, choose, claimed, counters, locked
 from swsearch.store.scheduling import lease as lease_queries
 from swsearch.store.search_records import (
@@ -175,8 +174,7 @@ class Queue:
                 ids = [insert_run(rows_of(connection), info, queries) for queries in asked]
                 begun = [{"of": row.id, "run": run_id, "now": now} for row, run_id in zip(fresh, ids, strict=True)]
                 connection.execute(_BEGIN_SEARCHES, begun)
-        runs_of = Runs(self._store)
-        known = {search_id: (run_id, runs_of.get(run_id).info) for search_id, run_id in runs.items()}
+        known = {search_id: (run_id, self._store.runs.get(run_id).info) for search_id, run_id in runs.items()}
         return known | {row.id: (run_id, None) for row, run_id in zip(fresh, ids, strict=True)}
 
     # --- completing ---

@@ -29,7 +29,7 @@ from swsearch.sequences.record import split_header
 from swsearch.store.models import FAILURES, HITS, QUERIES, checked
 from swsearch.store.rows import ALIGNMENT_FIELDS, HIT_FIELDS
 from swsearch.store.run_file import HitWriter
-from swsearch.store.runs import Runs, find_run
+from swsearch.store.runs import find_run
 from swsearch.typing import Floats, Places
 from swsearch.words import quoted
 
@@ -254,7 +254,7 @@ class Results(HitWriter):
         Where it is not known which queries a run is to search, the result is the absent numbers below the largest
         present one: it includes queries that failed, and does not include queries at the end.
         """
-        asked = Runs(self._store).get(run_id).asked
+        asked = self._store.runs.get(run_id).asked
         there = {*self.committed(run_id), *(failed.number for failed in self.failures(run_id))}
         if asked is None or asked.n_queries is None:
             shard = Shard() if asked is None else asked.shard

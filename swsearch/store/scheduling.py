@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from itertools import islice
@@ -89,17 +89,17 @@ _CHARGE: Final = (
 
 @dataclass(order=True)
 class Candidate:
-    """A search with queued queries; the smallest of an owner is served next."""
+    """A search with queued queries; the smallest of an owner is served next, and ids are different."""
 
     served: int
     cells: int
     id: int
-    owner: str = field(compare=False)
-    fingerprint: str = field(compare=False)
-    key: str = field(compare=False)
-    database_name: str = field(compare=False)
-    database_digest: str = field(compare=False)
-    n_queries: int = field(compare=False)
+    owner: str
+    fingerprint: str
+    key: str
+    database_name: str
+    database_digest: str
+    n_queries: int
 
 
 def candidates(connection: Connection) -> list[Candidate]:
