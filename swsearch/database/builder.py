@@ -180,13 +180,7 @@ def write_database(
 
 
 def _tree(taxonomy: str | os.PathLike[str] | None, taxid_map: str | os.PathLike[str] | None) -> Taxonomy | None:
-    """The tree of a taxdump; None if there is none.
-
-    Raises
-    ------
-    InputError
-        There is a map and no taxdump, or the taxdump cannot be read.
-    """
+    """The tree of a taxdump; None if there is none, with which a map is refused."""
     if taxonomy is None:
         if taxid_map is not None:
             given = option("taxid_map", taxid_map)

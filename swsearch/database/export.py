@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from swsearch.database.reader import PackedDatabase
 
 _COPIED_RESIDUES: Final = 4 << 20
-"""Number of residues at which a chunk ends; a longer sequence is a separate chunk."""
+"""Approximate number of residues of a chunk that is copied; a longer sequence is a separate chunk."""
 _BLOCK_SUBJECTS: Final = 1 << 17
 """Number of subjects that are looked up at a time."""
 
@@ -57,26 +57,7 @@ def _of_each_chunk(
     chunk_residues: int,
     is_wanted: Callable[[SubjectIndex], NDArray[np.bool_]] | None = None,
 ) -> Iterator[T]:
-    """The results of a function of each chunk, which runs on the threads.
-
-    Parameters
-    ----------
-    parts : iterable of sequences of Segment
-        Those of :attr:`PackedDatabase.parts`. Their subjects, without removed ones, are in the chunks, in FASTA order.
-    alphabet : Alphabet
-    threads : Threads
-    function : callable
-        Called with each chunk; residues have been checked to be letters.
-    chunk_residues : int
-        Approximate number of residues of a chunk; a longer sequence is a separate chunk.
-    is_wanted : callable, optional
-        Returns which of the subjects at some FASTA indices are in the chunks; by default, all.
-
-    Raises
-    ------
-    DatabaseError
-        The database is damaged.
-    """
+    """The results of a function of each chunk, which runs on the threads; its residues are checked to be letters."""
 
     def of_places(places: _Places) -> T:
         sources = [segment.residues for segment in places.segments]
@@ -102,7 +83,20 @@ def remaining_chunks(
 ) -> Iterator[tuple[str, SequenceChunk]]:
     """The remaining subjects, in order, as chunks of an exported FASTA, each with a name for messages.
 
-    Parameters and errors are those of :func:`_of_each_chunk`.
+    Parameters
+    ----------
+    name : str
+    parts : iterable of sequences of Segment
+        Those of :attr:`PackedDatabase.parts`.
+    alphabet : Alphabet
+    threads : Threads
+    is_wanted : callable, optional
+        Returns which of the subjects at some FASTA indices are in the chunks; by default, all.
+
+    Raises
+    ------
+    DatabaseError
+        The database is damaged.
     """
     residues = _COPIED_RESIDUES
     return _of_each_chunk(

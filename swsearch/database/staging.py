@@ -152,13 +152,7 @@ def check_target(target: Path, *, overwrite: bool) -> None:
 
 
 def _refuse_foreign_files(target: Path) -> None:
-    """Refuse to replace a database whose folder has files that do not belong to it, which would be deleted with it.
-
-    Raises
-    ------
-    InputError
-        There is such a file or folder; the message names the first one.
-    """
+    """Refuse to replace a database whose folder has files that do not belong to it, which would be deleted with it."""
     try:
         catalogue = read_catalogue(catalogue_text(target))
     except (OSError, ValueError):

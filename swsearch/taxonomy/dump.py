@@ -85,13 +85,7 @@ class _Contents:
         self.merged, self.deleted = array("I"), array("I")
 
     def add_lines(self, name: str, file: Iterable[bytes], where: str) -> None:
-        """Add the lines of one of the files.
-
-        Raises
-        ------
-        InputError
-            A line has another form.
-        """
+        """Add the lines of one of the files, of which ``where`` is the name in messages."""
         add = {
             NODES: self._add_node,
             "names.dmp": self._add_name,
