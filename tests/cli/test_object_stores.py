@@ -272,11 +272,9 @@ def advance(n_bytes):
         print("here", flush=True)
         sys.stdin.readline()
 
-class Waiting(CachingReport):
-    def fetching(self, url, n_bytes):
-        return nullcontext(advance)
-
-with fetch(sys.argv[1], caching=Waiting()) as entry, open_database(entry.folder) as database:
+caching = CachingReport()
+caching.fetching = lambda *_: nullcontext(advance)
+with fetch(sys.argv[1], caching=caching) as entry, open_database(entry.folder) as database:
     print(database.n_subjects, blocks_left, flush=True)
     sys.stdin.readline()
 """

@@ -244,24 +244,13 @@ def test_few_checksums_are_kept(files, tmp_path, monkeypatch):
         assert len(list((tmp_path / "checksums").iterdir())) == min(number + 1, 3)
 
 
-class _Packing(CachingReport):
-    """Calls a function after each chunk that is packed."""
-
-    def __init__(self, progress):
-        self._progress = progress
-
-    def packing(self):
-        return nullcontext(self._progress)
-
-
 def test_a_file_that_changes_while_it_is_packed_is_refused(files, cache):
     """Both a write to the file, and another file in its place, whose content is not that of the checksum."""
-
-    def change(*_):
-        (files / "s.fa").write_text(PROTEINS.replace("W", "Y"))
-
+    caching = CachingReport()
+    changed = PROTEINS.replace("W", "Y")
+    caching.packing = lambda: nullcontext(lambda *_: (files / "s.fa").write_text(changed))
     with pytest.raises(InputError, match=r"s.fa changed while it was read; run the command again when it is whole"):
-        packed(files / "s.fa", caching=_Packing(change))
+        packed(files / "s.fa", caching=caching)
     assert entries(cache) == []
     (files / "s.fa").write_text(PROTEINS)
     (files / "other.fa").write_text(">other\nMKV\n")
@@ -270,7 +259,8 @@ def test_a_file_that_changes_while_it_is_packed_is_refused(files, cache):
         shutil.copy(files / "other.fa", files / "new.fa")
         os.replace(files / "new.fa", files / "s.fa")
 
-    with packed(files / "s.fa", caching=_Packing(replace)) as entry, open_database(entry.folder) as database:
+    caching.packing = lambda: nullcontext(replace)
+    with packed(files / "s.fa", caching=caching) as entry, open_database(entry.folder) as database:
         assert database.n_subjects == 3
     with open_database(files / "s.fa") as database:
         assert database.n_subjects == 1
@@ -348,11 +338,9 @@ def wait(*_):
     print("here", flush=True)
     sys.stdin.readline()
 
-class Waiting(CachingReport):
-    def packing(self):
-        return nullcontext(wait)
-
-with packed(sys.argv[1], caching=Waiting()) as entry:
+caching = CachingReport()
+caching.packing = lambda: nullcontext(wait)
+with packed(sys.argv[1], caching=caching) as entry:
     print("packed", flush=True)
 """
 """Packs a file and waits after its first records."""

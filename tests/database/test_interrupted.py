@@ -8,14 +8,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
 from swsearch.database.builder import build_database
 from swsearch.database.opening import open_database
 from swsearch.errors import DatabaseError
-from tests.database.pauses import PAUSES, start_paused
-from tests.processes import Process
+from tests.processes import Process, start
 from tests.tiers import mostly_thorough
 
 MOMENTS = {
@@ -24,6 +24,35 @@ MOMENTS = {
     "before the catalogue": "builder.write_catalogue_file = before(builder.write_catalogue_file)",
     "before the rename": "staging.publish = before(staging.publish)",
 }
+
+PAUSES = """
+import os, sys
+
+def pause():
+    print("here", flush=True)
+    sys.stdin.readline()
+
+def before(function):
+    def paused(*arguments, **options):
+        pause()
+        return function(*arguments, **options)
+    return paused
+
+def after(function):
+    def paused(*arguments, **options):
+        result = function(*arguments, **options)
+        pause()
+        return result
+    return paused
+
+def within(function):
+    def paused(*arguments, **options):
+        for item in function(*arguments, **options):
+            yield item
+            pause()
+    return paused
+"""
+"""The beginning of a program, whose functions make others pause."""
 
 CHILD = (
     PAUSES
@@ -38,6 +67,14 @@ except DatabaseError as error:
     sys.exit("refused: " + str(error))
 """
 )
+
+
+def start_paused(program: str, *arguments: object) -> Process:
+    """Start a program that begins with :data:`PAUSES`; return when it pauses."""
+    child = start(["-c", program, *map(str, arguments)], stdin=PIPE, stdout=PIPE, stderr=PIPE)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "here\n", child.communicate()[1]
+    return child
 
 
 def start_build(fasta: Path, target: Path, moment: str) -> Process:

@@ -22,7 +22,7 @@ from swsearch.database.opening import open_database
 from swsearch.database.staging import LOCK
 from swsearch.errors import DatabaseError
 from tests.database.conftest import exported, fasta_text, some_records
-from tests.database.pauses import PAUSES, start_paused
+from tests.database.test_interrupted import PAUSES, start_paused
 from tests.patience import LIMIT_SECONDS
 from tests.processes import Process, start
 from tests.tiers import mostly_thorough
