@@ -166,16 +166,17 @@ class Queue:
             runs = {row.id: int(row.run_id) for row in rows if row.run_id is not None}
             if runs:
                 connection.execute(_CHANGE_RUN, [{"of": run_id, **claim_values()} for run_id in runs.values()])
-            fresh = [row for row in rows if row.run_id is None]
-            ids: list[int] = []
-            if fresh:
+            begun: dict[int, int] = {}
+            for row in rows:
+                if row.run_id is None:
+                    asked = AskedQueries(Shard(), row.n_queries, row.asked_digest)
+                    begun[row.id] = insert_run(rows_of(connection), info, asked)
+            if begun:
                 now = utc_now()
-                asked = [AskedQueries(Shard(), row.n_queries, row.asked_digest) for row in fresh]
-                ids = [insert_run(rows_of(connection), info, queries) for queries in asked]
-                begun = [{"of": row.id, "run": run_id, "now": now} for row, run_id in zip(fresh, ids, strict=True)]
-                connection.execute(_BEGIN_SEARCHES, begun)
+                values = [{"of": search_id, "run": run_id, "now": now} for search_id, run_id in begun.items()]
+                connection.execute(_BEGIN_SEARCHES, values)
         known = {search_id: (run_id, self._store.runs.get(run_id).info) for search_id, run_id in runs.items()}
-        return known | {row.id: (run_id, None) for row, run_id in zip(fresh, ids, strict=True)}
+        return known | {search_id: (run_id, None) for search_id, run_id in begun.items()}
 
     # --- completing ---
 
@@ -203,9 +204,10 @@ class Queue:
             there = {tuple(row) for row in connection.execute(_RESULTS_OF_THESE, {"these": list(results)})}
             new = [(query[0], result) for query, result in results.items() if query not in there]
             insert_queries(rows_of(connection), new)
-            _count(
-                connection, rows, [each.query for each in kept], DONE, keep, [len(each.result.hits) for each in kept]
-            )
+            hits = Counter[int]()
+            for each in kept:
+                hits[each.query.search_id] += len(each.result.hits)
+            _count(connection, rows, [each.query for each in kept], DONE, keep, hits)
         return [query in held for query in these]
 
     def fail(self, worker: str, query: Lease, reason: str, keep: timedelta | None) -> bool:
@@ -362,7 +364,7 @@ def _fail(
         return
     for query in queries:
         insert_failure(rows_of(connection), rows[query.search_id].run_id, Failure(query.number, reason))
-    _count(connection, rows, queries, FAILED, keep, [0] * len(queries))
+    _count(connection, rows, queries, FAILED, keep, Counter())
 
 
 def _count(
@@ -371,19 +373,17 @@ def _count(
     queries: Sequence[Lease],
     state: str,
     keep: timedelta | None,
-    n_hits: Iterable[int],
+    hits: Counter[int],
 ) -> None:
     """Count queries that are done or failed, end their leases, and end the searches of which they were the last.
 
-    ``n_hits`` are the numbers of their stored alignments. Every step has a statement for all queries or searches,
-    because a batch may have hundreds of them.
+    ``hits`` are the numbers of their stored alignments by the search. Every step has a statement for all queries or
+    searches, because a batch may have hundreds of them.
     """
     n_new = Counter(query.search_id for query in queries)
     cells = Counter[int]()
-    hits = Counter[int]()
-    for query, n_of_query in zip(queries, n_hits, strict=True):
+    for query in queries:
         cells[query.search_id] += query.cells
-        hits[query.search_id] += n_of_query
     going_on: list[dict[str, int]] = []
     ended: list[dict[str, int]] = []
     for id, n in sorted(n_new.items()):
