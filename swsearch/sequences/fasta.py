@@ -286,9 +286,7 @@ class _SequenceFile:
 
     def _sample(self) -> bytes:
         """The first million letters of the file, or all of them."""
-        stream = io.TextIOWrapper(
-            io.BufferedReader(self._open_unchecked(), _BLOCK_BYTES), encoding="ascii", errors="surrogateescape"
-        )
+        stream = self._unchecked_text()
         sample: list[str] = []
         size = number = 0
         is_fastq = is_new = True
@@ -423,16 +421,14 @@ class _SequenceFile:
             identifier = words[0] if words else None
             problem = problem.partition(": ")[2] if column else problem
             raise FastaFormatError(problem, self.name, record=record, identifier=identifier, line=line, column=column)
-        stream = io.TextIOWrapper(
-            io.BufferedReader(self._open_unchecked(), _BLOCK_BYTES), encoding="ascii", errors="surrogateescape"
-        )
-        found = first_problem(stream, self.name, alphabet)
+        found = first_problem(self._unchecked_text(), self.name, alphabet)
         raise found or FastaFormatError(problem, self.name, record=record)
 
-    def _open_unchecked(self) -> CheckedStream:
+    def _unchecked_text(self) -> io.TextIOWrapper:
+        """The text from its beginning, in which no byte is refused."""
         stream = self._open()
         stream.refuses = False
-        return stream
+        return io.TextIOWrapper(io.BufferedReader(stream, _BLOCK_BYTES), encoding="ascii", errors="surrogateescape")
 
 
 def _read_full(stream: io.RawIOBase, block: Codes, begin: int) -> int:
