@@ -32,7 +32,7 @@ from swsearch.store.rows import (
     claim_values,
     utc_now,
 )
-from swsearch.store.run_file import insert_failure, insert_queries, insert_run
+from swsearch.store.run_file import insert_failure, insert_queries, insert_runs
 from swsearch.store.scheduling import Query, candidates, charge, choose, claimed, counters, locked
 from swsearch.store.scheduling import lease as lease_queries
 from swsearch.store.search_records import (
@@ -166,11 +166,10 @@ class Queue:
             runs = {row.id: int(row.run_id) for row in rows if row.run_id is not None}
             if runs:
                 connection.execute(_CHANGE_RUN, [{"of": run_id, **claim_values()} for run_id in runs.values()])
-            begun: dict[int, int] = {}
-            for row in rows:
-                if row.run_id is None:
-                    asked = AskedQueries(Shard(), row.n_queries, row.asked_digest)
-                    begun[row.id] = insert_run(rows_of(connection), info, asked)
+            fresh = [row for row in rows if row.run_id is None]
+            asked = [AskedQueries(Shard(), row.n_queries, row.asked_digest) for row in fresh]
+            new = insert_runs(rows_of(connection), info, asked)
+            begun = {row.id: run_id for row, run_id in zip(fresh, new, strict=True)}
             if begun:
                 now = utc_now()
                 values = [{"of": search_id, "run": run_id, "now": now} for search_id, run_id in begun.items()]

@@ -13,6 +13,7 @@ import re
 import socket
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, Self
@@ -184,7 +185,7 @@ class HostProcess:
     @classmethod
     def this(cls) -> Self:
         """The calling process."""
-        return cls(socket.gethostname(), os.getpid(), _began(os.getpid()))
+        return cls(socket.gethostname(), os.getpid(), _began_own(os.getpid()))
 
     def __str__(self) -> str:
         return f"process {self.process} on {self.host}"
@@ -212,6 +213,12 @@ class HostProcess:
             return True
         began = _began(self.process)
         return None not in (self.began, began) and self.began != began
+
+
+@lru_cache(maxsize=1)
+def _began_own(process: int) -> str | None:
+    """The start of this process; a worker asks for it with each run, and a forked process has another id."""
+    return _began(process)
 
 
 def _began(process: int) -> str | None:

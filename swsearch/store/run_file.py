@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -64,7 +64,8 @@ class RunWriter:
     def start(self, info: RunInfo, asked: AskedQueries | None = None) -> int:
         """Store a new run of this process with the queries that it is to search; returns its id."""
         with self._target.writing_rows() as rows:
-            return insert_run(rows, info, asked)
+            (run_id,) = insert_runs(rows, info, [asked])
+        return run_id
 
     def note_asked(self, run_id: int, asked: AskedQueries) -> None:
         """Store which queries the run is to search, if they have become known or have changed."""
@@ -146,10 +147,10 @@ class HitWriter:
         return None
 
 
-def insert_run(rows: Rows, info: RunInfo, asked: AskedQueries | None) -> int:
-    """Insert a new run of this process with the queries that it is to search; returns its id."""
-    values = {**run_values(info), **asked_values(asked), **claim_values(), "started_at": utc_now()}
-    return rows.insert("runs", values)
+def insert_runs(rows: Rows, info: RunInfo, asked: Iterable[AskedQueries | None]) -> list[int]:
+    """Insert new runs of this process with one record, each with the queries it is to search; returns their ids."""
+    values = {**run_values(info), **claim_values(), "started_at": utc_now()}
+    return [rows.insert("runs", {**values, **asked_values(queries)}) for queries in asked]
 
 
 def insert_queries(rows: Rows, results: Sequence[tuple[int, QueryResult]]) -> None:
