@@ -33,6 +33,7 @@ from provenance import commit
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.cuda.search.plan import PlanOptions
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import sequence_profile
@@ -120,7 +121,7 @@ def measure_biased(partition: Partition, evalue: float, repeat: int) -> list[dic
     """A row for each biased query: the times of a call with the bound and without it, and their ratio."""
     rows = []
     n_bounded: dict[str, int] = {}
-    with CudaEngine() as bounded, CudaEngine(band_rows=0) as exact:
+    with CudaEngine() as bounded, CudaEngine(options=PlanOptions(band_rows=0)) as exact:
         for name, codes in biased_queries():
             requests = requests_of([codes], partition, evalue)
             seconds: list[list[float]] = [[], []]
@@ -169,7 +170,7 @@ def main() -> None:
     }
     if options.biased:
         with CudaEngine() as engine:
-            report |= {"device": engine.facts.name, "driver": engine.facts.driver}
+            report |= {"device": engine.device.facts.name, "driver": engine.device.facts.driver}
         report["biased"] = measure_biased(partition, options.evalue, options.repeat)
         write(report, options.out)
         return
@@ -178,8 +179,8 @@ def main() -> None:
     modes = {"single": [[request] for request in requests], "pairs": pairs, "batch": [requests]}
     wanted: dict[str, list[ScoreBlock]] = {}
     for band in options.bands.split(","):
-        with CudaEngine(band_rows=None if band == "auto" else int(band)) as engine:
-            report["device"], report["driver"] = engine.facts.name, engine.facts.driver
+        with CudaEngine(options=PlanOptions(band_rows=None if band == "auto" else int(band))) as engine:
+            report["device"], report["driver"] = engine.device.facts.name, engine.device.facts.driver
             for mode, groups in modes.items():
                 rows, blocks = measure(engine, groups, partition, options.repeat)
                 mean = geometric_mean([row["gcups"] for row in rows])

@@ -30,7 +30,7 @@ from provenance import commit
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.plan import Thresholds
+from swsearch.engine.cuda.search.plan import PlanOptions
 from swsearch.engine.protocol import score_requests
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, sequence_profile
@@ -134,16 +134,16 @@ def main() -> None:
     if options.bases:
         dna["bases"] = bases_case(options.bases, options.queries, options.query_length)
         dna["bases-1000"] = bases_case(options.bases, options.queries // 4, 1_000)
-    in_place = Thresholds(gathered_residues=2**62)
-    runs = [(name, case, None, Thresholds()) for name, case in [*proteins.items(), *dna.items()]]
-    runs += [(f"{name} floor", case, DNA_FLOOR, Thresholds()) for name, case in dna.items()]
+    in_place = PlanOptions(gathered_residues=2**62)
+    runs = [(name, case, None, PlanOptions()) for name, case in [*proteins.items(), *dna.items()]]
+    runs += [(f"{name} floor", case, DNA_FLOOR, PlanOptions()) for name, case in dna.items()]
     runs += [(f"{name} in place", case, None, in_place) for name, case in dna.items()]
     runs += [(f"{name} in place floor", case, DNA_FLOOR, in_place) for name, case in dna.items()]
     rows = []
-    for name, (profiles, partition), floor, thresholds in runs:
+    for name, (profiles, partition), floor, plan_options in runs:
         floors = None if floor is None else [floor] * len(profiles)
-        with CudaEngine(thresholds=thresholds) as engine:
-            facts = engine.facts
+        with CudaEngine(options=plan_options) as engine:
+            facts = engine.device.facts
             walls, kernels = [], []
             for _ in range(options.repeat + 1):
                 engine.timing.reset()

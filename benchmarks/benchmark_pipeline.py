@@ -151,7 +151,7 @@ def main() -> None:
         report["batch_residues"] = sum(map(len, records))
     with open_database(path) as opened, CudaEngine() as engine:
         (partition,) = opened.partitions()
-        report["device"], report["driver"] = engine.facts.name, engine.facts.driver
+        report["device"], report["driver"] = engine.device.facts.name, engine.device.facts.driver
         report["subjects"], report["residues"] = opened.n_subjects, opened.n_residues
         report["calls"] = time_calls(engine, profiles_of(options.queries), partition)
         if options.batch:

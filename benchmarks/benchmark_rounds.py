@@ -91,7 +91,7 @@ def opened_engine(name: str, threads: int) -> Iterator[tuple[ScoreEngine, dict[s
     from swsearch.engine.cuda.search.engine import CudaEngine
 
     with CudaEngine(PyCudaDevice(0)) as engine:
-        yield engine, {"device": engine.facts.name, "driver": engine.facts.driver, "threads": threads}
+        yield engine, {"device": engine.device.facts.name, "driver": engine.device.facts.driver, "threads": threads}
 
 
 def engine_seconds(engine: Any) -> float:

@@ -32,6 +32,7 @@ from swsearch.database.builder import build_database
 from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
+from swsearch.engine.cuda.search.plan import PlanOptions
 from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.registry import Machine
 from swsearch.query.profile_files import read_profiles
@@ -159,7 +160,7 @@ def engines(names: Sequence[str], stack: ExitStack) -> dict[str, ScoreEngine]:
     if "cuda" in names:
         for rows in (None, 0, *BAND_ROWS):
             name = "cuda" if rows is None else f"cuda, bands of {rows}" if rows else "cuda, no bound"
-            found[name] = stack.enter_context(CudaDevices([0], band_rows=rows))
+            found[name] = stack.enter_context(CudaDevices([0], options=PlanOptions(band_rows=rows)))
     return found
 
 

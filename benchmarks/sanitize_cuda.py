@@ -35,7 +35,7 @@ from swsearch.engine.cuda.runtime import compiler
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.forward import ForwardScorer, ForwardWork
-from swsearch.engine.cuda.search.plan import Thresholds
+from swsearch.engine.cuda.search.plan import PlanOptions
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, SequencePairs
 from swsearch.engine.protocol import score_requests
 from swsearch.query.columns import column_model
@@ -135,7 +135,7 @@ def main() -> int:
     compared = different = 0
     device = PyCudaDevice()
     print(device.facts.name, device.facts.driver, compiler_of(device).name, compiler_of(device).version)
-    with CudaEngine(device, thresholds=Thresholds(bound_subjects=1)) as cuda, CpuEngine(1) as cpu:
+    with CudaEngine(device, options=PlanOptions(bound_subjects=1)) as cuda, CpuEngine(1) as cpu:
         for (queries, partition), scheme, floor in (
             (proteins, default_scheme(PROTEIN), FLOOR),
             (dna, default_scheme(DNA), FLOOR),

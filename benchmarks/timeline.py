@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from swsearch.engine.cuda.runtime.device import Event
-from swsearch.engine.cuda.search import pipeline
+from swsearch.engine.cuda.search import engine
 from swsearch.engine.cuda.search.batch_run import BatchRun
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.hits.score_block import ScoreBlock
@@ -66,8 +66,8 @@ def noted() -> Iterator[Timeline]:
             timeline.note(id(self._resources.timing), self, host)
             return blocks
 
-    usual, pipeline.BatchRun = pipeline.BatchRun, TimedRun
+    usual, engine.BatchRun = engine.BatchRun, TimedRun
     try:
         yield timeline
     finally:
-        pipeline.BatchRun = usual
+        engine.BatchRun = usual

@@ -180,8 +180,9 @@ def open_named(
             raise EngineUnavailable("cuda", gpus.missing)
         from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
         from swsearch.engine.cuda.search.multi_gpu import CudaDevices
+        from swsearch.engine.cuda.search.plan import PlanOptions
 
-        cuda = CudaDevices(devices, PyCudaDevice, band_rows=None if bound else 0)
+        cuda = CudaDevices(devices, PyCudaDevice, options=PlanOptions(band_rows=None if bound else 0))
         return cuda, cuda.description
     info = engine_info(name)
     if not info.usable:

@@ -1,7 +1,7 @@
 """The scores of a database on GPUs: from score requests and a partition to score blocks.
 
-The way of a call: ``multi_gpu`` distributes it over the devices; on each device the ``pipeline`` of an ``engine`` makes
-a ``plan``, loads the ``subjects``, and keeps several batches in flight (``batch_run``).
+The way of a call: ``multi_gpu`` distributes it over the devices; on each device an ``engine`` makes a ``plan``,
+loads the ``subjects``, and keeps several batches in flight (``batch_run``).
 
 =====================  ===============================================================================
 module                 holds
@@ -20,7 +20,6 @@ module                 holds
 ``launches``           the parts that all launches share; the launch of the kernel for listed subjects
 ``inter_task_launch``  the launches of the inter-task kernel, and of the bound that may take its place
 ``batch_run``          the launches of one batch, and its results
-``pipeline``           the batches of all calls, several of them in flight
 ``selection``          which scores are copied back from the device
 ``windows``            long subjects cut into windows that overlap by what an alignment can span; those of a genome
                        gathered as subjects of the inter-task kernel
@@ -28,7 +27,8 @@ module                 holds
 ``end_positions``      the end positions of the best alignments of scored subjects
 ``forward``            Forward scores of the candidates of a sensitive search, in threads of their own
 *the engines*
-``engine``             :class:`CudaEngine`, one GPU
+``calls``              the calls that an engine scores, and their batches in progress
+``engine``             :class:`CudaEngine`, one GPU, with several batches in flight
 ``multi_gpu``          :class:`CudaDevices`, one or several GPUs, each driven by its own thread
 =====================  ===============================================================================
 """

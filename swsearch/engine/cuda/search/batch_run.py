@@ -23,7 +23,7 @@ from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search.inter_task_launch import InterTaskLaunch, InterTaskLauncher
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
 from swsearch.engine.cuda.search.long_subjects import LongSubjectLauncher, LongSubjects
-from swsearch.engine.cuda.search.plan import BatchPlan, FloorRange, InterTaskPlan, ListedRoute, QueryPlan
+from swsearch.engine.cuda.search.plan import BatchPlan, FloorRange, InterTaskPlan, ListedRoute, PlanOptions, QueryPlan
 from swsearch.engine.cuda.search.planner import Planner
 from swsearch.engine.cuda.search.selection import ScoreFilter, Selection, Selector, best_of
 from swsearch.engine.cuda.search.slots import Slot, profile_strips
@@ -36,20 +36,20 @@ SIDES: Final = (Stream.SIDE, Stream.OTHER_SIDE)
 """Streams of the kernel for listed subjects, one for each query of a batch."""
 
 
-@dataclass(frozen=True, eq=False)
 class Resources:
     """What the batches of an engine share; ``scratch`` is used in the order of the stream.
 
     ``spare`` is the memory of work that a batch does while it is finished.
     """
 
-    device: Device
-    planner: Planner
-    scratch: Scratch
-    spare: Slot
-    lists: IntraTaskLauncher
-    long: LongSubjectLauncher
-    timing: Timing
+    def __init__(self, device: Device, options: PlanOptions) -> None:
+        self.device = device
+        self.planner = Planner(device.facts, options)
+        self.scratch = Scratch(device)
+        self.spare = Slot(device)
+        self.lists = IntraTaskLauncher(device, self.scratch)
+        self.long = LongSubjectLauncher(self.lists, self.planner)
+        self.timing = Timing()
 
 
 @dataclass(eq=False)
@@ -104,7 +104,7 @@ class BatchRun:
         self._resources = resources
         self._device = resources.device
         self._few_listed = min(FEW_LISTED * self._device.facts.multiprocessors, plan.most_again)
-        self._selector = Selector(resources.device, slot, resources.planner.options.thresholds.downloaded)
+        self._selector = Selector(resources.device, slot, resources.planner.options.downloaded)
         self._began: Event
         self._ended: Event
         self._queries = [

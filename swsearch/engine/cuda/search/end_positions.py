@@ -47,21 +47,16 @@ def arithmetic_for(profile: QueryProfile, score: int) -> Arithmetic:
 class EndFinder:
     """Finds ends on one device, in memory that no batch uses.
 
-    :class:`~swsearch.engine.cuda.search.plan.Thresholds` has the sizes of groups.
+    :class:`~swsearch.engine.cuda.search.plan.PlanOptions` has the sizes of groups.
     """
 
-    def __init__(
-        self,
-        slot: Slot,
-        launcher: IntraTaskLauncher,
-        planner: Planner,
-    ) -> None:
+    def __init__(self, launcher: IntraTaskLauncher, planner: Planner) -> None:
         self._device = launcher.device
-        self._slot = slot
+        self._slot = Slot(launcher.device)
         self._launcher = launcher
         self._planner = planner
-        self._group_bytes = planner.options.thresholds.end_group_bytes
-        self._smallest_group = planner.options.thresholds.smallest_end_group_bytes
+        self._group_bytes = planner.options.end_group_bytes
+        self._smallest_group = planner.options.smallest_end_group_bytes
 
     def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
         """See :meth:`swsearch.engine.protocol.BackgroundEngine.ends`.

@@ -28,10 +28,10 @@ import numpy as np
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
+from swsearch.engine.cuda.search.calls import ScoreCall
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.forward import ForwardThread
-from swsearch.engine.cuda.search.pipeline import ScoreCall
-from swsearch.engine.cuda.search.plan import expected_rate
+from swsearch.engine.cuda.search.plan import PlanOptions, expected_rate
 from swsearch.engine.cuda.search.subjects import ONE_SLOT_RESIDUES, device_bytes
 from swsearch.engine.protocol import Forecast, Scored, ScoreRequest
 from swsearch.errors import EngineError
@@ -285,8 +285,7 @@ class CudaDevices(Closeable):
         Opens a device, in the thread that uses it.
     memory_limit : int, optional
         Bytes of each device's memory that databases may take.
-    band_rows
-        See :class:`swsearch.engine.cuda.search.engine.CudaEngine`.
+    options : PlanOptions, optional
 
     Raises
     ------
@@ -301,8 +300,7 @@ class CudaDevices(Closeable):
         ordinals: Sequence[int],
         open_device: Callable[[int], Device] = PyCudaDevice,
         memory_limit: int | None = None,
-        *,
-        band_rows: int | None = None,
+        options: PlanOptions | None = None,
     ) -> None:
         self.ordinals = tuple(dict.fromkeys(ordinals))
         self._shares: dict[int, _Shares] = {}
@@ -311,7 +309,7 @@ class CudaDevices(Closeable):
         self.engines: list[CudaEngine] = []
 
         def open_engine(ordinal: int) -> CudaEngine:
-            return CudaEngine(open_device(ordinal), memory_limit, band_rows=band_rows)
+            return CudaEngine(open_device(ordinal), memory_limit, options)
 
         opening = [
             thread.submit(open_engine, ordinal) for thread, ordinal in zip(self._threads, self.ordinals, strict=True)
@@ -335,7 +333,7 @@ class CudaDevices(Closeable):
     @property
     def description(self) -> str:
         """The devices' names."""
-        return ", ".join(engine.facts.name for engine in self.engines)
+        return ", ".join(engine.device.facts.name for engine in self.engines)
 
     @property
     def kept_bytes(self) -> int:
@@ -403,13 +401,13 @@ class CudaDevices(Closeable):
         for profiles in batches:
             n_profiles += len(profiles)
             call_residues = min(call_residues, sum(profile.length for profile in profiles))
-            n_pairs += sum(len(indices) == 2 for indices in engine.batches(profiles))
+            n_pairs += sum(len(indices) == 2 for indices in engine.planner.batches(profiles))
         shared = any(self.shares_subjects(n_profiles or self.profiles_per_call, partition) for partition in partitions)
         parts = [self._shares_of(partition).parts[0] if shared else partition for partition in partitions]
-        facts = [engine.facts for engine in self.engines]
-        bounded = floors and all(engine.may_bound(part) for part in parts)
+        facts = [engine.device.facts for engine in self.engines]
+        bounded = floors and all(engine.planner.may_bound(part) for part in parts)
         free = [
-            thread.submit(engine.free_bytes).result()
+            thread.submit(engine.device.free_bytes).result()
             for thread, engine in zip(self._threads, self.engines, strict=True)
         ]
         return Forecast(

@@ -22,18 +22,17 @@ Subjects of the first range whose score exceeds the narrow type are listed on th
 type. If there are floors, the inter-task kernel may compute an upper bound (:class:`BoundPlan`), and the subjects
 that may reach their floor are listed and scored exactly.
 
-:class:`PlanOptions` and :class:`Thresholds` have the options of plans and the sizes at which the engine changes its
-method; no score depends on them. The expected time of a search (:class:`swsearch.engine.protocol.Forecast`) is the
-number of cells divided by the sum of the devices' rates in cells per second (:func:`expected_rate`). A device's rate is
-the product of its multiprocessors, its clock and a number of cells per clock that depends on the
-architecture. This number is measured where the kernels were tuned; elsewhere it is two thirds, the measured proportion,
-of what the instructions of the inner loop allow.
+:class:`PlanOptions` has the options of plans. The expected time of a search
+(:class:`swsearch.engine.protocol.Forecast`) is the number of cells divided by the sum of the devices' rates in cells
+per second (:func:`expected_rate`). A device's rate is the product of its multiprocessors, its clock and a number of
+cells per clock that depends on the architecture. This number is measured where the kernels were tuned; elsewhere it is
+two thirds, the measured proportion, of what the instructions of the inner loop allow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Final
@@ -65,12 +64,16 @@ BITS: Final = {
 
 
 @dataclass(frozen=True)
-class Thresholds:
-    """Sizes at which the engine changes its method, measured (``docs/design/cuda-engine.md``). No score depends on
-    them.
+class PlanOptions:
+    """The options of an engine, and the measured sizes at which it changes its method (``docs/design/cuda-engine.md``).
+    No score depends on them.
 
     Attributes
     ----------
+    pairs : bool
+        Let two queries of similar length share words.
+    band_rows : int or None
+        Rows of a band of the bound; 0 for no bound; None for the engine's choice, by the query's length and a sample.
     long_residues, diamond_residues : int
         Only longer subjects have warps of their own, and are scored by diamonds.
     window_residues : int
@@ -90,6 +93,8 @@ class Thresholds:
         smallest group if memory is short: if fewer bytes are free, the device finds no ends.
     """
 
+    pairs: bool = True
+    band_rows: int | None = None
     long_residues: int = 1500
     window_residues: int = 2048
     diamond_rows: int = 16_384
@@ -100,24 +105,6 @@ class Thresholds:
     downloaded: int = 1 << 14
     end_group_bytes: int = 32 << 20
     smallest_end_group_bytes: int = 1 << 20
-
-
-@dataclass(frozen=True)
-class PlanOptions:
-    """The options of an engine that change its plans, but no score.
-
-    Attributes
-    ----------
-    pairs : bool
-        Let two queries of similar length share words.
-    thresholds : Thresholds
-    band_rows : int or None
-        Rows of a band of the bound; 0 for no bound; None for the engine's choice, by the query's length and a sample.
-    """
-
-    pairs: bool = True
-    thresholds: Thresholds = field(default_factory=Thresholds)
-    band_rows: int | None = None
 
 
 CELLS_PER_CLOCK: Final = {75: 6.0, 80: 12.0, 90: 24.0, 110: 12.0, 120: 16.0}

@@ -8,7 +8,8 @@ Inputs are score requests, a partition and the properties of the device; the out
 :func:`plan_inter_task`                  the strips of the kernel that scores most subjects
 :meth:`Planner.listed`                   the kernel for listed subjects: those that are very long, or whose score
                                          exceeds the range of a score type
-:func:`first_long`, :func:`window_columns`  from which length on a subject is scored by another kernel, in windows
+:func:`first_long`                       from which length on a subject is scored by another kernel
+:meth:`Planner.window_columns`           and in which windows
 :func:`layout`                           the strips of a query, or of two, that are cheapest by their measured times
 
 The layout is a shortest-path problem: the nodes are rows, and a tile is an edge from one row to the row below the tile.
@@ -82,7 +83,7 @@ BOUND_COLUMNS: Final = 4
 """Number of columns after which the bound updates the largest E (``bound.cuh``)."""
 LONG_SHARE: Final = 0.7
 """A warp of its own is given to each subject that is longer than this share of a group's mean residues, and longer than
-``long_residues`` of the thresholds."""
+``long_residues`` of the options."""
 WIDEST_BANDS: Final = {1: ((8, 200), (6, 750)), 2: ((8, 200), (6, 400))}
 NARROW_BAND: Final = 5
 """For one query or two, most rows of a band of the bound, each with the rows of the longest query for which it may be
@@ -230,14 +231,6 @@ def chain_limit(n_residues: int, rows: Sequence[int], multiprocessors: int) -> i
     """
     of_launch = n_residues * sum(rows) / (CELLS_PER_CYCLE * multiprocessors)
     return int(of_launch / (STRIP_CHAIN_CYCLES if max(rows) <= STRIP_CHAIN_ROWS else TEAM_CHAIN_CYCLES))
-
-
-def window_columns(n_residues: int, rows: Sequence[int], facts: DeviceFacts, options: PlanOptions) -> int:
-    """Columns of a window that takes half the time of the launch of all others, which a bound may shorten.
-
-    A shorter window has more overlap. ``n_residues`` are those of all subjects.
-    """
-    return max(chain_limit(n_residues, rows, facts.multiprocessors) // 2, options.thresholds.window_residues)
 
 
 def plan_inter_task(profiles: Sequence[QueryProfile], architecture: int, *, band: int = 0) -> InterTaskPlan:
@@ -463,14 +456,14 @@ class Planner:
             partition.lengths[:n_direct],
             n_residues,
             self.facts.multiprocessors * groups,
-            self.options.thresholds.long_residues,
+            self.options.long_residues,
         )
-        n_columns = window_columns(n_residues, rows, self.facts, self.options)
+        n_columns = self.window_columns(n_residues, rows)
         n_long_residues = n_residues - residues_of_first(partition, n_short)
         many = n_long_residues > n_columns * FEW_LISTED * self.facts.multiprocessors
 
         bound = None
-        if has_limits and band_rows is None and n_short >= max(self.options.thresholds.bound_subjects, 1):
+        if has_limits and band_rows is None and n_short >= max(self.options.bound_subjects, 1):
             bound = plan_bound(profiles, partition.lengths[:n_short], inter_task, self.facts)
         is_bounded = n_short > 0 and (bound is not None or inter_task.band > 0)
         queries = []
@@ -515,15 +508,25 @@ class Planner:
         gap = arithmetic.compiled_gap(profile.gap.open, profile.gap.extend)
         return ListedRoute(arithmetic, tile, intra_task_kernel(arithmetic, tile, gap, edges=edges, entry=entry))
 
+    def window_columns(self, n_residues: int, rows: Sequence[int]) -> int:
+        """Columns of a window that takes half the time of the launch of all others, which a bound may shorten.
+
+        A shorter window has more overlap. ``n_residues`` are those of all subjects.
+        """
+        return max(chain_limit(n_residues, rows, self.facts.multiprocessors) // 2, self.options.window_residues)
+
+    def may_bound(self, partition: Partition) -> bool:
+        """Whether a bound takes the place of most scores of the partition if floors are given."""
+        return self.options.band_rows != 0 and len(partition) >= self.options.bound_subjects
+
     def first_tiled(self, partition: Partition, profile: QueryProfile) -> int:
         """Index of the first subject that is scored by diamonds; the length if there is none.
 
         Subjects are cut for queries of fewer rows if gaps cost something to extend
         (:meth:`QueryProfile.most_columns`).
         """
-        thresholds = self.options.thresholds
-        can_be_cut = profile.length <= thresholds.diamond_rows and profile.gap.extend > 0
+        can_be_cut = profile.length <= self.options.diamond_rows and profile.gap.extend > 0
         if can_be_cut or not suits_diamonds(profile):
             return len(partition)
         limit = chain_limit(partition.n_residues, [profile.length], self.facts.multiprocessors)
-        return first_longer(partition.lengths, max(limit, thresholds.diamond_residues))
+        return first_longer(partition.lengths, max(limit, self.options.diamond_residues))

@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 from swsearch.arrays import ranges_within
 from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.runtime.kernels import MAX_LIST_WARPS, Arithmetic
-from swsearch.engine.cuda.search.plan import BOUND_SPEEDUP, PlanOptions
-from swsearch.engine.cuda.search.planner import LONG_SHARE, SAMPLED, first_longer, floor_ranges, layout, window_columns
+from swsearch.engine.cuda.search.plan import BOUND_SPEEDUP
+from swsearch.engine.cuda.search.planner import LONG_SHARE, SAMPLED, Planner, first_longer, floor_ranges, layout
 from swsearch.engine.cuda.search.tiles import choose_list_tile, list_cost
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.hits.score_block import ScoreBlock
@@ -181,10 +180,10 @@ class SubjectCutter:
     gain most: a warp has few rows for each lane then, and the windows overlap little.
     """
 
-    def __init__(self, facts: DeviceFacts, options: PlanOptions) -> None:
-        self._facts = facts
-        self._options = options
-        self._thresholds = options.thresholds
+    def __init__(self, planner: Planner) -> None:
+        self._planner = planner
+        self._facts = planner.facts
+        self._options = planner.options
         self._saved = 0.0
         self._known: tuple[Partition, bool] | None = None
         self._last: CutSubjects | None = None
@@ -207,7 +206,7 @@ class SubjectCutter:
         if last is not None and last.whole is partition and spanned <= last.spanned <= LARGER_SPAN * spanned:
             return last
         stride, saved = self.stride(requests, partition, limit_bytes)
-        if stride is None or self._saved + saved < self._thresholds.gather_picoseconds:
+        if stride is None or self._saved + saved < self._options.gather_picoseconds:
             self._saved += saved if scores else 0.0
             return None
         columns = np.full(len(partition), spanned)
@@ -223,7 +222,7 @@ class SubjectCutter:
         n_residues = partition.n_residues
         spanned = most_columns(requests, partition.lengths)
         longest = max((request.profile.length for request in requests), default=0)
-        if not spanned or longest > self._thresholds.diamond_rows or n_residues < self._thresholds.gathered_residues:
+        if not spanned or longest > self._options.diamond_rows or n_residues < self._options.gathered_residues:
             return None, 0.0
         floors = all(request.floor is not None for request in requests)
         stride, cost = self._cheapest_stride(n_residues, spanned, floors=floors)
@@ -238,8 +237,8 @@ class SubjectCutter:
     def _is_genome(self, partition: Partition) -> bool:
         """Whether most residues belong to long subjects; computed once for a partition that is searched repeatedly."""
         if self._known is None or self._known[0] is not partition:
-            beyond = _residues_beyond(partition, 2 * self._thresholds.long_residues)
-            is_large = partition.n_residues >= self._thresholds.gathered_residues
+            beyond = _residues_beyond(partition, 2 * self._options.long_residues)
+            is_large = partition.n_residues >= self._options.gathered_residues
             self._known = partition, is_large and beyond * 2 >= partition.n_residues
             self._saved = 0.0
         return self._known[1]
@@ -253,19 +252,19 @@ class SubjectCutter:
         none may be so long that it would have a warp of its own, and the sample of a bound, which has a given number of
         windows, should be a small share of them.
         """
-        least = self._thresholds.long_residues - spanned
+        least = self._options.long_residues - spanned
         balanced = max(n_residues * LONG_SHARE / (self._facts.multiprocessors * MOST_GROUPS), least)
         largest = min(balanced, n_residues / (self._facts.multiprocessors * FEWEST_GROUPS))
         choices = [largest]
         if floors:
             least_sampled = math.sqrt(spanned * n_residues / SAMPLED)
-            bounded = n_residues / max(self._thresholds.bound_subjects, 1)
+            bounded = n_residues / max(self._options.bound_subjects, 1)
             choices += [min(least_sampled, largest), min(bounded, largest)]
 
         def cost(stride: float) -> float:
             """Relative time of all windows."""
             n_windows = n_residues / stride
-            is_bounded = floors and n_windows >= self._thresholds.bound_subjects
+            is_bounded = floors and n_windows >= self._options.bound_subjects
             of_window = (1 + min(SAMPLED / n_windows, 1)) / BOUND_SPEEDUP if is_bounded else 1.0
             return (1 + spanned / stride) * of_window
 
@@ -278,7 +277,7 @@ class SubjectCutter:
         intra_task = inter_task = 0.0
         for profile in (request.profile for request in requests):
             tile = choose_list_tile(architecture, Arithmetic.FAST, profile.length, tall=True)
-            columns = window_columns(n_residues, [profile.length], self._facts, self._options)
+            columns = self._planner.window_columns(n_residues, [profile.length])
             at_a_time = self._facts.multiprocessors * max(MAX_LIST_WARPS // tile.strips(profile.length), 1)
             stride = max(columns - spanned, n_residues // at_a_time, spanned)
             intra_task += list_cost(tile, profile.length) * (1 + spanned / stride)

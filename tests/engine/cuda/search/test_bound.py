@@ -18,7 +18,7 @@ from swsearch.engine.cuda.runtime.device import Device, Stream
 from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, Arithmetic, BoundaryMode, Pairing, Tile
 from swsearch.engine.cuda.runtime.parameters import INTER_TASK, OPEN_COUNTERS, packed
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.plan import InterTaskPlan, Strip, Thresholds
+from swsearch.engine.cuda.search.plan import InterTaskPlan, PlanOptions, Strip
 from swsearch.engine.cuda.search.planner import plan_inter_task, plan_inter_task_bound
 from swsearch.engine.cuda.search.slots import pack_strips
 from swsearch.engine.cuda.search.subjects import SubjectStore, device_bytes
@@ -285,7 +285,7 @@ def test_hits_with_a_bound_are_those_of_the_reference(
     profiles, partition = scored_proteins.profiles, scored_proteins.partition
     best = int(scored_proteins.scores[2].score.max())
     device = emulated(architecture=architecture, any_tile=True)
-    with CudaEngine(device, pairs=pairs, band_rows=band) as engine:
+    with CudaEngine(device, options=PlanOptions(pairs=pairs, band_rows=band)) as engine:
         for floor in (16, 40, best, best + 1, 5000):
             requests = score_requests(profiles, [floor] * len(profiles))
             assert_same(engine.score(requests, partition), scored_proteins.at_least(floor))
@@ -303,7 +303,7 @@ def test_both_strands_of_dna_share_words_of_a_bound(emulated: MakeDevice, band: 
     subjects += [np.concatenate([random_codes(rng, 30, 4), reverse_complement(query)[10:70]]), query, query[20:50]]
     partition = Partition.pack(subjects)
     scored = Scored.of(profiles_of([query, reverse_complement(query)], default_scheme(DNA)), partition)
-    with CudaEngine(emulated(), band_rows=band) as engine:
+    with CudaEngine(emulated(), options=PlanOptions(band_rows=band)) as engine:
         for floor in (24, 50):
             assert_same(engine.score(score_requests(scored.profiles, [floor] * 2), partition), scored.at_least(floor))
 
@@ -314,7 +314,7 @@ def test_scores_beyond_the_type_are_found_by_a_bound(emulated: MakeDevice) -> No
     query = random_codes(rng, 270, 4)
     partition = Partition.pack([query[:14], query[:17], query[100:140], query, random_codes(rng, 50, 4)])
     scored = Scored.of(profiles_of([query], ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))), partition)
-    with CudaEngine(emulated(), band_rows=5) as engine:
+    with CudaEngine(emulated(), options=PlanOptions(band_rows=5)) as engine:
         for floor in (1000, 1900, 2047, 2048, 2100, 32_000):
             assert_same(engine.score(score_requests(scored.profiles, [floor]), partition), scored.at_least(floor))
 
@@ -325,7 +325,7 @@ def test_a_bound_of_position_specific_scores(emulated: MakeDevice) -> None:
     profiles = [random_profile(rng, 90, 90, GapPenalty(11, 1), -9, 7)]
     profiles += profiles_of([query], default_scheme(PROTEIN))
     scored = Scored.of(profiles, partition)
-    with CudaEngine(emulated(), band_rows=5) as engine:
+    with CudaEngine(emulated(), options=PlanOptions(band_rows=5)) as engine:
         for floor in (20, 40):
             assert_same(engine.score(score_requests(profiles, [floor] * 2), partition), scored.at_least(floor))
 
@@ -338,7 +338,7 @@ def test_a_sample_decides_whether_the_bound_is_used(emulated: MakeDevice, n_quer
     queries = [random_codes(rng, 60 + number) for number in range(n_queries)]
     partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(30, 90, 300)])
     scored = Scored.of(profiles_of(queries, default_scheme(PROTEIN)), partition)
-    with CudaEngine(emulated(shuffle=shuffle), thresholds=Thresholds(bound_subjects=1)) as engine:
+    with CudaEngine(emulated(shuffle=shuffle), options=PlanOptions(bound_subjects=1)) as engine:
         for floor, is_bounded in ((45, True), (27, False), (45, True)):
             found = engine.score(score_requests(scored.profiles, [floor] * n_queries), partition)
             assert_same(found, scored.at_least(floor))
@@ -351,7 +351,7 @@ def test_a_sample_of_long_subjects_alone(emulated: MakeDevice) -> None:
     rng = np.random.default_rng(13)
     partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(400, 450, 30)])
     profiles = profiles_of([random_codes(rng, 70)], default_scheme(PROTEIN))
-    with CudaEngine(emulated(), thresholds=Thresholds(bound_subjects=1)) as engine:
+    with CudaEngine(emulated(), options=PlanOptions(bound_subjects=1)) as engine:
         (found,) = engine.score(score_requests(profiles, [50]), partition)
         assert_same([found], ReferenceEngine().score(score_requests(profiles, [50]), partition))
         assert found.n_bounded > 20
@@ -363,9 +363,9 @@ def test_long_subjects_alone_need_no_bound(emulated: MakeDevice) -> None:
     query = random_codes(rng, 40)
     partition = Partition.pack([random_codes(rng, 1600), np.concatenate([random_codes(rng, 1700), query])])
     profiles = profiles_of([query], default_scheme(PROTEIN))
-    with CudaEngine(emulated(), band_rows=5) as engine:
+    with CudaEngine(emulated(), options=PlanOptions(band_rows=5)) as engine:
         (found,) = engine.score(score_requests(profiles, [50]), partition)
-        assert engine.plan([ScoreRequest(profiles[0], 50)], partition).batches[0].n_short == 0
+        assert engine.planner.plan([ScoreRequest(profiles[0], 50)], partition).batches[0].n_short == 0
     assert_same([found], ReferenceEngine().score(score_requests(profiles, [50]), partition))
     assert (len(found), found.n_bounded) == (1, 0)
 
@@ -375,7 +375,7 @@ def test_a_sample_of_a_streamed_database_is_taken_from_each_piece(emulated: Make
     partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(30, 90, 300)])
     queries = [random_codes(rng, length) for length in (70, 75)]
     scored = Scored.of(profiles_of(queries, default_scheme(PROTEIN)), partition)
-    with CudaEngine(emulated(), device_bytes(partition) // 3, thresholds=Thresholds(bound_subjects=1)) as engine:
+    with CudaEngine(emulated(), device_bytes(partition) // 3, options=PlanOptions(bound_subjects=1)) as engine:
         for floor in (30, 45):
             found = engine.score(score_requests(scored.profiles, [floor] * 2), partition)
             assert_same(found, scored.at_least(floor))
@@ -421,6 +421,6 @@ def test_the_plan_names_the_bound(emulated: MakeDevice) -> None:
     queries, partition = protein_case(5, (62,))
     requests = [ScoreRequest(profile, 40) for profile in profiles_of(queries, default_scheme(PROTEIN))]
     for band, kind in ((5, "bound, bands of 5 rows"), (0, "11 bits, exact"), (None, "11 bits, exact")):
-        with CudaEngine(emulated(), band_rows=band) as engine:
-            lines = engine.plan(requests, partition).lines()
+        with CudaEngine(emulated(), options=PlanOptions(band_rows=band)) as engine:
+            lines = engine.planner.plan(requests, partition).lines()
         assert any(kind in line for line in lines)

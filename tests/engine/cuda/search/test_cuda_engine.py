@@ -208,7 +208,7 @@ def test_the_kernels_of_the_package_are_exact(
     monkeypatch.setenv("SWSEARCH_KERNEL_CACHE", str(cache))
     monkeypatch.setattr(shipped_kernels, "resource_folder", lambda name: tmp_path / name)
     script = Path(__file__).parents[4] / "scripts" / "build_kernels.py"
-    out, architecture = str(tmp_path / "cubins"), str(engine.facts.architecture)
+    out, architecture = str(tmp_path / "cubins"), str(engine.device.facts.architecture)
     subprocess.run([sys.executable, str(script), "--out", out, "--architectures", architecture], check=True)
     device = PyCudaDevice()
     assert device.shipped.refusals == []

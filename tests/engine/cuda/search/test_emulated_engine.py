@@ -9,7 +9,7 @@ import pytest
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
 from swsearch.engine.cuda.search.engine import IN_FLIGHT, CudaEngine
-from swsearch.engine.cuda.search.plan import Thresholds
+from swsearch.engine.cuda.search.plan import PlanOptions
 from swsearch.engine.cuda.search.subjects import device_bytes
 from swsearch.engine.protocol import ScoreEngine, ScoreRequest, score_requests
 from swsearch.engine.reference import ReferenceEngine
@@ -64,7 +64,7 @@ def test_scores_are_those_of_the_reference(emulated: MakeDevice, architecture: i
     profiles = profiles_of(queries, default_scheme(PROTEIN))
     wanted = ReferenceEngine().score(score_requests(profiles), partition)
     for pairs in (True, False) if architecture == 90 else (False,):
-        with CudaEngine(emulated(architecture=architecture), pairs=pairs) as engine:
+        with CudaEngine(emulated(architecture=architecture), options=PlanOptions(pairs=pairs)) as engine:
             assert isinstance(engine, ScoreEngine)
             assert_same(engine.score(score_requests(profiles), partition), wanted)
 
@@ -155,7 +155,7 @@ def test_a_rule_brings_back_the_best_and_counts_the_others(
             shown.extend(zip(scores.tolist(), lengths.tolist(), strict=True))
             return bound
 
-    with CudaEngine(emulated(), thresholds=Thresholds(downloaded=n_downloaded)) as engine:
+    with CudaEngine(emulated(), options=PlanOptions(downloaded=n_downloaded)) as engine:
         (block,) = engine.score([ScoreRequest(profiles[0], 2, Rule())], partition)
     n_reaching = int((wanted.score >= 2).sum())
     if n_reaching <= top:
@@ -207,7 +207,7 @@ def test_the_order_of_threads_changes_nothing(emulated: MakeDevice) -> None:
     queries, partition = protein_case(7, (61, 250))
     profiles = profiles_of(queries, default_scheme(PROTEIN))
     wanted = ReferenceEngine().score(score_requests(profiles), partition)
-    with CudaEngine(emulated(reversed_order=True, multiprocessors=3), pairs=False) as engine:
+    with CudaEngine(emulated(reversed_order=True, multiprocessors=3), options=PlanOptions(pairs=False)) as engine:
         assert_same(engine.score(score_requests(profiles), partition), wanted)
 
 
@@ -221,10 +221,10 @@ def test_any_order_of_completion_gives_the_same_blocks(emulated: MakeDevice, see
     queries, partition = protein_case(13, (20, 90, 33, 64, 61, 40, 250, 35))
     profiles = profiles_of(queries, default_scheme(PROTEIN))
     floors = [30 + 5 * number for number in range(len(profiles))]
-    thresholds = Thresholds(long_residues=60, window_residues=60, downloaded=3, bound_subjects=1)
+    options = PlanOptions(long_residues=60, window_residues=60, downloaded=3, bound_subjects=1)
     device = emulated(shuffle=seed)
     assert len(profiles) // 2 > IN_FLIGHT
-    with CudaEngine(device, thresholds=thresholds) as engine:
+    with CudaEngine(device, options=options) as engine:
         assert_exact(engine, profiles, partition, floors)
         assert_exact(engine, profiles, partition)
     assert {"inter_task", "intra_task"} <= {entry for entry, _ in device.launches}
@@ -247,7 +247,7 @@ def kept_in_pieces(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, piece_
     monkeypatch.setattr("swsearch.engine.cuda.search.subjects.SMALLEST_PIECE", 100)
     device = emulated()
     monkeypatch.setattr("swsearch.engine.cuda.search.engine.PIECE_SHARE", piece_bytes / device.free_bytes())
-    return CudaEngine(device, pairs=False)
+    return CudaEngine(device, options=PlanOptions(pairs=False))
 
 
 @pytest.mark.parametrize("staged", [False, True])
@@ -264,7 +264,7 @@ def test_a_database_that_is_kept_in_pieces_gives_the_same_blocks(
     partition = Partition.pack([*subjects, *(query[:28] for query in queries)])
     profiles = profiles_of(queries, default_scheme(PROTEIN))
     with kept_in_pieces(emulated, monkeypatch, 300) as engine:
-        device = engine._device
+        device = engine.device
         assert isinstance(device, EmulatedDevice)
         assert engine.store.n_pieces(partition, 65) == 1  # it is not streamed
         for floors in (None, [20, 40]):
@@ -306,7 +306,7 @@ def test_a_streamed_database_gives_the_same_blocks(
     profiles = profiles_of(queries, default_scheme(PROTEIN))
     cells: list[int] = []
     device = emulated()
-    with CudaEngine(device, memory_limit=480 * n_slots, pairs=False) as engine:
+    with CudaEngine(device, memory_limit=480 * n_slots, options=PlanOptions(pairs=False)) as engine:
         n_pieces = engine.store.n_pieces(partition, 65)
         assert n_pieces >= 4
         found = engine.score(score_requests(profiles), partition, cells.append)

@@ -15,7 +15,7 @@ from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search import end_positions as ends_module
 from swsearch.engine.cuda.search.end_positions import arithmetic_for
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.plan import Thresholds
+from swsearch.engine.cuda.search.plan import PlanOptions
 from swsearch.engine.reference import local_scores
 from swsearch.errors import EngineError, InputError
 from swsearch.query.profile import QueryProfile, sequence_profile
@@ -57,7 +57,7 @@ def assert_ends(engine: CudaEngine, profile: QueryProfile, subjects: Partition) 
 
 def in_groups(device: EmulatedDevice, group_bytes: int) -> CudaEngine:
     """Return an engine that searches for ends in small groups of windows."""
-    return CudaEngine(device, thresholds=Thresholds(end_group_bytes=group_bytes, smallest_end_group_bytes=256))
+    return CudaEngine(device, options=PlanOptions(end_group_bytes=group_bytes, smallest_end_group_bytes=256))
 
 
 def related(rng: np.random.Generator, query: Codes, letters: int = 20) -> list[Codes]:

@@ -11,7 +11,7 @@ import pytest
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.plan import Thresholds
+from swsearch.engine.cuda.search.plan import PlanOptions
 from swsearch.engine.cuda.search.planner import chain_limit
 from swsearch.engine.cuda.search.subjects import device_bytes
 from swsearch.engine.cuda.search.windows import most_columns, windows_in_place
@@ -46,10 +46,10 @@ def genome(seed: int, query: Codes) -> Partition:
 
 def engine_for(device: Device, long: int = LONG, window: int = 2 * LONG, rows: int = 400) -> CudaEngine:
     """Return an engine for which few hundred residues are long."""
-    thresholds = Thresholds(
+    options = PlanOptions(
         long_residues=long, window_residues=window, diamond_rows=rows, diamond_residues=2 * LONG
     )  # fmt: skip
-    return CudaEngine(device, thresholds=thresholds)
+    return CudaEngine(device, options=options)
 
 
 def assert_as_reference(engine: CudaEngine, profiles: list[QueryProfile], partition: Partition) -> list[ScoreBlock]:
@@ -195,7 +195,7 @@ def test_long_subjects_of_two_queries_that_share_words(emulated: MakeDevice) -> 
     partition = Partition.pack(subjects)
     device = emulated(multiprocessors=24)
     with engine_for(device) as engine:
-        (batch,) = engine.plan([ScoreRequest(each) for each in profiles], partition).batches
+        (batch,) = engine.planner.plan([ScoreRequest(each) for each in profiles], partition).batches
         assert len(batch.queries) == 2
         assert_as_reference(engine, profiles, partition)
     assert [entry for entry, _ in device.launches].count("intra_task") >= 4
@@ -239,7 +239,7 @@ def test_all_subjects_may_be_long(emulated: MakeDevice) -> None:
     for rows, n_direct, entries in ((400, 0, {"sweep_pairs", "locate_best"}), (1_000, 2, {"intra_task"})):
         device = emulated(multiprocessors=16)
         with engine_for(device, rows=rows) as engine:
-            batches = engine.plan([ScoreRequest(each) for each in profiles], partition).batches
+            batches = engine.planner.plan([ScoreRequest(each) for each in profiles], partition).batches
             assert {(batch.n_short, batch.n_direct) for batch in batches} == {(0, n_direct)}
             assert_as_reference(engine, profiles, partition)
         assert {entry for entry, _ in device.launches} == entries
@@ -249,9 +249,8 @@ def test_queries_of_many_rows_share_words_where_no_subject_is_long(emulated: Mak
     profiles = [sequence_profile(random_codes(np.random.default_rng(8), 450, 4), default_scheme(DNA))] * 2
     short = Partition.pack([random_codes(np.random.default_rng(9), 50, 4)] * 3)
     with engine_for(emulated()) as engine:
-        assert [batch.indices for batch in engine.plan([ScoreRequest(each) for each in profiles], short).batches] == [
-            (0, 1)
-        ]
+        plan = engine.planner.plan([ScoreRequest(each) for each in profiles], short)
+        assert [batch.indices for batch in plan.batches] == [(0, 1)]
 
 
 def test_alignments_of_unbounded_length_are_scored_by_diamonds_or_whole(emulated: MakeDevice) -> None:

@@ -118,7 +118,7 @@ def test_the_error_of_one_device_ends_the_call_and_no_other(open_device, monkeyp
     wanted = ReferenceEngine().score(score_requests(profiles), partition)
     with CudaDevices([0, 1], open_device) as engine:
         assert_same(engine.score(score_requests(profiles), partition), wanted)
-        failing = engine.engines[1]._device
+        failing = engine.engines[1].device
         launches: list[int] = []
         launch = failing.launch
 

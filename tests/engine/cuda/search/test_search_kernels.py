@@ -12,7 +12,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.plan import PlanOptions, Thresholds
+from swsearch.engine.cuda.search.plan import PlanOptions
 from swsearch.engine.cuda.search.planner import Planner
 from swsearch.engine.cuda.search.tiles import available_bands, package_kernels
 from swsearch.engine.protocol import ScoreRequest, score_requests
@@ -56,11 +56,11 @@ def test_one_set_of_kernels_serves_all_gap_costs(emulated: MakeDevice, architect
         floors = [2200, 45, 45] if gap.open == 2000 else [25, 45, 45]
         from_floors = [block.at_least(floor) for block, floor in zip(scores, floors, strict=True)]
         device = emulated(architecture=architecture, shuffle=1)
-        for thresholds in (
-            Thresholds(bound_subjects=1),
-            Thresholds(long_residues=60, window_residues=60),
+        for options in (
+            PlanOptions(bound_subjects=1),
+            PlanOptions(long_residues=60, window_residues=60),
         ):
-            with CudaEngine(device, thresholds=thresholds) as engine:
+            with CudaEngine(device, options=options) as engine:
                 assert_same(engine.score(score_requests(profiles), partition), scores)
                 assert_same(engine.score(score_requests(profiles, floors), partition), from_floors)
                 assert engine.ends(profiles[1], partition, scores[1].score) is not None
@@ -87,8 +87,8 @@ def test_every_route_has_its_kernels_in_the_package(emulated: MakeDevice) -> Non
     partition = Partition.pack(subjects)
     wanted = ReferenceEngine().score(score_requests(profiles), partition)
     device = emulated(shuffle=1)
-    thresholds = Thresholds(long_residues=300, window_residues=300, diamond_rows=300, diamond_residues=300)
-    with CudaEngine(device, thresholds=thresholds) as engine:
+    options = PlanOptions(long_residues=300, window_residues=300, diamond_rows=300, diamond_residues=300)
+    with CudaEngine(device, options=options) as engine:
         assert_same(engine.score(score_requests(profiles), partition), wanted)
         floors = [900, 3_000, 40_000]
         assert_exact(engine, profiles, partition, floors)

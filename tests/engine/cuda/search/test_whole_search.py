@@ -18,9 +18,8 @@ from swsearch.cli.app import main
 from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.runtime.device import DeviceLost
-from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
-from swsearch.engine.cuda.search.plan import Thresholds
+from swsearch.engine.cuda.search.plan import PlanOptions
 from swsearch.engine.protocol import BackgroundEngine, score_requests
 from swsearch.engine.registry import Machine
 from swsearch.errors import EngineError
@@ -67,7 +66,7 @@ def use(monkeypatch: pytest.MonkeyPatch, open_device: OpenDevice) -> None:
 
     def opened(name: str, threads: int | None, devices: Any, gpus: Any, *, bound: bool) -> Any:
         return (
-            (CudaDevices(devices, open_device, band_rows=None if bound else 0), "emulated")
+            (CudaDevices(devices, open_device, options=PlanOptions(band_rows=None if bound else 0)), "emulated")
             if name == "cuda"
             else really_open(name, threads, devices, gpus, bound=bound)
         )
@@ -251,7 +250,7 @@ def test_ends_from_the_engine_change_no_byte(case, monkeypatch, choice):
     assert all(query["hits"] for query in json.loads(Path("cpu.json").read_text())["queries"])
 
 
-def searched_with_ends() -> tuple[list[list[int]], list[tuple[Hit, ...]]]:
+def searched_with_ends(options: PlanOptions | None = None) -> tuple[list[list[int]], list[tuple[Hit, ...]]]:
     """The lengths of the subjects in each request for ends, and the hits of the query on either engine: CUDA, CPU."""
     asked: list[list[int]] = []
 
@@ -261,7 +260,7 @@ def searched_with_ends() -> tuple[list[list[int]], list[tuple[Hit, ...]]]:
             return super().ends(profile, subjects, scores)
 
     found = []
-    with Noting([0], opener()) as engine, CpuEngine(1) as cpu:
+    with Noting([0], opener(), options=options) as engine, CpuEngine(1) as cpu:
         for each in (engine, cpu):
             searcher = Searcher(open_database("subjects.db"), each, SearchOptions(max_hsps=1))
             (result,) = searcher.search(read_queries("queries.fasta", DNA, force_alphabet=True))
@@ -302,10 +301,7 @@ def test_the_alignments_of_a_genome_are_looked_for_in_the_windows_that_have_them
     monkeypatch.chdir(tmp_path)
     assert main(["index", "subjects.fasta", "-o", "subjects.db", "--quiet", "--alphabet", "dna"]) == 0
     monkeypatch.setattr("swsearch.search.alignments.SPARED_CELLS", 100_000)
-    monkeypatch.setitem(
-        CudaEngine.__init__.__kwdefaults__, "thresholds", Thresholds(gathered_residues=0, gather_picoseconds=0)
-    )
-    asked, found = searched_with_ends()
+    asked, found = searched_with_ends(PlanOptions(gathered_residues=0, gather_picoseconds=0))
     assert found[0] == found[1]
     lengths = [length for request in asked for length in request]
     assert len(found[0]) == len(lengths) == 3
@@ -560,10 +556,9 @@ def test_the_plan_tells_how_a_database_beyond_the_memory_is_laid_out(case, monke
 @pytest.mark.parametrize(
     ("band_rows", "observed", "speedup"), [(None, False, 1.4), (5, False, 1.4), (0, False, 1.0), (None, True, 1.0)]
 )
-def test_the_time_of_a_search_with_a_bound_is_shorter(case, monkeypatch, band_rows, observed, speedup):
+def test_the_time_of_a_search_with_a_bound_is_shorter(case, band_rows, observed, speedup):
     """Not if all scores are asked for. The factor is the one that was measured."""
-    monkeypatch.setattr("swsearch.engine.cuda.search.engine.Thresholds", lambda: Thresholds(bound_subjects=1))
-    with CudaDevices([0], opener(), band_rows=band_rows) as engine:
+    with CudaDevices([0], opener(), options=PlanOptions(band_rows=band_rows, bound_subjects=1)) as engine:
         searcher, queries = open_case(engine)
         searcher.observe = (lambda *_: None) if observed else None
         forecast = searcher.forecast(10**9, queries)

@@ -8,7 +8,8 @@ import pytest
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.plan import PlanOptions, Thresholds
+from swsearch.engine.cuda.search.plan import PlanOptions
+from swsearch.engine.cuda.search.planner import Planner
 from swsearch.engine.cuda.search.windows import SubjectCutter, windows_of
 from swsearch.engine.protocol import ScoreRequest, score_requests
 from swsearch.engine.reference import ReferenceEngine
@@ -24,7 +25,7 @@ from tests.support import random_codes
 MakeDevice = Callable[..., EmulatedDevice]
 CONTIGS = (0, 7, 300, 9_000, 9_100, 30_000)
 ROOM = 1 << 30
-SMALL = Thresholds(gathered_residues=0, gather_picoseconds=0)
+SMALL = PlanOptions(gathered_residues=0, gather_picoseconds=0)
 EMULATED = DeviceFacts("emulated", "", 90, 2, 232_448, 1 << 32, 1e9, "")
 H200 = DeviceFacts("NVIDIA H200", "", 90, 132, 232_448, 1 << 37, 1.98e9, "")
 
@@ -73,7 +74,7 @@ def test_a_genome_in_windows_has_the_scores_of_its_subjects(emulated: MakeDevice
     profiles, partition = profiles_of(queries), genome(2, queries)
     floors = None if floor is None else [floor] * len(profiles)
     counted: list[int] = []
-    with CudaEngine(emulated(shuffle=3), thresholds=SMALL) as engine:
+    with CudaEngine(emulated(shuffle=3), options=SMALL) as engine:
         requests = score_requests(profiles, floors)
         assert is_cut(engine, requests, partition)
         found = engine.score(requests, partition, counted.append)
@@ -95,7 +96,7 @@ def test_an_alignment_of_the_widest_span_is_found_wherever_it_lies(emulated: Mak
         subjects[-1][place : place + 20] = query[:20]
         subjects[-1][place + 20 + gap : place + 40 + gap] = query[20:]
     partition = Partition.pack(subjects)
-    with CudaEngine(emulated(multiprocessors=7), thresholds=SMALL) as engine:
+    with CudaEngine(emulated(multiprocessors=7), options=SMALL) as engine:
         assert is_cut(engine, score_requests(profiles, None), partition)
         (block,) = engine.score(score_requests(profiles), partition)
     assert min(block.score) >= 80 - 5 - 2 * gap
@@ -106,7 +107,7 @@ def test_a_bound_decides_for_whole_subjects(emulated: MakeDevice) -> None:
     queries = dna_queries(6, 48, 50)
     profiles, floors = profiles_of(queries), [40, 40]
     with CudaEngine(
-        emulated(), thresholds=Thresholds(gathered_residues=0, gather_picoseconds=0, bound_subjects=1)
+        emulated(), options=PlanOptions(gathered_residues=0, gather_picoseconds=0, bound_subjects=1)
     ) as engine:
         for partition, n_found in ((genome(7), 0), (genome(7, queries, 1), 3)):
             found = engine.score(score_requests(profiles, floors), partition)
@@ -116,7 +117,7 @@ def test_a_bound_decides_for_whole_subjects(emulated: MakeDevice) -> None:
 
 
 def test_a_cut_serves_shorter_queries_until_its_overlap_is_twice_what_they_need() -> None:
-    cutter = SubjectCutter(EMULATED, PlanOptions(thresholds=SMALL))
+    cutter = SubjectCutter(Planner(EMULATED, SMALL))
     partition = genome(8)
     cuts = {
         length: cutter.cut(score_requests(profiles_of(dna_queries(9, length)), None), partition, ROOM)
@@ -140,11 +141,11 @@ def test_a_cut_serves_shorter_queries_until_its_overlap_is_twice_what_they_need(
 def test_some_searches_are_not_cut(case: str, length: int, gap: GapPenalty, most_rows: int, limit_bytes: int) -> None:
     scheme = ScoringScheme(match_mismatch(2, -3), gap)
     requests = score_requests(profiles_of(dna_queries(10, length), scheme), None)
-    thresholds = Thresholds(gathered_residues=0, gather_picoseconds=0, diamond_rows=most_rows)
-    cutter = SubjectCutter(EMULATED, PlanOptions(thresholds=thresholds))
+    options = PlanOptions(gathered_residues=0, gather_picoseconds=0, diamond_rows=most_rows)
+    cutter = SubjectCutter(Planner(EMULATED, options))
     assert cutter.cut(requests, genome(11), limit_bytes) is None, case
     usual = score_requests(profiles_of(dna_queries(10, 40)), None)
-    assert SubjectCutter(EMULATED, PlanOptions(thresholds=SMALL)).cut(usual, genome(11), ROOM) is not None
+    assert SubjectCutter(Planner(EMULATED, SMALL)).cut(usual, genome(11), ROOM) is not None
 
 
 def test_the_windows_of_a_genome_stay_where_they_lie_if_that_is_faster() -> None:
@@ -153,7 +154,7 @@ def test_the_windows_of_a_genome_stay_where_they_lie_if_that_is_faster() -> None
     contigs = Partition(np.zeros(0, np.uint8), np.arange(20, dtype=np.uint64), lengths, np.arange(20, dtype=np.uint32))
     long = score_requests(profiles_of(dna_queries(14, 1_000)), None)
     short = score_requests(profiles_of(dna_queries(14, 200)), None)
-    cutter = SubjectCutter(H200, PlanOptions())
+    cutter = SubjectCutter(Planner(H200, PlanOptions()))
     assert cutter.stride(long, contigs, 1 << 33) == (None, 0.0)
     assert cutter.cut(short, contigs[:1], 1 << 33) is None
     stride, saved = cutter.stride(short, contigs, 1 << 33)
@@ -166,9 +167,9 @@ def test_a_genome_is_cut_when_its_queries_make_up_for_the_copy() -> None:
     """Calls are added up, those that are only explained are not; another genome begins anew."""
     requests = score_requests(profiles_of(dna_queries(15, 40)), None)
     partition = genome(16)
-    _, saved = SubjectCutter(EMULATED, PlanOptions(thresholds=SMALL)).stride(requests, partition, ROOM)
-    thresholds = Thresholds(gathered_residues=0, gather_picoseconds=2.5 * saved)
-    cutter = SubjectCutter(EMULATED, PlanOptions(thresholds=thresholds))
+    _, saved = SubjectCutter(Planner(EMULATED, SMALL)).stride(requests, partition, ROOM)
+    options = PlanOptions(gathered_residues=0, gather_picoseconds=2.5 * saved)
+    cutter = SubjectCutter(Planner(EMULATED, options))
     for other in (genome(17), partition):
         assert [cutter.cut(requests, other, ROOM, scores=scores) is None for scores in (True, False, True)] == [
             True
@@ -180,7 +181,7 @@ def test_few_long_subjects_among_many_are_not_cut() -> None:
     rng = np.random.default_rng(12)
     partition = Partition.pack([random_codes(rng, 100, 4) for _ in range(400)] + [random_codes(rng, 20_000, 4)])
     requests = score_requests(profiles_of(dna_queries(13, 40)), None)
-    assert SubjectCutter(EMULATED, PlanOptions(thresholds=SMALL)).cut(requests, partition, ROOM) is None
+    assert SubjectCutter(Planner(EMULATED, SMALL)).cut(requests, partition, ROOM) is None
 
 
 def test_windows_hold_every_alignment_whole() -> None:

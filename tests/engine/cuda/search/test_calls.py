@@ -8,9 +8,9 @@ import pytest
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Buffer, DeviceLost
+from swsearch.engine.cuda.search.calls import ScoreCall
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.pipeline import ScoreCall
-from swsearch.engine.cuda.search.plan import Thresholds
+from swsearch.engine.cuda.search.plan import PlanOptions
 from swsearch.engine.cuda.search.subjects import device_bytes
 from swsearch.engine.protocol import ScoreRequest, score_requests
 from swsearch.engine.reference import ReferenceEngine
@@ -157,7 +157,7 @@ def test_calls_with_subjects_for_diamonds_join_the_others(emulated: MakeDevice) 
     """The long subject of the second call's long query is scored by diamonds, and that of the short queries is not."""
     rng = np.random.default_rng(8)
     partition = Partition.pack([random_codes(rng, length) for length in (20, 30, 1500)])
-    thresholds = Thresholds(long_residues=100, window_residues=1000, diamond_rows=100, diamond_residues=1000)
+    options = PlanOptions(long_residues=100, window_residues=1000, diamond_rows=100, diamond_residues=1000)
     events: list[str] = []
     queries = [(40,), (150, 30), (20,)]
     calls = [
@@ -165,7 +165,7 @@ def test_calls_with_subjects_for_diamonds_join_the_others(emulated: MakeDevice) 
         for number, lengths in enumerate(queries)
     ]
     device = emulated()
-    with CudaEngine(device, thresholds=thresholds) as engine:
+    with CudaEngine(device, options=options) as engine:
         engine.serve(source(calls))
     assert "sweep_pairs" in [entry for entry, _ in device.launches]
     for call in calls:
@@ -218,7 +218,7 @@ def test_a_cancelled_call_ends_without_blocks_and_the_others_go_on(emulated: Mak
     during = Noted("during", score_requests(profiles_of(14, *lengths), None), partition, events)
     last = Noted("last", score_requests(profiles_of(15, 30), None), partition, events)
     before.cancelled = True
-    with CudaEngine(emulated(), pairs=False) as engine:
+    with CudaEngine(emulated(), options=PlanOptions(pairs=False)) as engine:
         engine.serve(source([first, before, during, last]))
     for call in (first, last):
         assert_complete(call)
@@ -238,7 +238,7 @@ def test_an_error_of_one_caller_ends_its_call_alone(emulated: MakeDevice) -> Non
     partition = subjects(16)
     wrong = Interrupted("wrong", score_requests(profiles_of(17, 30, 31, 32, 33), None), partition, events)
     other = Noted("other", score_requests(profiles_of(18, 30, 31), None), partition, events)
-    with CudaEngine(emulated(), pairs=False) as engine:
+    with CudaEngine(emulated(), options=PlanOptions(pairs=False)) as engine:
         engine.serve(source([wrong, other]))
     assert isinstance(wrong.error, KeyboardInterrupt)
     assert not wrong.blocks
