@@ -91,6 +91,69 @@ class _Turns:
         self._computing[number].set()
 
 
+class _Gpu:
+    """A GPU with the thread that opens and drives it: calls wait for the thread, which does other work before it starts
+    or finishes a batch.
+    """
+
+    def __init__(self, ordinal: int, open_engine: Callable[[int], CudaEngine]) -> None:
+        self.thread = ThreadPoolExecutor(1, f"cuda{ordinal}")
+        self._opening = self.thread.submit(open_engine, ordinal)
+        self._waiting: deque[_DeviceCall] = deque()
+        self._other: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+
+    @property
+    def engine(self) -> CudaEngine:
+        """The engine, once it is open; raises the error if it cannot be opened."""
+        return self._opening.result()
+
+    def close(self) -> None:
+        """Close the engine, if it was opened, and end the thread."""
+        if self._opening.exception() is None:
+            self.thread.submit(self.engine.close).result()
+        self.thread.shutdown()
+
+    def add(self, call: _DeviceCall) -> None:
+        """Let the thread score a call behind the others."""
+        with self._lock:
+            self._waiting.append(call)
+        self.thread.submit(self.engine.serve, self._take, self._do_other)
+
+    def do(self, work: Callable[[CudaEngine], Result]) -> Result:
+        """Let the thread do other work, and return what it returns."""
+        answer: Future[Result] = Future()
+
+        def answered() -> None:
+            try:
+                answer.set_result(work(self.engine))
+            except BaseException as error:  # the thread that waits for the answer raises it
+                answer.set_exception(error)
+
+        self._other.put(answered)
+        self.thread.submit(self._do_other)  # an idle thread has no batches between which it would do it
+        return answer.result()
+
+    def _do_other(self) -> None:
+        while not self._other.empty():
+            self._other.get()()
+
+    def withdraw(self, call: _DeviceCall) -> bool:
+        """Remove a waiting call; returns whether the thread had not begun it."""
+        with self._lock:
+            if call not in self._waiting:
+                return False
+            self._waiting.remove(call)
+            return True
+
+    def _take(self) -> _DeviceCall | None:
+        with self._lock:
+            call = self._waiting.popleft() if self._waiting else None
+        if call is not None:
+            call.wait()
+        return call
+
+
 class _DeviceCall(ScoreCall):
     """The part of a scoring that one device does; its thread puts what has happened into the scoring's queue.
 
@@ -100,6 +163,7 @@ class _DeviceCall(ScoreCall):
     def __init__(
         self,
         scoring: DeviceScoring,
+        gpu: _Gpu,
         number: int,
         requests: Sequence[ScoreRequest],
         indices: Sequence[int],
@@ -107,6 +171,7 @@ class _DeviceCall(ScoreCall):
         turns: _Turns,
     ) -> None:
         super().__init__([requests[index] for index in indices], partition)
+        self.gpu = gpu
         self._turns = turns
         self._scoring = scoring
         self._number = number
@@ -142,58 +207,6 @@ class _DeviceCall(ScoreCall):
         self._scoring.events.put(None)
 
 
-class _DeviceCalls:
-    """The calls of one device that wait for its thread, and other work, which it does before it starts or finishes a
-    batch.
-    """
-
-    def __init__(self, thread: ThreadPoolExecutor, engine: CudaEngine) -> None:
-        self._thread = thread
-        self._engine = engine
-        self._waiting: deque[_DeviceCall] = deque()
-        self._other: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._lock = threading.Lock()
-
-    def add(self, call: _DeviceCall) -> None:
-        """Let the thread score a call behind the others."""
-        with self._lock:
-            self._waiting.append(call)
-        self._thread.submit(self._engine.serve, self._take, self._do_other)
-
-    def do(self, work: Callable[[CudaEngine], Result]) -> Result:
-        """Let the thread do other work, and return what it returns."""
-        answer: Future[Result] = Future()
-
-        def answered() -> None:
-            try:
-                answer.set_result(work(self._engine))
-            except BaseException as error:  # the thread that waits for the answer raises it
-                answer.set_exception(error)
-
-        self._other.put(answered)
-        self._thread.submit(self._do_other)  # an idle thread has no batches between which it would do it
-        return answer.result()
-
-    def _do_other(self) -> None:
-        while not self._other.empty():
-            self._other.get()()
-
-    def withdraw(self, call: _DeviceCall) -> bool:
-        """Remove a waiting call; returns whether the thread had not begun it."""
-        with self._lock:
-            if call not in self._waiting:
-                return False
-            self._waiting.remove(call)
-            return True
-
-    def _take(self) -> _DeviceCall | None:
-        with self._lock:
-            call = self._waiting.popleft() if self._waiting else None
-        if call is not None:
-            call.wait()
-        return call
-
-
 class DeviceScoring:
     """Scores that the devices' threads deliver as they complete; see :class:`swsearch.engine.protocol.Scoring`.
 
@@ -205,23 +218,25 @@ class DeviceScoring:
 
     def __init__(
         self,
-        devices: Sequence[_DeviceCalls],
+        gpus: Sequence[_Gpu],
         requests: Sequence[ScoreRequest],
         work: Sequence[tuple[Sequence[int], Partition]],
         shares: _Shares | None,
         *,
         are_idle: bool,
     ) -> None:
-        self._devices = devices
         self._shares = shares
         self.is_cancelled = False
         self.events: queue.SimpleQueue[int | tuple[int, int, ScoreBlock] | None] = queue.SimpleQueue()
         turns = _Turns(len(work))
-        self._calls = [_DeviceCall(self, number, requests, *task, turns) for number, task in enumerate(work)]
+        self._calls = [
+            _DeviceCall(self, gpu, number, requests, *task, turns)
+            for number, (gpu, task) in enumerate(zip(gpus, work, strict=True))
+        ]
         for number in () if are_idle else range(len(work)):
             turns.leave(number)
-        for device, call in zip(devices, self._calls, strict=True):
-            device.add(call)
+        for call in self._calls:
+            call.gpu.add(call)
 
     @property
     def has_ended(self) -> bool:
@@ -268,8 +283,8 @@ class DeviceScoring:
     def cancel(self) -> None:
         """See :class:`swsearch.engine.protocol.Scoring`."""
         self.is_cancelled = True
-        for device, call in zip(self._devices, self._calls, strict=True):
-            if device.withdraw(call):
+        for call in self._calls:
+            if call.gpu.withdraw(call):
                 call.ended(None)
             call.has_ended.wait()
 
@@ -305,24 +320,18 @@ class CudaDevices(Closeable):
         self.ordinals = tuple(dict.fromkeys(ordinals))
         self._shares: dict[int, _Shares] = {}
         self._latest: DeviceScoring | None = None
-        self._threads = [ThreadPoolExecutor(1, f"cuda{ordinal}") for ordinal in self.ordinals]
-        self.engines: list[CudaEngine] = []
 
         def open_engine(ordinal: int) -> CudaEngine:
             return CudaEngine(open_device(ordinal), memory_limit, options)
 
-        opening = [
-            thread.submit(open_engine, ordinal) for thread, ordinal in zip(self._threads, self.ordinals, strict=True)
-        ]
-        errors = [error for error in (future.exception() for future in opening) if error is not None]
-        if errors:
-            for thread, future in zip(self._threads, opening, strict=True):
-                if future.exception() is None:
-                    thread.submit(future.result().close).result()
-                thread.shutdown()
-            raise errors[0]
-        self.engines = [future.result() for future in opening]
-        self._calls = [_DeviceCalls(thread, engine) for thread, engine in zip(self._threads, self.engines, strict=True)]
+        self.engines: list[CudaEngine] = []
+        self._forward: list[ForwardThread] = []
+        self._gpus = [_Gpu(ordinal, open_engine) for ordinal in self.ordinals]
+        try:
+            self.engines = [gpu.engine for gpu in self._gpus]
+        except BaseException:
+            self.close()
+            raise
         self._forward = [
             ForwardThread(functools.partial(open_device, ordinal))
             for _ in range(FORWARD_THREADS)
@@ -357,7 +366,7 @@ class CudaDevices(Closeable):
             by_device = self._queries_by_device([request.profile for request in requests])
             work = [(indices, partition) for indices in by_device]
         are_idle = self._latest is None or self._latest.has_ended
-        self._latest = DeviceScoring(self._calls, requests, work, shares, are_idle=are_idle)
+        self._latest = DeviceScoring(self._gpus, requests, work, shares, are_idle=are_idle)
         return self._latest
 
     def preload(self, partition: Partition) -> None:
@@ -365,9 +374,9 @@ class CudaDevices(Closeable):
 
         Several devices upload when they are given work: whether they divide the subjects depends on the queries.
         """
-        if len(self.engines) == 1:
+        if len(self._gpus) == 1:
             # A failure is not lost: the search repeats what failed, and reports it.
-            self._threads[0].submit(self.engines[0].preload, partition)
+            self._gpus[0].thread.submit(self._gpus[0].engine.preload, partition)
 
     def explain(self, requests: Sequence[ScoreRequest], partition: Partition) -> list[str]:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
@@ -406,10 +415,7 @@ class CudaDevices(Closeable):
         parts = [self._shares_of(partition).parts[0] if shared else partition for partition in partitions]
         facts = [engine.device.facts for engine in self.engines]
         bounded = floors and all(engine.planner.may_bound(part) for part in parts)
-        free = [
-            thread.submit(engine.device.free_bytes).result()
-            for thread, engine in zip(self._threads, self.engines, strict=True)
-        ]
+        free = [gpu.thread.submit(gpu.engine.device.free_bytes).result() for gpu in self._gpus]
         return Forecast(
             n_devices=len(facts),
             free_bytes=min(free),
@@ -426,7 +432,7 @@ class CudaDevices(Closeable):
     def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`. The first device finds them between two batches."""
         self._check_open()
-        return self._calls[0].do(lambda engine: engine.ends(profile, subjects, scores))
+        return self._gpus[0].do(lambda engine: engine.ends(profile, subjects, scores))
 
     def forward(self, queries: Sequence[ProfileModel], subjects: Sequence[Partition]) -> Floats | None:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`. The devices take turns."""
@@ -439,13 +445,11 @@ class CudaDevices(Closeable):
 
     def close(self) -> None:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
-        for forward in self._forward if self.engines else ():
+        for forward in self._forward:
             forward.close()
-        for thread, engine in zip(self._threads, self.engines, strict=False):
-            thread.submit(engine.close).result()
-        for thread in self._threads:
-            thread.shutdown()
-        self.engines = []
+        for gpu in self._gpus:
+            gpu.close()
+        self._forward, self._gpus, self.engines = [], [], []
 
     # --- Distribution of the work ---
 

@@ -320,7 +320,7 @@ def test_ends_are_answered_between_two_batches_and_failures_raised_to_the_caller
         def launch(self, spec: Any, *rest: Any) -> None:
             if spec.entry == "inter_task" and not answers:
                 answers.append(asker.submit(engine.ends, profiles[0], partition, scores))
-                while engine._calls[0]._other.empty():
+                while engine._gpus[0]._other.empty():
                     time.sleep(0.001)
             super().launch(spec, *rest)
 
@@ -417,7 +417,7 @@ def test_time_counts_from_when_the_engine_began(case):
         searcher, queries = open_case(engine)
         results = searcher.search(queries)
         start = time.perf_counter()
-        engine._threads[0].submit(int).result()  # all subjects are scored
+        engine._gpus[0].thread.submit(int).result()  # all subjects are scored
         seconds = time.perf_counter() - start
         stats = [result.stats for result in results]
     assert stats[-1].score_seconds / stats[-1].cells * sum(each.cells for each in stats) >= seconds
