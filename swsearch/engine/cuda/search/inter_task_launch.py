@@ -161,7 +161,7 @@ class InterTaskLauncher:
         first_unit = 0
         for number, (strip, kernel) in enumerate(zip(strips, launch.plan.kernels, strict=True)):
             shape = strip.shape
-            queries = launch.plan.queries(strip)
+            scores = launch.scores if strip.is_shared else launch.scores[-1:]
             parameters = packed(
                 INTER_TASK,
                 profile=profile.handle,
@@ -173,8 +173,8 @@ class InterTaskLauncher:
                     address(self._subjects.residues), launch.starts, launch.lengths, launch.n_subjects, *launch.listed
                 ),
                 gap=Arithmetic.FAST.gap_costs(gap.open, gap.extend),
-                scores_low=address(launch.scores[queries[0]]),
-                scores_high=address(launch.scores[queries[-1]]),
+                scores_low=address(scores[0]),
+                scores_high=address(scores[-1]),
                 work_counter=address(counters, (first_counter + number) * 4),
             )  # fmt: skip
             groups = shape.threads // shape.tile.group

@@ -46,12 +46,13 @@ from swsearch.engine.cuda.runtime.kernels import (
     OPEN_COUNTERS_KERNEL,
     Arithmetic,
     BoundaryMode,
+    Gap,
     KernelSpec,
     Pairing,
     Tile,
 )
 from swsearch.engine.cuda.search.slots import ProfileStrips
-from swsearch.engine.cuda.search.tiles import TunedTile
+from swsearch.engine.cuda.search.tiles import TunedTile, shape_kernel
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import QueryProfile
 
@@ -126,7 +127,8 @@ def expected_rate(facts: DeviceFacts, *, bounded: bool) -> float:
 class Strip:
     """A launch of the inter-task kernel: some rows of one query, or of two.
 
-    Only the last strip may have fewer rows left than its tile.
+    Only the last strip may have fewer rows left than its tile. Row blocks below those of two queries are of the longer
+    query, which is the last one of its batch.
     """
 
     shape: TunedTile
@@ -135,28 +137,33 @@ class Strip:
     has_strip_above: bool
     has_strip_below: bool
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether two queries share its words, the shorter one in the low halves."""
+        return self.shape.tile.pairing is Pairing.TWO_QUERIES
+
 
 @dataclass(frozen=True)
 class InterTaskPlan:
     """The inter-task launches of a batch: strips of the exact kernel or of the bound, in the fast type.
 
-    ``cost`` are picoseconds per subject residue. ``band`` is the number of rows of a band of the bound, or 0. ``order``
-    has the indices of the batch's queries, the shorter first: the first query is in the low halves of words, the last
-    one in the high halves. ``kernels`` has the kernel of each strip, once the gap costs are known.
+    ``cost`` are picoseconds per subject residue. ``gap`` are the gap costs that the kernels have as constants, and
+    ``band`` is the number of rows of a band of the bound, or 0. With ``listed``, the subjects are those of a list.
     """
 
-    order: tuple[int, ...]
     strips: tuple[Strip, ...]
     cost: float
+    gap: Gap = None
     band: int = 0
-    kernels: tuple[KernelSpec, ...] = ()
+    listed: bool = False
 
-    def queries(self, strip: Strip) -> tuple[int, ...]:
-        """Indices of the strip's queries, that of the low halves first.
-
-        Row blocks below a pair have one query, the longer one.
-        """
-        return self.order if strip.shape.tile.pairing is Pairing.TWO_QUERIES else self.order[-1:]
+    @cached_property
+    def kernels(self) -> tuple[KernelSpec, ...]:
+        """The kernel of each strip."""
+        return tuple(
+            shape_kernel(strip.shape, self.gap, strip.edges, band=self.band, listed=self.listed)
+            for strip in self.strips
+        )
 
     def line(self) -> str:
         """A description for the user."""
@@ -169,9 +176,9 @@ class InterTaskPlan:
     def packed(self, profiles: Sequence[QueryProfile]) -> list[ProfileStrips]:
         """The strips of the batch's profiles as they are packed: consecutive strips of one tile together."""
         found = []
-        for (tile, queries), same in groupby(self.strips, lambda strip: (strip.shape.tile, self.queries(strip))):
+        for tile, same in groupby(self.strips, lambda strip: strip.shape.tile):
             strips = list(same)
-            chosen = [profiles[index] for index in queries]
+            chosen = profiles if strips[0].is_shared else profiles[-1:]
             found.append(ProfileStrips(chosen, tile, Arithmetic.FAST, strips[0].first_row, len(strips)))
         return found
 
@@ -246,9 +253,9 @@ class QueryPlan:
 
 @dataclass(frozen=True, eq=False)
 class BatchPlan:
-    """One query, or two that share words, against the subjects of a partition.
+    """One query, or two that share words, the shorter first, against the subjects of a partition.
 
-    ``order`` of ``inter_task`` refers to ``queries``. ``n_short``, ``n_direct`` and ``n_subjects`` are the ends of the
+    ``n_short``, ``n_direct`` and ``n_subjects`` are the ends of the
     ranges of the routes. Subjects of the second one with more than ``window_columns`` residues are cut into windows
     of about this number. If the device lists more than ``most_again`` subjects, it scores none of them again.
     ``kernels`` are those of the first launches, each once, in the order of their use.

@@ -38,6 +38,7 @@ from swsearch.engine.cuda.runtime.kernels import (
     WARP,
     Arithmetic,
     BoundaryMode,
+    Gap,
     IntraTaskEntry,
     Pairing,
     intra_task_kernel,
@@ -60,12 +61,10 @@ from swsearch.engine.cuda.search.tiles import (
     available_bands,
     choose_list_tile,
     listed_shape,
-    shape_kernel,
     tiles,
 )
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import QueryProfile
-from swsearch.scoring.scheme import GapPenalty
 from swsearch.typing import Lengths
 
 MIN_BOUND_ROWS: Final = 32
@@ -116,13 +115,6 @@ def floor_ranges(request: ScoreRequest, lengths: Lengths) -> tuple[FloorRange, .
     )
 
 
-def with_kernels(plan: InterTaskPlan, gap: GapPenalty, *, listed: bool = False) -> InterTaskPlan:
-    """The plan with the kernel of each strip, for all subjects or for listed ones."""
-    compiled = Arithmetic.FAST.compiled_gap(gap.open, gap.extend)
-    kernels = (shape_kernel(strip.shape, compiled, strip.edges, band=plan.band, listed=listed) for strip in plan.strips)
-    return replace(plan, kernels=tuple(kernels))
-
-
 def plan_bound(
     profiles: Sequence[QueryProfile], lengths: Lengths, exact: InterTaskPlan, facts: DeviceFacts
 ) -> BoundPlan | None:
@@ -134,7 +126,7 @@ def plan_bound(
         return None
     rows = _spread(max(first_longer(lengths, SAMPLED_RESIDUES), min(len(lengths), SAMPLED)))
     most_passing = int(len(rows) * len(profiles) * MAX_SAMPLE_SHARE)
-    return BoundPlan(with_kernels(plan, profiles[0].gap), rows, most_passing)
+    return BoundPlan(plan, rows, most_passing)
 
 
 @cache
@@ -156,6 +148,11 @@ def residues_of_first(partition: Partition, n_subjects: int) -> int:
 def exceeds(profile: QueryProfile, longest: int) -> bool:
     """Whether a subject of up to ``longest`` residues may score more than the fast type can represent exactly."""
     return profile.max_score * min(profile.length, longest) > Arithmetic.FAST.largest_exact(profile.max_score)
+
+
+def _compiled_gap(profile: QueryProfile, arithmetic: Arithmetic = Arithmetic.FAST) -> Gap:
+    """The gap costs of a query that kernels of a type have as constants."""
+    return arithmetic.compiled_gap(profile.gap.open, profile.gap.extend)
 
 
 # --- Routes ---
@@ -187,10 +184,10 @@ def _worth_pairing(first: QueryProfile, second: QueryProfile, architecture: int)
     if first.gap != second.gap:
         return False
 
-    def cost(*lengths: int) -> float:
-        return layout(architecture, lengths).cost
+    def cost(*profiles: QueryProfile) -> float:
+        return plan_inter_task(profiles, architecture).cost
 
-    return cost(first.length, second.length) < cost(first.length) + cost(second.length)
+    return cost(first, second) < cost(first) + cost(second)
 
 
 def widest_band(profiles: Sequence[QueryProfile]) -> int:
@@ -234,9 +231,8 @@ def chain_limit(n_residues: int, rows: Sequence[int], multiprocessors: int) -> i
 
 
 def plan_inter_task(profiles: Sequence[QueryProfile], architecture: int, *, band: int = 0) -> InterTaskPlan:
-    """The strips of one query or of two, whose gap costs are equal; with ``band``, of the bound in such bands."""
-    order = tuple(sorted(range(len(profiles)), key=lambda index: profiles[index].length))
-    return replace(layout(architecture, tuple(profiles[index].length for index in order), band=band), order=order)
+    """The strips of one query or of two, the shorter first, whose gap costs are equal; with ``band``, of the bound."""
+    return layout(architecture, tuple(profile.length for profile in profiles), _compiled_gap(profiles[0]), band=band)
 
 
 def plan_inter_task_bound(profiles: Sequence[QueryProfile], architecture: int) -> InterTaskPlan:
@@ -255,16 +251,16 @@ def plan_inter_task_bound(profiles: Sequence[QueryProfile], architecture: int) -
 
 
 @cache
-def layout(architecture: int, lengths: tuple[int, ...], *, band: int = 0) -> InterTaskPlan:
+def layout(architecture: int, lengths: tuple[int, ...], gap: Gap = None, *, band: int = 0) -> InterTaskPlan:
     """The cheapest strips, from the first row down, for a query of this length, or for two queries, the shorter first.
 
-    ``band`` is the number of rows of a band of the bound. Two queries share words down to the end of the shorter one,
-    to a few rows beyond it, or to the end of the longer one, whichever is cheapest; below these rows the longer one
-    continues in row blocks.
+    ``gap`` and ``band`` are those of :class:`InterTaskPlan`. Two queries share words down to the end of the shorter
+    one, to a few rows beyond it, or to the end of the longer one, whichever is cheapest; below these rows the longer
+    one continues in row blocks.
     """
     one = _table(architecture, Pairing.TWO_BLOCKS, band)
     if len(lengths) == 1:
-        return _linked(_cover(one, lengths[0], whole=True), band=band)
+        return _linked(_cover(one, lengths[0], whole=True), gap, band=band)
     shorter, longer = lengths
     two = _table(architecture, Pairing.TWO_QUERIES, band)
     reach = two.shapes[-1].tile.rows
@@ -273,11 +269,11 @@ def layout(architecture: int, lengths: tuple[int, ...], *, band: int = 0) -> Int
         shared = _cover(two, rows, whole=False)
         left = max(longer - sum(shape.tile.rows for shape in shared), 0)
         found.append(shared + _cover(one, left, whole=False))
-    return _linked(min(found, key=_cost), n_queries=2, band=band)
+    return _linked(min(found, key=_cost), gap, band=band)
 
 
 @cache
-def listed_layout(n_rows: int) -> InterTaskPlan:
+def listed_layout(n_rows: int, gap: Gap) -> InterTaskPlan:
     """Strips for a query against the subjects that pass a bound, one warp per subject; scores up to 2,047 are exact.
 
     A list is short, and long subjects pass a bound most often, so the time of a launch is that of one long subject:
@@ -285,7 +281,7 @@ def listed_layout(n_rows: int) -> InterTaskPlan:
     lag.
     """
     n_strips = -(-n_rows // (2 * WARP * MOST_LISTED_WORDS))
-    return _linked([listed_shape(-(-n_rows // (2 * WARP * n_strips)))] * n_strips)
+    return _linked([listed_shape(-(-n_rows // (2 * WARP * n_strips)))] * n_strips, gap, listed=True)
 
 
 def _cost(shapes: Sequence[TunedTile]) -> float:
@@ -295,7 +291,7 @@ def _cost(shapes: Sequence[TunedTile]) -> float:
     return sum(shape.edges for shape in shapes)
 
 
-def _linked(shapes: Sequence[TunedTile], *, n_queries: int = 1, band: int = 0) -> InterTaskPlan:
+def _linked(shapes: Sequence[TunedTile], gap: Gap, *, band: int = 0, listed: bool = False) -> InterTaskPlan:
     """Convert tiles, from the first row down, to strips that pass their boundaries to the strips below."""
     strips: list[Strip] = []
     first_row = 0
@@ -306,7 +302,7 @@ def _linked(shapes: Sequence[TunedTile], *, n_queries: int = 1, band: int = 0) -
             edges = BoundaryMode.READS_PAIR
         strips.append(Strip(shape, first_row, edges, has_strip_above, has_strip_below))
         first_row += shape.tile.rows
-    return InterTaskPlan(tuple(range(n_queries)), tuple(strips), _cost(shapes), band)
+    return InterTaskPlan(tuple(strips), _cost(shapes), gap, band, listed)
 
 
 @dataclass(frozen=True)
@@ -438,7 +434,8 @@ class Planner:
     ) -> BatchPlan:
         """Plan one batch: ``requests`` are one query, or two that share words, with their ``indices``.
 
-        Without ``diamonds``, no subject takes that route; unless it is ``bounded``, there is no bound.
+        The shorter query is the first. Without ``diamonds``, no subject takes that route; unless it is ``bounded``,
+        there is no bound.
         """
         profiles = [request.profile for request in requests]
         ranges = [floor_ranges(request, partition.lengths) for request in requests]
@@ -469,7 +466,7 @@ class Planner:
         queries = []
         for index, request, of_query in zip(indices, requests, ranges, strict=True):
             profile = request.profile
-            listed = with_kernels(listed_layout(profile.length), profile.gap, listed=True) if is_bounded else None
+            listed = listed_layout(profile.length, _compiled_gap(profile)) if is_bounded else None
             again = is_bounded or (n_direct > 0 and exceeds(profile, int(partition.lengths[n_direct - 1])))
             queries.append(
                 QueryPlan(
@@ -484,7 +481,7 @@ class Planner:
         most_again = int(max(len(partition) * MAX_BOUND_SHARE, WARP)) if is_bounded else n_short
         return BatchPlan(
             tuple(queries),
-            with_kernels(inter_task, profiles[0].gap),
+            inter_task,
             bound,
             n_short,
             n_direct,
@@ -505,7 +502,7 @@ class Planner:
         """The route of listed subjects of one query in a number type; ``tall``: the list may be long."""
         tile = choose_list_tile(self.facts.architecture, arithmetic, profile.length, tall=tall)
         edges = BoundaryMode.NONE if tile.strips(profile.length) == 1 else BoundaryMode.OWN
-        gap = arithmetic.compiled_gap(profile.gap.open, profile.gap.extend)
+        gap = _compiled_gap(profile, arithmetic)
         return ListedRoute(arithmetic, tile, intra_task_kernel(arithmetic, tile, gap, edges=edges, entry=entry))
 
     def window_columns(self, n_residues: int, rows: Sequence[int]) -> int:

@@ -25,7 +25,14 @@ from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.kernels import MAX_LIST_WARPS, Arithmetic
 from swsearch.engine.cuda.search.plan import BOUND_SPEEDUP
-from swsearch.engine.cuda.search.planner import LONG_SHARE, SAMPLED, Planner, first_longer, floor_ranges, layout
+from swsearch.engine.cuda.search.planner import (
+    LONG_SHARE,
+    SAMPLED,
+    Planner,
+    first_longer,
+    floor_ranges,
+    plan_inter_task,
+)
 from swsearch.engine.cuda.search.tiles import choose_list_tile, list_cost
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.hits.score_block import ScoreBlock
@@ -281,7 +288,7 @@ class SubjectCutter:
             at_a_time = self._facts.multiprocessors * max(MAX_LIST_WARPS // tile.strips(profile.length), 1)
             stride = max(columns - spanned, n_residues // at_a_time, spanned)
             intra_task += list_cost(tile, profile.length) * (1 + spanned / stride)
-            inter_task += layout(architecture, (profile.length,)).cost
+            inter_task += plan_inter_task([profile], architecture).cost
         return intra_task, inter_task
 
 

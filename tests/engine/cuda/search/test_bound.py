@@ -81,7 +81,7 @@ def kernel_results(
     first_unit = 0
     gap = Arithmetic.FAST.compiled_gap(profiles[0].gap.open, profiles[0].gap.extend)
     for number, strip in enumerate(plan.strips):
-        tile, queries = strip.shape.tile, plan.queries(strip)
+        tile, of_strip = strip.shape.tile, scores if strip.is_shared else scores[-1:]
         kernel = shape_kernel(strip.shape, gap, strip.edges, band=plan.band)
         parameters = packed(
             INTER_TASK,
@@ -94,8 +94,8 @@ def kernel_results(
                 subjects.residues.address, subjects.starts.address, subjects.lengths.address, len(partition), 0, 0
             ),
             gap=(profiles[0].gap.open, profiles[0].gap.extend),
-            scores_low=scores[queries[0]].address,
-            scores_high=scores[queries[-1]].address,
+            scores_low=of_strip[0].address,
+            scores_high=of_strip[-1].address,
             work_counter=counters.address + 4 * number,
         )  # fmt: skip
         device.launch(kernel, 2, tile.shared_bytes, parameters, Stream.COMPUTE)
@@ -108,9 +108,11 @@ def kernel_results(
     return found
 
 
-def expected_results(query: int, profile: QueryProfile, partition: Partition, plan: InterTaskPlan) -> NDArray[np.int32]:
+def expected_results(
+    profile: QueryProfile, partition: Partition, plan: InterTaskPlan, *, is_last: bool
+) -> NDArray[np.int32]:
     """Return the bound of each subject in plain NumPy, for the strips that the query has in the plan."""
-    strips = [strip for strip in plan.strips if query in plan.queries(strip)]
+    strips = [strip for strip in plan.strips if strip.is_shared or is_last]
     lanes = np.concatenate([
         np.repeat(np.arange(strip.shape.tile.group), strip.shape.tile.rows // strip.shape.tile.group // plan.band)
         for strip in strips
@@ -153,7 +155,7 @@ def test_with_a_closed_counter_no_subject_is_scored(emulated: MakeDevice, group:
     tile = one(group, 2)
     assert 2**31 <= tile.closed_counter * (32 // group) < 2**32 - 2**20
     (query,), partition = protein_case(5, (12,))
-    plan = InterTaskPlan((0,), linked([tile]), 0.0)
+    plan = InterTaskPlan(linked([tile]), 0.0)
     (found,) = kernel_results(
         emulated(any_tile=True), [sequence_profile(query, default_scheme(PROTEIN))], partition, plan, closed=True
     )
@@ -219,10 +221,10 @@ def test_the_kernel_computes_the_bound(
         if letters == 2:
             profiles[-1] = random_profile(rng, lengths[-1], 9, gap, -14, 7)
         partition = related_subjects(rng, queries, letters)
-        plan = InterTaskPlan(tuple(range(len(profiles))), linked(shapes), 0.0, band)
+        plan = InterTaskPlan(linked(shapes), 0.0, band=band)
         found = kernel_results(device, profiles, partition, plan)
         for query, profile in enumerate(profiles):
-            expected = expected_results(query, profile, partition, plan)
+            expected = expected_results(profile, partition, plan, is_last=query + 1 == len(profiles))
             assert expected.max() < 2048
             np.testing.assert_array_equal(found[query], expected)
 
@@ -239,7 +241,7 @@ def test_rounded_values_remain_bounds(emulated: MakeDevice, architecture: int, p
     subjects = [query[:n] for n in range(10, 64, 3)] + [np.concatenate([query[:30], query[34:]]), query[::-1].copy()]
     partition = Partition.pack(subjects)
     tile = Tile(pairing, 4, 16 if pairing is Pairing.TWO_QUERIES else 8)
-    plan = InterTaskPlan(tuple(range(len(profiles))), linked([tile]), 0.0, 4)
+    plan = InterTaskPlan(linked([tile]), 0.0, band=4)
     (block,) = ReferenceEngine().score(score_requests(profiles[:1]), partition)
     exact = np.empty(len(partition), np.int64)
     exact[np.argsort(partition.subject_index)] = block.score[np.argsort(block.subject_index)]
