@@ -98,7 +98,7 @@ class Tuner:
     def compile(self, cases: Iterable[Case]) -> None:
         """Fill the kernel cache."""
         none_shipped = ShippedKernels(self.device.facts.architecture, Path(__file__).parent)
-        cache = KernelCache(Compilers.of(self._compiler), none_shipped)
+        cache = KernelCache(Compilers([lambda: self._compiler]), none_shipped)
         specs = [case.spec for case in cases]
         cache.begin(specs)
         for spec in specs:

@@ -260,10 +260,6 @@ def find_nvcc() -> list[str]:
     return list(found.values())
 
 
-def _opened(compiler: Compiler) -> Compiler:
-    return compiler
-
-
 class Compilers:
     """The compilers of this machine, the preferred one first; may be shared by threads.
 
@@ -278,11 +274,6 @@ class Compilers:
         self._abandoned = False
         self.passed_over: list[str] = []
         self._current: Compiler | None = None
-
-    @classmethod
-    def of(cls, *compilers: Compiler) -> Compilers:
-        """These compilers, the preferred one first."""
-        return cls([partial(_opened, compiler) for compiler in compilers])
 
     @classmethod
     def installed(cls) -> Compilers:

@@ -22,7 +22,7 @@ from typing import Final
 
 from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers, kernel_key, source_digest
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
-from swsearch.engine.cuda.runtime.shipped_kernels import ShippedKernels
+from swsearch.engine.cuda.runtime.shipped_kernels import Archive, ShippedKernels
 from swsearch.errors import EngineError
 from swsearch.folders import user_cache, write_complete
 from swsearch.threads import usable_cores
@@ -88,20 +88,16 @@ class KernelCache:
     def _compiles(self) -> bool:
         return self._compilers.current is not None
 
-    def is_shipped(self, spec: KernelSpec) -> bool:
-        """Whether the package contains a kernel: machine code or, if there is no compiler, PTX.
+    def archive_of(self, spec: KernelSpec) -> Archive | None:
+        """The archive of the package that has a kernel: machine code or, if there is no compiler, PTX.
 
-        The driver compiles PTX, which takes it as long as a compiler.
+        The driver compiles PTX, which takes it as long as a compiler. A compiler is opened only for a kernel without
+        machine code.
         """
-        return self._shipped.has(spec, virtual=self._needs_ptx(spec))
-
-    def _needs_ptx(self, spec: KernelSpec) -> bool:
-        """Whether a kernel's PTX is better than nothing. Only a kernel without machine code needs a compiler opened."""
-        return not self._shipped.has(spec, virtual=False) and not self._compiles
-
-    def refuse(self, spec: KernelSpec, reason: str) -> None:
-        """Stop using the kernels of the package that came with this one."""
-        self._shipped.refuse(spec, reason, virtual=self._needs_ptx(spec))
+        archive = self._shipped.find(spec, virtual=False)
+        if archive is None and not self._compiles:
+            archive = self._shipped.find(spec, virtual=True)
+        return archive
 
     def begin(self, specs: Iterable[KernelSpec]) -> None:
         """Begin to compile kernels that are not on disk, in this order; returns at once.
@@ -109,7 +105,7 @@ class KernelCache:
         Only :meth:`take` raises an error of the compiler, so a kernel that is never launched cannot fail a search.
         """
         for spec in specs:
-            if self.is_shipped(spec) or not self._compiles:
+            if self.archive_of(spec) is not None or not self._compiles:
                 continue
             key = self._key(spec)
             if key in self._begun or self._path(spec).exists():
@@ -120,7 +116,7 @@ class KernelCache:
 
     def is_ready(self, spec: KernelSpec) -> bool:
         """Whether :meth:`take` returns a compiled kernel at once."""
-        if self.is_shipped(spec):
+        if self.archive_of(spec) is not None:
             return True
         if not self._compiles:
             return False
@@ -133,8 +129,8 @@ class KernelCache:
         Raises :class:`KernelCompileError` if no compiler compiles the kernel, and :class:`EngineError` if there is none
         and the package does not contain the kernel.
         """
-        while self.is_shipped(spec):
-            code = self._shipped.read(spec, virtual=self._needs_ptx(spec))
+        while (archive := self.archive_of(spec)) is not None:
+            code = archive.read(spec)
             if code is not None:
                 return code
         if not self._compiles:

@@ -190,7 +190,7 @@ class PyCudaDevice:
             )
         self.compilers = Compilers.installed()
         self.shipped = ShippedKernels(self.facts.architecture)
-        if not self.shipped.has(COLLECT_KERNEL, virtual=True) and self.compilers.current is None:
+        if self.shipped.find(COLLECT_KERNEL, virtual=True) is None and self.compilers.current is None:
             missing = "; ".join(["there is no compiler", *self.compilers.passed_over, *self.shipped.refusals])
             raise EngineUnavailable("cuda", f"{missing}; {INSTALL_COMPILER}")
         self._cache = KernelCache(self.compilers, self.shipped)
@@ -317,7 +317,7 @@ class PyCudaDevice:
     def _module(self, spec: KernelSpec) -> Any:
         """Load a kernel's code. Code of the package that the driver refuses, as an old driver may, is compiled here."""
         while True:
-            is_shipped = self._cache.is_shipped(spec)
+            archive = self._cache.archive_of(spec)
             code = self._cache.take(spec)
             with self.errors(f"loading kernel {spec.entry}"):
                 try:
@@ -325,9 +325,9 @@ class PyCudaDevice:
                 except self._driver.MemoryError:
                     raise
                 except self._driver.Error as error:
-                    if not is_shipped:
+                    if archive is None:
                         raise
-                    self._cache.refuse(spec, f"the driver, {self.facts.driver}, does not load them ({error})")
+                    archive.refuse(f"the driver, {self.facts.driver}, does not load them ({error})")
 
     def prepare(self, specs: Sequence[KernelSpec]) -> None:
         """See :class:`Device`."""

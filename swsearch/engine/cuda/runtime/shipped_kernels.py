@@ -69,8 +69,8 @@ def _family(spec: KernelSpec) -> str:
     return "-".join([spec.entry, *(value for name, value in spec.constants if name in ("PAIRING", "WORDS", "BAND"))])
 
 
-class _Archive:
-    """One archive; opened at its first use."""
+class Archive:
+    """The kernels for one architecture: machine code, or PTX if ``virtual``; opened at its first use."""
 
     def __init__(self, path: Path, architecture: int, *, virtual: bool) -> None:
         self.path = path
@@ -108,11 +108,12 @@ class _Archive:
             return self._places
 
     def has(self, spec: KernelSpec) -> bool:
+        """Whether the archive contains a kernel, as far as is known before its code is read."""
         places = self._open()
         return not self.refusal and bool(places) and self._key(spec) in places
 
     def read(self, spec: KernelSpec) -> bytes | None:
-        """The code; None if the archive turns out to be damaged."""
+        """The code of a kernel, as the driver loads it; None if the archive turns out to be damaged."""
         name, at, size = self._open()[self._key(spec)]
         if name not in self._families:
             try:
@@ -125,6 +126,7 @@ class _Archive:
         return code + b"\0" if self.virtual else code  # PTX is text, which the driver reads up to a zero
 
     def refuse(self, reason: str) -> None:
+        """Stop using the archive."""
         self.refusal = f"the kernels in {self.path} are refused: {reason}"
 
 
@@ -149,34 +151,16 @@ class ShippedKernels:
         """Which archives are refused, and why: one line each."""
         return [archive.refusal for archive in self._archives if archive.refusal]
 
-    def _of(self, spec: KernelSpec, *, virtual: bool) -> _Archive | None:
+    def find(self, spec: KernelSpec, *, virtual: bool) -> Archive | None:
         """The archive that has a kernel: machine code before PTX, which is considered only if ``virtual``."""
         suitable = (archive for archive in self._archives if virtual or not archive.virtual)
         return next((archive for archive in suitable if archive.has(spec)), None)
 
-    def has(self, spec: KernelSpec, *, virtual: bool) -> bool:
-        """Whether there is machine code of a kernel or, if ``virtual``, PTX."""
-        return self._of(spec, virtual=virtual) is not None
 
-    def read(self, spec: KernelSpec, *, virtual: bool) -> bytes | None:
-        """The code of a kernel, as the driver loads it; None if there is none."""
-        while (archive := self._of(spec, virtual=virtual)) is not None:
-            code = archive.read(spec)
-            if code is not None:
-                return code
-        return None
-
-    def refuse(self, spec: KernelSpec, reason: str, *, virtual: bool) -> None:
-        """Stop using the archive from which :meth:`read` took a kernel."""
-        archive = self._of(spec, virtual=virtual)
-        if archive is not None:
-            archive.refuse(reason)
-
-
-def _suitable(folder: Path, architecture: int) -> Iterator[_Archive]:
+def _suitable(folder: Path, architecture: int) -> Iterator[Archive]:
     """The archives that a device can load, in the order of preference: machine code, then PTX, the newest first."""
     found = [(match, path) for path in folder.glob("*.zip") if (match := _NAME.fullmatch(path.name))]
     archives = [(match[1] == "compute", int(match[2]), path) for match, path in found]
     for virtual, made_for, path in sorted(archives, key=lambda each: (each[0], -each[1])):
         if made_for <= architecture and (virtual or made_for // 10 == architecture // 10):
-            yield _Archive(path, made_for, virtual=virtual)
+            yield Archive(path, made_for, virtual=virtual)

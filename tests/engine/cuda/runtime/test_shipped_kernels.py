@@ -34,7 +34,7 @@ from swsearch.engine.cuda.search.tiles import package_kernels
 from swsearch.errors import EngineError, KernelCompileError
 from swsearch.folders import resource_folder
 from tests.compiled import ROOT, compiled, digest_of, unpack
-from tests.engine.cuda.runtime.test_kernel_cache import PlayedCompiler, code_of
+from tests.engine.cuda.runtime.test_kernel_cache import PlayedCompiler, code_of, compilers_of
 from tests.patience import LIMIT_SECONDS, wait_until
 
 LISTED = intra_task_kernel(Arithmetic.FAST, Tile(Pairing.TWO_BLOCKS, 32, 4), None, edges=BoundaryMode.OWN)
@@ -49,7 +49,23 @@ def archive(folder: Path, architecture: int, *, virtual: bool = False, code: byt
 
 
 def builds_of(folder: Path, cache: Path, architecture: int, *compilers: PlayedCompiler) -> KernelCache:
-    return KernelCache(Compilers.of(*compilers), ShippedKernels(architecture, folder), cache, 1)
+    return KernelCache(compilers_of(*compilers), ShippedKernels(architecture, folder), cache, 1)
+
+
+def read(shipped: ShippedKernels, spec: KernelSpec, *, virtual: bool) -> bytes | None:
+    """Return the code of a kernel from the first archive that is not damaged."""
+    while (found := shipped.find(spec, virtual=virtual)) is not None:
+        code = found.read(spec)
+        if code is not None:
+            return code
+    return None
+
+
+def refuse(builds: KernelCache, spec: KernelSpec) -> None:
+    """Refuse the archive of a kernel as a device does."""
+    refused = builds.archive_of(spec)
+    assert refused is not None
+    refused.refuse("the driver does not load them")
 
 
 @pytest.mark.parametrize(
@@ -75,13 +91,13 @@ def test_a_device_takes_machine_code_of_its_major_number_or_ptx(
         archive(tmp_path, made_for)
     archive(tmp_path, 80, virtual=True)
     shipped = ShippedKernels(architecture, tmp_path)
-    found = shipped.read(LISTED, virtual=False)
+    found = read(shipped, LISTED, virtual=False)
     assert (found and found.split()[0].decode()) == with_compiler
-    found = shipped.read(LISTED, virtual=True)
+    found = read(shipped, LISTED, virtual=True)
     assert found is not None
     assert found.split()[0].decode() == without
     assert found.endswith(b"\0") == without.startswith("compute")
-    assert not shipped.has(COUNT_KERNEL, virtual=True)
+    assert shipped.find(COUNT_KERNEL, virtual=True) is None
     assert shipped.refusals == []
 
 
@@ -123,8 +139,8 @@ def test_ptx_is_ready_only_without_a_compiler(tmp_path: Path) -> None:
 
 
 def test_a_package_without_archives_has_no_kernels(tmp_path: Path) -> None:
-    assert not ShippedKernels(90, tmp_path).has(LISTED, virtual=True)
-    assert ShippedKernels(90, tmp_path / "absent").read(LISTED, virtual=True) is None
+    assert ShippedKernels(90, tmp_path).find(LISTED, virtual=True) is None
+    assert read(ShippedKernels(90, tmp_path / "absent"), LISTED, virtual=True) is None
 
 
 def test_a_compiler_that_fails_is_told_where_its_kernel_is_taken(tmp_path: Path) -> None:
@@ -150,12 +166,12 @@ def test_an_archive_of_other_sources_is_refused(tmp_path: Path, monkeypatch: pyt
     shutil.copytree(ROOT / "cuda", sources)
     monkeypatch.setattr(compiler_module, "resource_folder", lambda name: sources)
     path = archive(tmp_path, 90)
-    assert ShippedKernels(90, tmp_path).has(LISTED, virtual=True)
+    assert ShippedKernels(90, tmp_path).find(LISTED, virtual=True)
     with (sources / "search" / "strip.cuh").open("a") as file:
         file.write("\n")
     shipped = ShippedKernels(90, tmp_path)
-    assert not shipped.has(LISTED, virtual=True)
-    assert shipped.read(LISTED, virtual=True) is None
+    assert shipped.find(LISTED, virtual=True) is None
+    assert read(shipped, LISTED, virtual=True) is None
     assert shipped.refusals == [
         f"the kernels in {path} are refused: it was made from other sources; run scripts/build_kernels.py again"
     ]
@@ -175,14 +191,14 @@ def test_a_damaged_archive_is_refused_wherever_the_damage_is(tmp_path: Path) -> 
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
         shipped = ShippedKernels(90, tmp_path)
         for spec in KERNELS:
-            assert shipped.read(spec, virtual=True) in (code, None)
+            assert read(shipped, spec, virtual=True) in (code, None)
         n_refused += bool(shipped.refusals)
         assert all(f"{path} are refused: it is damaged" in line or "other sources" in line for line in shipped.refusals)
     assert n_refused > 0
     for length in (0, 1, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:length])
         shipped = ShippedKernels(90, tmp_path)
-        assert shipped.read(LISTED, virtual=True) is None
+        assert read(shipped, LISTED, virtual=True) is None
         assert len(shipped.refusals) == 1
         assert "is damaged" in shipped.refusals[0]
         assert "install swsearch again" in shipped.refusals[0]
@@ -193,7 +209,7 @@ def test_an_archive_with_another_manifest_is_refused(tmp_path: Path, manifest: s
     with zipfile.ZipFile(tmp_path / archive_name(90, virtual=False), "w") as made:
         made.writestr(MANIFEST, manifest)
     shipped = ShippedKernels(90, tmp_path)
-    assert shipped.read(LISTED, virtual=True) is None
+    assert read(shipped, LISTED, virtual=True) is None
     (refusal,) = shipped.refusals
     assert "is damaged" in refusal
 
@@ -217,9 +233,9 @@ def test_a_driver_that_refuses_machine_code_gets_another_archive_or_the_compiler
     archive(tmp_path, 80)
     builds = builds_of(tmp_path, tmp_path / "cache", 89, PlayedCompiler())
     assert builds.take(LISTED) == b"sm86 intra_task"
-    builds.refuse(LISTED, "the driver does not load them")
+    refuse(builds, LISTED)
     assert builds.take(LISTED) == b"sm80 intra_task"
-    builds.refuse(LISTED, "the driver does not load them")
+    refuse(builds, LISTED)
     assert not builds.is_ready(LISTED)
     assert builds.take(LISTED) == code_of(LISTED)
     builds.close()
@@ -270,7 +286,7 @@ def test_the_script_builds_archives_that_are_found(tmp_path: Path) -> None:
     assert f"sm75.zip: {len(package_kernels(75))} kernels" in built_by_the_script(nvcc, tmp_path)
     out = tmp_path / "cubins"
     shipped = ShippedKernels(75, out)
-    codes = [shipped.read(spec, virtual=False) for spec in package_kernels(75)]
+    codes = [read(shipped, spec, virtual=False) for spec in package_kernels(75)]
     assert all(code is not None and code[:4] == b"\x7fELF" for code in codes)
     assert sum(path.stat().st_size for path in out.iterdir()) < 3_000_000
     with zipfile.ZipFile(out / "sm75.zip") as opened:
@@ -320,7 +336,7 @@ from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL
 from swsearch.engine.cuda.runtime.shipped_kernels import ShippedKernels
 
 nvcc, told, cache = sys.argv[1:]
-builds = KernelCache(Compilers.of(Nvcc(nvcc)), ShippedKernels(90, Path(cache)), Path(cache), 1)
+builds = KernelCache(Compilers([lambda: Nvcc(nvcc)]), ShippedKernels(90, Path(cache)), Path(cache), 1)
 builds.begin([COLLECT_KERNEL, COUNT_KERNEL])
 while not (Path(told).exists() and Path(told).read_text().endswith("\\n")):
     time.sleep(0.01)
