@@ -144,10 +144,10 @@ class BatchRun:
         for query in self._queries:
             if query.long is not None:
                 query.long.start()
-        first_counter = 0
+        counter = address(counters)
         for strips in inter_task:
-            self._inter_task.start(strips, counters, first_counter)
-            first_counter += len(strips.plan.strips)
+            self._inter_task.start(strips, counter)
+            counter += 4 * len(strips.counters)
         for query in self._queries:
             if query.long is not None:
                 query.long.join()
@@ -189,7 +189,7 @@ class BatchRun:
         )  # fmt: skip
         values = np.array(launch.counters, np.uint32)
         counters = self.slot.upload(f"counters listed {number}", values, Stream.FINISH)
-        self._inter_task.start(launch, counters, 0, Stream.FINISH)
+        self._inter_task.start(launch, address(counters), Stream.FINISH)
 
     def _select_again(self, query: _InFlight, candidates: Sequence[ScoreFilter], name: str) -> Selection:
         """List candidates to be scored again, and begin to download their number."""
@@ -206,7 +206,7 @@ class BatchRun:
             indices, count = address(selected.indices), address(selected.count)
             listed = self._listed(query, indices, count, counter, most, least, most)
             lists = self._resources.lists
-            lists.plan(query.plan.profile, profile, listed, route=route, stream=Stream.FINISH).start()
+            lists.plan(query.plan.profile, profile, listed, route=route, stream=Stream.FINISH)()
 
     def _zero(self, name: str, stream: Stream) -> int:
         """Address of a word that is 0 before the stream's next launch."""
@@ -345,7 +345,7 @@ class BatchRun:
         indices, count = address(buffer), address(buffer, len(listed) * 4)
         on_device = self._listed(query, indices, count, counter, len(listed))
         with device.timed(Stream.COMPUTE) as seconds:
-            resources.lists.plan(query.plan.profile, profile, on_device, route=route, stream=Stream.COMPUTE).start()
+            resources.lists.plan(query.plan.profile, profile, on_device, route=route, stream=Stream.COMPUTE)()
         resources.timing.seconds += seconds[0]
         scores = np.empty(len(self._short), np.int32)
         device.download(scores, query.scores, Stream.COMPUTE)

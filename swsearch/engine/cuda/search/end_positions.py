@@ -135,7 +135,7 @@ class EndFinder:
                 n, int(subjects.lengths[-1]), address(best), address(counters, 4),
             ),
             route=route, stream=Stream.ENDS, further=(address(wanted), address(positions)),
-        ).start()  # fmt: skip
+        )()  # fmt: skip
         found_best, found = np.empty(n, np.int32), np.empty(n, np.uint64)
         device.download(found_best, best, Stream.ENDS)
         device.download(found, positions, Stream.ENDS)

@@ -134,17 +134,14 @@ class InterTaskLauncher:
         self.n_passing = self._slot.pinned(1, np.uint32)
         self._device.begin_download(self.n_passing, count, Stream.COMPUTE)
 
-    def start(
-        self, launch: InterTaskLaunch, counters: Buffer, first_counter: int, stream: Stream = Stream.COMPUTE
-    ) -> None:
-        """Launch the kernel of each strip, whose work counters are in ``counters`` from index ``first_counter`` on."""
+    def start(self, launch: InterTaskLaunch, counters: int, stream: Stream = Stream.COMPUTE) -> None:
+        """Launch the kernel of each strip; their work counters are at the address ``counters``."""
         device, strips = self._device, launch.plan.strips
         if launch.condition is not None:
             number, least, most = launch.condition
             opened = packed(
-                OPEN_COUNTERS, number=number, least=least, most=most,
-                counters=address(counters, first_counter * 4), n_counters=len(strips),
-            )  # fmt: skip
+                OPEN_COUNTERS, number=number, least=least, most=most, counters=counters, n_counters=len(strips)
+            )
             device.launch(OPEN_COUNTERS_KERNEL, 1, 0, opened, stream)
         profile = self._packed.get(launch.profile)
         if profile is None:
@@ -175,7 +172,7 @@ class InterTaskLauncher:
                 gap=Arithmetic.FAST.gap_costs(gap.open, gap.extend),
                 scores_low=address(scores[0]),
                 scores_high=address(scores[-1]),
-                work_counter=address(counters, (first_counter + number) * 4),
+                work_counter=counters + number * 4,
             )  # fmt: skip
             groups = shape.threads // shape.tile.group
             grid = min(device.facts.multiprocessors * shape.blocks, -(-launch.n_subjects // groups))

@@ -7,11 +7,10 @@ and :func:`choose_teams` give the warps per subject and per block.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
-
-import numpy as np
 
 from swsearch.engine.cuda.runtime.device import Buffer, Device, Scratch, Stream, Texture
 from swsearch.engine.cuda.runtime.kernels import MAX_LIST_WARPS, UNIT_BYTES, WARP, KernelSpec, Tile
@@ -110,22 +109,6 @@ def choose_teams(
     return max(choices, key=lambda choice: (choice[1], choice[0].teams))
 
 
-@dataclass(frozen=True)
-class IntraTaskLaunch:
-    """A fully planned launch, so that no host work falls between the launches of a timed block."""
-
-    device: Device
-    spec: KernelSpec
-    grid: int
-    shared_bytes: int
-    parameters: np.void
-    stream: Stream
-
-    def start(self) -> None:
-        """Launch the kernel."""
-        self.device.launch(self.spec, self.grid, self.shared_bytes, self.parameters, self.stream)
-
-
 class IntraTaskLauncher:
     """Launches the kernels for listed subjects on one device."""
 
@@ -178,9 +161,11 @@ class IntraTaskLauncher:
         stream: Stream,
         teams: bool = False,
         further: tuple[int, ...] = (),
-    ) -> IntraTaskLaunch:
-        """A launch that scores the listed subjects, each by a team of warps if they are few, or with ``teams``.
+    ) -> Callable[[], None]:
+        """A function that launches the kernel: it scores the listed subjects.
 
+        Each is scored by a team of warps if they are few, or with ``teams``. The launch is fully planned, so that no
+        host work falls between the launches of a timed block.
         ``on_device`` is packed in the tile of ``route``, whose kernel may have blocks of any number of warps.
         The next plan for the same ``stream`` reuses its scratch buffers.
         ``further`` are the addresses of known scores and of their ends for the kernel ``end_positions``. Raises
@@ -215,4 +200,4 @@ class IntraTaskLauncher:
         )  # fmt: skip
         if route.kernel.entry == "end_positions":
             parameters = packed(ENDS, list=parameters, wanted=further)
-        return IntraTaskLaunch(device, spec, grid, tile.intra_task_bytes(chosen.strips), parameters, stream)
+        return partial(device.launch, spec, grid, tile.intra_task_bytes(chosen.strips), parameters, stream)

@@ -8,6 +8,7 @@ window is a part of the residues that the device has, so nothing is copied but i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Buffer, Stream, Timing
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
-from swsearch.engine.cuda.search.launches import IntraTaskLaunch, IntraTaskLauncher, Listed, address
+from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
 from swsearch.engine.cuda.search.plan import BatchPlan, ListedRoute, QueryPlan
 from swsearch.engine.cuda.search.planner import Planner
 from swsearch.engine.cuda.search.slots import Slot, profile_strips
@@ -111,7 +112,7 @@ class LongSubjects:
         """Launch the kernel, after the work of the stream for computation so far."""
         if self.stream is not Stream.COMPUTE:
             self._of.lists.device.follow(self.stream, Stream.COMPUTE)
-        self._launch.start()
+        self._launch()
 
     def join(self) -> None:
         """Let later work of the stream for computation wait for the scores."""
@@ -135,7 +136,7 @@ class LongSubjects:
             arithmetic = arithmetic.wider
             launch = self._planned(self._of.planner.listed(self._profile, arithmetic), beyond, Stream.COMPUTE)
             with self._of.lists.device.timed(Stream.COMPUTE) as seconds:
-                launch.start()
+                launch()
             timing.seconds += seconds[0]
             self._of.lists.device.download(scores, self._scores, Stream.COMPUTE)
             beyond = self._beyond(scores, arithmetic)
@@ -149,7 +150,7 @@ class LongSubjects:
         """The windows whose scores may be inexact in a type."""
         return np.flatnonzero(scores > arithmetic.largest_exact(self._profile.max_score))
 
-    def _planned(self, route: ListedRoute, chosen: NDArray[np.intp], stream: Stream) -> IntraTaskLaunch:
+    def _planned(self, route: ListedRoute, chosen: NDArray[np.intp], stream: Stream) -> Callable[[], None]:
         """The launch of the chosen windows, in the given order."""
         name, n = self._name, len(chosen)
         counts = [n, 0]  # the list's length, and the counter of those taken from it
