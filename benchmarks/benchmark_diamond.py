@@ -141,12 +141,12 @@ def measure_paths(
     kernel, wall, cpu = [], [], []
     found: list[PairPaths] = []
     for _ in range(repeat + 1):  # the first run compiles
-        sweep.seconds = 0.0
+        sweep.timing.reset()
         start = time.perf_counter()
         seconds, found = cpu_seconds(on_device)
         wall.append(time.perf_counter() - start)
         cpu.append(seconds)
-        kernel.append(sweep.seconds)
+        kernel.append(sweep.timing.seconds)
     row: dict[str, Any] = {
         "path_kernel_seconds": float(np.median(kernel[1:])),
         "path_wall_seconds": float(np.median(wall[1:])),
@@ -185,11 +185,11 @@ def main() -> None:
                 shape = shape_named(shape_name)
                 kernel, wall = [], []
                 for _ in range(options.repeat + 1):  # the first run compiles
-                    sweep.seconds = 0.0
+                    sweep.timing.reset()
                     start = time.perf_counter()
                     ends = sweep.ends(pairs, problem, shape=shape)
                     wall.append(time.perf_counter() - start)
-                    kernel.append(sweep.seconds)
+                    kernel.append(sweep.timing.seconds)
                 lengths = [(len(query), len(subject)) for query, subject in pairs]
                 taken = shape or choose_shape(problem, lengths, table_columns(pairs, problem), device.facts)
                 seconds = float(np.median(kernel[1:]))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from swsearch.engine.cuda.pairs.diamond_checkpoints import ENTRY_BYTES, StripCheckpoints
 from swsearch.engine.cuda.pairs.diamond_plan import PairLetters, SweepShape, filled_columns, lay_out, table_columns
-from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, allocated
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Timing, allocated
 from swsearch.engine.cuda.runtime.kernels import SWEEP_WARPS, KernelSpec, sweep_kernel
 from swsearch.engine.cuda.runtime.parameters import LOCATE, SWEEP, packed
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
@@ -45,7 +45,8 @@ class PairEnd:
 class DiamondLaunch:
     """Device memory and launches of one call; the memory is freed when ``stack`` closes.
 
-    The pairs are uploaded while their kernels are compiled; with ``path``, that of a path as well.
+    The pairs are uploaded while their kernels are compiled; with ``path``, that of a path as well. The kernel time of
+    sweeps is added to ``timing``.
     """
 
     def __init__(
@@ -55,11 +56,12 @@ class DiamondLaunch:
         problem: AlignmentProblem,
         shape: SweepShape,
         pairs: Sequence[tuple[Letters, Letters]],
+        timing: Timing,
         *,
         path: bool = False,
     ) -> None:
-        self._device, self._stack = device, stack
-        self._problem, self._shape = problem, shape
+        self.device, self._stack, self._timing = device, stack, timing
+        self.problem, self.shape = problem, shape
         self._compared = table_columns(pairs, problem) is None
         entries = ["sweep_pairs"] + ["locate_best"] * problem.local + ["trace_pairs"] * path
         device.prepare([self._kernel(entry) for entry in entries])
@@ -90,11 +92,13 @@ class DiamondLaunch:
 
     def sweep(self, checkpoints: StripCheckpoints | None = None, progress: Progress | None = None) -> None:
         """Sweep all pairs once; a call with a single pair may save rows in ``checkpoints``."""
-        for strips in self._strips_per_launch(0, self._n_strips, int(self._table["columns"].max())):
-            self._start("sweep_pairs", strips, self._parameters(strips.stop, checkpoints))
-            if progress is not None:
-                self._device.synchronize()
-                progress(cells_of(self._table, self._shape, strips))
+        with self.device.timed(Stream.COMPUTE) as seconds:
+            for strips in self._strips_per_launch(0, self._n_strips, int(self._table["columns"].max())):
+                self._start("sweep_pairs", strips, self._parameters(strips.stop, checkpoints))
+                if progress is not None:
+                    self.device.synchronize()
+                    progress(cells_of(self._table, self.shape, strips))
+        self._timing.seconds += seconds[0]
 
     def sweep_again(
         self, first: int, last: int, columns: int, top: NDArray[np.uint64] | None, checkpoints: StripCheckpoints
@@ -105,33 +109,35 @@ class DiamondLaunch:
         letters occur only after the matrix's end. ``top`` contains the saved entries of the row above, padded to
         complete diamonds; it is None above the first strip.
         """
-        device = self._device
+        device = self.device
         table = self._table.copy()
         columns = min(filled_columns(columns), int(table["columns"][0]))
         table["columns"] = columns
-        device.upload(self._pairs, table.view(np.uint8), Stream.COMPUTE)
-        if top is None:
-            device.clear(self._horizon, filled_columns(columns) * ENTRY_BYTES, Stream.COMPUTE)
-        else:
-            device.upload(self._horizon, top[: filled_columns(columns)], Stream.COMPUTE)
-        device.synchronize()
-        for strips in self._strips_per_launch(first, last, columns):
-            self._start("trace_pairs", strips, self._parameters(strips.stop, checkpoints))
+        with device.timed(Stream.COMPUTE) as seconds:
+            device.upload(self._pairs, table.view(np.uint8), Stream.COMPUTE)
+            if top is None:
+                device.clear(self._horizon, filled_columns(columns) * ENTRY_BYTES, Stream.COMPUTE)
+            else:
+                device.upload(self._horizon, top[: filled_columns(columns)], Stream.COMPUTE)
             device.synchronize()
+            for strips in self._strips_per_launch(first, last, columns):
+                self._start("trace_pairs", strips, self._parameters(strips.stop, checkpoints))
+                device.synchronize()
+        self._timing.seconds += seconds[0]
 
     def ends(self) -> list[PairEnd]:
         """The best end of each pair after a sweep, the border of the matrix excluded."""
-        return self._local_ends() if self._problem.local else self._border_ends()
+        return self._local_ends() if self.problem.local else self._border_ends()
 
     def _strips_per_launch(self, first: int, last: int, columns: int) -> Iterator[range]:
         """Ranges of strips, one per launch."""
-        n_strips = max(1, CELLS_PER_LAUNCH // (self._shape.strip_rows * columns))
+        n_strips = max(1, CELLS_PER_LAUNCH // (self.shape.strip_rows * columns))
         for start in range(first, last, n_strips):
             yield range(start, min(start + n_strips, last))
 
     def _start(self, entry: str, strips: range, parameters: np.void) -> None:
         """Launch a range of strips; the strips before it were launched earlier."""
-        device = self._device
+        device = self.device
         spec, shared_bytes = self._kernel(entry), self._shared_bytes
         # The grid has at most as many blocks as run at a time, because a strip may wait only for a strip that runs.
         resident = device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes)
@@ -141,10 +147,10 @@ class DiamondLaunch:
 
     def _local_ends(self) -> list[PairEnd]:
         """The best end of each pair over all its strips."""
-        device = self._device
+        device = self.device
         found = np.empty((self._n_strips, 2), np.int32)
         device.download(found, self._found, Stream.COMPUTE)
-        firsts = _first_strips(self._table, self._shape)
+        firsts = _first_strips(self._table, self.shape)
         best = np.maximum.reduceat(found[:, 0], firsts[:-1])
         wanted = np.flatnonzero((found[:, 0] == np.repeat(best, np.diff(firsts))) & (found[:, 0] > 0))
         positions = np.zeros((len(wanted), 2), np.int32)
@@ -165,7 +171,7 @@ class DiamondLaunch:
 
     def _parameters(self, last_strip: int, checkpoints: StripCheckpoints | None) -> np.void:
         """``Sweep`` of ``cuda/pairs/sweep.cuh``."""
-        problem, letters, shape = self._problem, self._letters, self._shape
+        problem, letters, shape = self.problem, self._letters, self.shape
         compared = self._compared
         return packed(
             SWEEP,
@@ -196,15 +202,15 @@ class DiamondLaunch:
     def _border_ends(self) -> list[PairEnd]:
         """The best allowed end of each pair in the last row and the last column."""
         lasts = np.empty(self._lasts_words, np.int32)
-        self._device.download(lasts, self._lasts, Stream.COMPUTE)
+        self.device.download(lasts, self._lasts, Stream.COMPUTE)
         ends = []
         for pair in self._table:
             rows, columns = int(pair["rows"]), int(pair["columns"])
             column = lasts[int(pair["last_column"]) :][:rows]
             end = PairEnd(int(column[-1]), rows, columns)
-            if self._problem.is_free(FreeEnds.QUERY_END):
+            if self.problem.is_free(FreeEnds.QUERY_END):
                 end = better(end, PairEnd(int(column.max()), int(column.argmax()) + 1, columns))
-            if self._problem.is_free(FreeEnds.SUBJECT_END):
+            if self.problem.is_free(FreeEnds.SUBJECT_END):
                 row = lasts[int(pair["last_row"]) :][:columns]
                 end = better(end, PairEnd(int(row.max()), rows, int(row.argmax()) + 1))
             ends.append(end)
@@ -212,7 +218,7 @@ class DiamondLaunch:
 
     def _kernel(self, entry: str) -> KernelSpec:
         """The kernel for the problem and the shape."""
-        problem, shape = self._problem, self._shape
+        problem, shape = self.problem, self.shape
         return sweep_kernel(
             entry=entry, narrow=shape.narrow, words=shape.words, local=problem.local, affine=problem.gap_open > 0,
             compared=self._compared,
@@ -221,19 +227,19 @@ class DiamondLaunch:
     @property
     def _shared_bytes(self) -> int:
         """Shared memory of a block."""
-        return self._shape.warp_bytes(self._letters.n_columns) * SWEEP_WARPS
+        return self.shape.warp_bytes(self._letters.n_columns) * SWEEP_WARPS
 
     def _allocate(self, n_bytes: int) -> Buffer:
-        return allocated(self._device, self._stack, n_bytes)
+        return allocated(self.device, self._stack, n_bytes)
 
     def _uploaded(self, values: NDArray[Any]) -> Buffer:
         buffer = self._allocate(values.nbytes)
-        self._device.upload(buffer, values, Stream.COMPUTE)
+        self.device.upload(buffer, values, Stream.COMPUTE)
         return buffer
 
     def _cleared(self, n_bytes: int) -> Buffer:
         buffer = self._allocate(n_bytes)
-        self._device.clear(buffer, n_bytes, Stream.COMPUTE)
+        self.device.clear(buffer, n_bytes, Stream.COMPUTE)
         return buffer
 
 

@@ -23,8 +23,8 @@ from swsearch import _native
 from swsearch.engine.cuda.pairs.diamond_checkpoints import ENTRY_BYTES, LeftEdges, StripCheckpoints, nodes, strip_bytes
 from swsearch.engine.cuda.pairs.diamond_launch import DiamondLaunch, PairEnd
 from swsearch.engine.cuda.pairs.diamond_plan import CHECKPOINT_COLUMNS, SweepShape
-from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Stream
-from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
+from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
+from swsearch.engine.pair_arrays import FreeEnds
 from swsearch.typing import Letters
 
 Entries = NDArray[np.uint64]
@@ -52,22 +52,12 @@ class DiamondPath:
     """Finds the path of one pair, whose launch it reuses after its ends were read.
 
     Checkpoints take up to ``checkpoint_bytes`` of device memory at a time, and the rows of one sweep up to
-    ``memory_bytes`` of host memory, unless a single strip or row needs more. ``seconds`` is the kernel time of the
-    sweeps.
+    ``memory_bytes`` of host memory, unless a single strip or row needs more.
     """
 
-    def __init__(
-        self,
-        device: Device,
-        launch: DiamondLaunch,
-        problem: AlignmentProblem,
-        shape: SweepShape,
-        checkpoint_bytes: int,
-        memory_bytes: int,
-    ) -> None:
-        self._device, self._launch, self._problem, self._shape = device, launch, problem, shape
+    def __init__(self, launch: DiamondLaunch, checkpoint_bytes: int, memory_bytes: int) -> None:
+        self._launch, self._problem, self._shape = launch, launch.problem, launch.shape
         self._checkpoint_bytes, self._memory_bytes = checkpoint_bytes, memory_bytes
-        self.seconds = 0.0
 
     def allocate_rows(self, first: int, last: int, columns: int, n_rows: int) -> StripCheckpoints:
         """Device memory for up to ``n_rows`` rows that divide strips first to last - 1; for fewer if memory is short.
@@ -119,13 +109,13 @@ class DiamondPath:
         checkpoints = self._allocate_all(first, last, columns)
         if checkpoints is not None:
             with checkpoints:
-                self._sweep_again(first, last, columns, top, checkpoints)
+                self._launch.sweep_again(first, last, columns, top, checkpoints)
                 for strip in range(last - 1, first - 1, -1):
                     self._strip(walk, strip, top if strip == first else None, checkpoints)
             return
         n_rows = rows_between(last - first, self._shape, columns, self._checkpoint_bytes, self._memory_bytes)
         with self.allocate_rows(first, last, columns, n_rows) as rows:
-            self._sweep_again(first, rows.strips[-1] + 1, columns, top, rows)
+            self._launch.sweep_again(first, rows.strips[-1] + 1, columns, top, rows)
             known = rows.all_rows()
         self._band(walk, first, last, top, known)
 
@@ -143,14 +133,7 @@ class DiamondPath:
             return None
 
     def _allocated(self, strips: Sequence[int], columns: int, *, states: bool) -> StripCheckpoints:
-        return StripCheckpoints(self._device, self._shape, self._launch.n_strips, strips, columns, states=states)
-
-    def _sweep_again(
-        self, first: int, last: int, columns: int, top: Entries | None, checkpoints: StripCheckpoints
-    ) -> None:
-        with self._device.timed(Stream.COMPUTE) as seconds:
-            self._launch.sweep_again(first, last, columns, top, checkpoints)
-        self.seconds += seconds[0]
+        return StripCheckpoints(self._launch.device, self._shape, self._launch.n_strips, strips, columns, states=states)
 
     def _strip(self, walk: _native.PairWalk, strip: int, top: Entries | None, checkpoints: StripCheckpoints) -> None:
         """Trace the path through a strip; ``top`` is the row above it if the strip above saved none."""

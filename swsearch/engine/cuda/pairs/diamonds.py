@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
-from swsearch.engine.cuda.pairs.diamond_checkpoints import StripCheckpoints
 from swsearch.engine.cuda.pairs.diamond_launch import DiamondLaunch, PairEnd, better
 from swsearch.engine.cuda.pairs.diamond_paths import PATH_SHARE, DiamondPath, rows_between
 from swsearch.engine.cuda.pairs.diamond_plan import (
@@ -25,7 +24,7 @@ from swsearch.engine.cuda.pairs.diamond_plan import (
     choose_shape,
     table_columns,
 )
-from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Stream
+from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Timing
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, SequencePairs, limited
 from swsearch.engine.reference_pairs import ReferencePairs
 from swsearch.errors import InputError
@@ -41,15 +40,17 @@ class DiamondSweep:
     """The pair backend for long pairs, on one device, which the caller owns and closes.
 
     ``make_room`` frees device memory that its owners can allocate again; it is called if not even one pair fits.
-    ``seconds`` is the kernel time so far.
+    The kernel time of sweeps is added to ``timing``, by default a new one.
     """
 
     name = "cuda diamond"
 
-    def __init__(self, device: Device, make_room: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, device: Device, make_room: Callable[[], None] | None = None, timing: Timing | None = None
+    ) -> None:
         self._device = device
         self._make_room = make_room
-        self.seconds = 0.0
+        self.timing = timing or Timing()
 
     def align(
         self, pairs: SequencePairs, problem: AlignmentProblem, *, path: bool = True, progress: Progress | None = None
@@ -131,15 +132,14 @@ class DiamondSweep:
             checkpoint_bytes = int(self._device.free_bytes() * PATH_SHARE)
             n_rows = rows_between(n_strips, chosen, columns, checkpoint_bytes, memory_bytes)
             with contextlib.ExitStack() as stack:
-                launch = DiamondLaunch(self._device, stack, problem, chosen, [pair], path=True)
-                path = DiamondPath(self._device, launch, problem, chosen, checkpoint_bytes, memory_bytes)
+                launch = DiamondLaunch(self._device, stack, problem, chosen, [pair], self.timing, path=True)
+                path = DiamondPath(launch, checkpoint_bytes, memory_bytes)
                 checkpoints = path.allocate_rows(0, n_strips, columns, n_rows) if n_rows else None
                 with checkpoints or contextlib.nullcontext():
-                    self._sweep(launch, progress, checkpoints)
+                    launch.sweep(checkpoints, progress)
                     known = [] if checkpoints is None else checkpoints.all_rows()
                 end = better(_border_end(len(query), columns, problem), launch.ends()[0])
                 query_start, subject_start, runs = path.find(query, subject, end, known)
-            self.seconds += path.seconds
             return PairPaths.of_pair((end.score, end.query_end, end.subject_end, query_start, subject_start), runs)
 
         return self._alone(pair, find)
@@ -168,14 +168,10 @@ class DiamondSweep:
     ) -> list[PairEnd]:
         """The ends of pairs that share their launches. Memory is allocated before any progress is reported."""
         with contextlib.ExitStack() as stack:
-            launch = DiamondLaunch(self._device, stack, problem, self._shape(pairs, problem, shape), pairs)
-            self._sweep(launch, progress, None)
+            chosen = self._shape(pairs, problem, shape)
+            launch = DiamondLaunch(self._device, stack, problem, chosen, pairs, self.timing)
+            launch.sweep(progress=progress)
             return launch.ends()
-
-    def _sweep(self, launch: DiamondLaunch, progress: Progress | None, checkpoints: StripCheckpoints | None) -> None:
-        with self._device.timed(Stream.COMPUTE) as seconds:
-            launch.sweep(checkpoints, progress)
-        self.seconds += seconds[0]
 
     def _shape(
         self, pairs: Sequence[tuple[Letters, Letters]], problem: AlignmentProblem, shape: SweepShape | None

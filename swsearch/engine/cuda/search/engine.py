@@ -104,7 +104,7 @@ class CudaEngine(Closeable):
         self.store = SubjectStore(self.device, memory_limit, int(free * PIECE_SHARE))
         self._cutter = SubjectCutter(self.planner)
         self._end_finder = EndFinder(self._resources.lists, self.planner)
-        self._sweep = DiamondSweep(self.device, self.make_room)
+        self._sweep = DiamondSweep(self.device, self.make_room, self.timing)
         smallest = self.device.facts.memory_bytes // SMALLEST_SHARE
         self._slots = [Slot(self.device, smallest=smallest) for _ in range(IN_FLIGHT)]
         self._n_slots = IN_FLIGHT
@@ -371,7 +371,4 @@ class CudaEngine(Closeable):
         )
         rows = profile.rows.astype(np.uint16)
         pairs = [(rows, (subjects.codes(index) & CODE_MASK).astype(np.uint16)) for index in range(len(subjects))]
-        before = self._sweep.seconds
-        ends = self._sweep.ends(pairs, problem)
-        self.timing.seconds += self._sweep.seconds - before
-        return np.array([end.score for end in ends], dtype=np.int32)
+        return np.array([end.score for end in self._sweep.ends(pairs, problem)], dtype=np.int32)
