@@ -41,15 +41,15 @@ BATCHES = ((1000, 512), (10_000, 512))
 
 
 def groups(residues: int, threads: int) -> Iterator[tuple[str, Iterator[KernelRow]]]:
-    gpu, missing = usable_gpu()
+    gpu = usable_gpu()
     workload = generated_proteins(residues)
     for length in QUERY_LENGTHS:
         name = f"{length} residues against {workload.partition.n_residues:,}"
-        yield name, measure_search(workload, length, threads, gpu, missing)
+        yield name, measure_search(workload, length, threads, gpu)
     for size in SIZES:
-        yield f"{size:,} x {size:,}", measure_pair(size, threads, gpu, missing)
+        yield f"{size:,} x {size:,}", measure_pair(size, threads, gpu)
     for n_pairs, length in BATCHES:
-        yield f"{n_pairs:,} pairs of {length} x {length}", measure_batch(n_pairs, length, threads, gpu, missing)
+        yield f"{n_pairs:,} pairs of {length} x {length}", measure_batch(n_pairs, length, threads, gpu)
 
 
 def main() -> None:

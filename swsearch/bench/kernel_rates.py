@@ -34,13 +34,13 @@ from swsearch.engine.cuda.history.wavefront import WavefrontPairs
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
 from swsearch.engine.cuda.runtime.device import Device
+from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend, PairPaths, SequencePairs, Sequences
 from swsearch.engine.protocol import ScoreEngine, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.engine.reference_pairs import MAX_CELLS, ReferencePairs
-from swsearch.engine.registry import engine_info
 from swsearch.errors import EngineError
 from swsearch.pairs.pair_alignment import PairAlignment, align_pair, cost_set
 from swsearch.pairs.sequence import PairSequence
@@ -194,23 +194,20 @@ def even_share(n_items: int, cells: int, limit: int) -> slice:
     return slice(0, n_items, 1 << max(0, -(-cells // limit) - 1).bit_length())
 
 
-OpenDevice = Callable[[], Device]
+Gpu = Callable[[], Device] | str
+"""A function that opens the GPU, or the reason why none can be used."""
 
 
-def usable_gpu() -> tuple[OpenDevice | None, str]:
-    """A function that opens the GPU, or None and the reason why no GPU can be used."""
-    info = engine_info("cuda")
-    if not info.usable:
-        return None, info.reason
-    return PyCudaDevice, ""
+def usable_gpu() -> Gpu:
+    """The GPU of this machine."""
+    info = cuda_info()
+    return PyCudaDevice if info.usable else info.reason
 
 
 # --- search ---
 
 
-def measure_search(
-    workload: Workload, query_length: int, threads: int, open_device: OpenDevice | None, missing: str = ""
-) -> Iterator[KernelRow]:
+def measure_search(workload: Workload, query_length: int, threads: int, gpu: Gpu) -> Iterator[KernelRow]:
     """Measure one generated query against a workload; all scores are computed.
 
     Parameters
@@ -219,8 +216,8 @@ def measure_search(
     query_length : int
     threads : int
         Number of CPU threads of the row that uses several.
-    open_device : callable, optional
-        Opens a GPU; without it, the GPU rows have the reason ``missing``.
+    gpu : callable or str
+        Opens a GPU, or is the reason why its rows are missing.
 
     Raises
     ------
@@ -254,21 +251,17 @@ def measure_search(
     with CpuEngine(threads) as several:
         yield measured("cpu, all threads", several, CPU_CELLS, threads)
     for kernel in ("strip", *CLASSIC_KERNELS):
-        if open_device is None:
-            yield KernelRow("search", f"cuda {kernel}", missing=missing)
+        if isinstance(gpu, str):
+            yield KernelRow("search", f"cuda {kernel}", missing=gpu)
             continue
-        with _gpu_engine(kernel, open_device()) as engine:
+        with Cudasw2Engine(kernel, gpu()) if kernel in CLASSIC_KERNELS else CudaEngine(gpu()) as engine:
             yield measured(f"cuda {kernel}", engine, task_cells, 0)
-
-
-def _gpu_engine(kernel: str, device: Device) -> ScoreEngine:
-    return Cudasw2Engine(kernel, device) if kernel in CLASSIC_KERNELS else CudaEngine(device)
 
 
 # --- pair ---
 
 
-def measure_pair(length: int, threads: int, open_device: OpenDevice | None, missing: str = "") -> Iterator[KernelRow]:
+def measure_pair(length: int, threads: int, gpu: Gpu) -> Iterator[KernelRow]:
     """Measure the global alignment of two random DNA sequences, with the costs of 2009: scores, and once the path.
 
     Parameters and errors as for :func:`measure_search`; the reference is omitted if it would use too much memory.
@@ -295,10 +288,10 @@ def measure_pair(length: int, threads: int, open_device: OpenDevice | None, miss
     yield measured("cpu diamond", 1, CpuPairs())
     yield measured("cpu diamond, all threads", threads, CpuPairs(threads))
     yield measured("cpu diamond with path", 1, CpuPairs(), path=True)
-    if open_device is None:
-        yield from (KernelRow("pair", kernel, missing=missing) for kernel in ("cuda diamond", "cuda wavefront"))
+    if isinstance(gpu, str):
+        yield from (KernelRow("pair", kernel, missing=gpu) for kernel in ("cuda diamond", "cuda wavefront"))
         return
-    with closing(open_device()) as device:
+    with closing(gpu()) as device:
         yield measured("cuda diamond", 0, DiamondSweep(device))
         yield measured("cuda wavefront", 0, WavefrontPairs(device))
 
@@ -314,9 +307,7 @@ def random_batch(n_pairs: int, length: int) -> SequencePairs:
     return SequencePairs(Sequences(first, ends), Sequences(second, ends))
 
 
-def measure_batch(
-    n_pairs: int, length: int, threads: int, open_device: OpenDevice | None, missing: str = ""
-) -> Iterator[KernelRow]:
+def measure_batch(n_pairs: int, length: int, threads: int, gpu: Gpu) -> Iterator[KernelRow]:
     """Measure local alignments of random DNA pairs, match 1, others -1, gap -2; from letters to CIGARs.
 
     Parameters and errors as for :func:`measure_search`.
@@ -353,10 +344,10 @@ def measure_batch(
     for name, n_threads in (("cpu short pairs", 1), ("cpu short pairs, all threads", threads)):
         seconds, paths = best_seconds(lambda n=n_threads: on_cpu(n))  # type: ignore[misc]
         yield row(name, n_threads, seconds, all_of(paths))
-    if open_device is None:
-        yield KernelRow("batch", "cuda short pairs", missing=missing)
+    if isinstance(gpu, str):
+        yield KernelRow("batch", "cuda short pairs", missing=gpu)
         return
-    with closing(open_device()) as device, ShortPairs(device) as engine:
+    with closing(gpu()) as device, ShortPairs(device) as engine:
 
         def on_gpu() -> PairPaths:
             paths = engine.align(batch, problem)

@@ -184,7 +184,7 @@ def kernels(
             raise InputError(f"--tasks {task!r}: choose {', '.join(kernel_rates.TASKS)}")
     _refuse_useless(given_names(), chosen)
     n_threads = threads_to_use(arguments.threads)
-    gpu, missing = kernel_rates.usable_gpu()
+    gpu = kernel_rates.usable_gpu()
     measured: list[KernelRow] = []
     with result_stream(arguments.out) as stream:
         if format_name == "table":
@@ -192,11 +192,11 @@ def kernels(
         for task in chosen:
             if task == "search":
                 workload = generated_proteins(residues) if fasta is None else workload_of_file(fasta)
-                rows = kernel_rates.measure_search(workload, query_length, n_threads, gpu, missing)
+                rows = kernel_rates.measure_search(workload, query_length, n_threads, gpu)
             elif task == "pair":
-                rows = kernel_rates.measure_pair(pair_length, n_threads, gpu, missing)
+                rows = kernel_rates.measure_pair(pair_length, n_threads, gpu)
             else:
-                rows = kernel_rates.measure_batch(pairs, batch_length, n_threads, gpu, missing)
+                rows = kernel_rates.measure_batch(pairs, batch_length, n_threads, gpu)
             for row in rows:
                 measured.append(row)
                 if format_name == "table":

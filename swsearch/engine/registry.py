@@ -92,24 +92,13 @@ ONE_THREAD: Final = Machine(threads=1)
 """The machine of a caller that names none: its thread may be one of several."""
 
 
-def engine_info(name: str, *, gpus: GpuProbe | None = None) -> EngineInfo:
-    """Whether the engine of this name, one of :data:`ENGINES` except ``auto``, can be used on this machine."""
-    if name == "cuda":
-        from swsearch.engine.cuda.runtime.info import cuda_info
-
-        return cuda_info(gpus=gpus)
-    if name == "cpu":
-        from swsearch.engine.cpu.engine import cpu_info
-
-        return cpu_info()
+def engine_infos(*, gpus: GpuProbe | None = None) -> list[EngineInfo]:
+    """Whether each engine can be used on this machine, in the order in which ``auto`` tries them."""
+    from swsearch.engine.cpu.engine import cpu_info
+    from swsearch.engine.cuda.runtime.info import cuda_info
     from swsearch.engine.reference import reference_info
 
-    return reference_info()
-
-
-def engine_infos(*, gpus: GpuProbe | None = None) -> list[EngineInfo]:
-    """All engines, in the order in which ``auto`` tries them."""
-    return [engine_info(name, gpus=gpus) for name in ENGINES if name != "auto"]
+    return [cuda_info(gpus=gpus), cpu_info(), reference_info()]
 
 
 def open_engine(machine: Machine, cells: int | None = None, *, gpus: GpuProbe | None = None) -> tuple[ScoreEngine, str]:
@@ -184,13 +173,10 @@ def open_named(
 
         cuda = CudaDevices(devices, PyCudaDevice, options=PlanOptions(band_rows=None if bound else 0))
         return cuda, cuda.description
-    info = engine_info(name)
-    if not info.usable:
-        raise EngineUnavailable(name, info.reason)
     if name == "cpu":
-        from swsearch.engine.cpu.engine import CpuEngine
+        from swsearch.engine.cpu.engine import CpuEngine, cpu_info
 
-        return CpuEngine(threads, band_rows=None if bound else 0), info.detail
-    from swsearch.engine.reference import ReferenceEngine
+        return CpuEngine(threads, band_rows=None if bound else 0), cpu_info().detail
+    from swsearch.engine.reference import ReferenceEngine, reference_info
 
-    return ReferenceEngine(), info.detail
+    return ReferenceEngine(), reference_info().detail

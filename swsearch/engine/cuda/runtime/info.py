@@ -16,7 +16,7 @@ def _unusable(reason: str, *, built: bool = True) -> EngineInfo:
     return EngineInfo("cuda", built=built, usable=False, detail="", reason=reason)
 
 
-def cuda_info(ordinal: int = 0, *, gpus: GpuProbe | None = None) -> EngineInfo:
+def cuda_info(*, gpus: GpuProbe | None = None) -> EngineInfo:
     """Compile and load a kernel, and report device, compute capability, free memory, driver and compiler.
 
     If items are missing, the first of them is named, in the order in which a user would install them: sources, GPU,
@@ -30,7 +30,7 @@ def cuda_info(ordinal: int = 0, *, gpus: GpuProbe | None = None) -> EngineInfo:
     if missing:
         return _unusable(missing)
     try:
-        device = PyCudaDevice(ordinal)
+        device = PyCudaDevice()
     except EngineUnavailable as error:
         return _unusable(error.reason)
     except EngineError as error:
