@@ -201,7 +201,6 @@ def measure(
     threads: int | None = None,
     instruction_set: str | None = None,
     floored: bool = False,
-    band_rows: int | None = None,
 ) -> Measurement:
     """Score one query against a workload with the CPU engine.
 
@@ -210,7 +209,7 @@ def measure(
     workload : Workload
     query : uint8 array
         Residue codes.
-    threads, instruction_set, band_rows
+    threads, instruction_set
         As for :class:`swsearch.engine.cpu.engine.CpuEngine`.
     floored : bool
         Whether to request only the scores that a search could report, as a search does; otherwise, all scores.
@@ -228,7 +227,7 @@ def measure(
     def requests() -> list[ScoreRequest]:
         return requests_by_length(profiles, workload.partition, floors) if floored else score_requests(profiles)
 
-    with CpuEngine(threads, instruction_set, band_rows=band_rows) as engine:
+    with CpuEngine(threads, instruction_set) as engine:
         wall, cpu = timed(lambda: engine.score(requests(), workload.partition))
         return Measurement(
             workload.name,

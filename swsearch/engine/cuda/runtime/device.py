@@ -127,7 +127,7 @@ class Device(Protocol):
         """Copy from the device, after all earlier work of the stream, and wait for the copy."""
         ...
 
-    def begin_download(self, values: NDArray[Any], buffer: Buffer, stream: Stream, offset: int = 0) -> None:
+    def begin_download(self, values: NDArray[Any], buffer: Buffer, stream: Stream) -> None:
         """Copy to pinned memory, after all earlier work of the stream; a later event tells when the copy has ended."""
         ...
 
@@ -139,8 +139,8 @@ class Device(Protocol):
         """
         ...
 
-    def clear(self, buffer: Buffer, n_bytes: int, stream: Stream, offset: int = 0) -> None:
-        """Set the ``n_bytes`` bytes from ``offset`` on, both multiples of 4, to zero."""
+    def clear(self, buffer: Buffer, n_bytes: int, stream: Stream) -> None:
+        """Set the first ``n_bytes`` bytes, a multiple of 4, to zero."""
         ...
 
     def texture(self, buffer: Buffer) -> Texture:

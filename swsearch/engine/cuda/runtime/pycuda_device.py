@@ -279,11 +279,11 @@ class PyCudaDevice:
                 self._driver.memcpy_dtoh_async(values, buffer.address + offset, self._streams[stream])
             self._streams[stream].synchronize()
 
-    def begin_download(self, values: NDArray[Any], buffer: Buffer, stream: Stream, offset: int = 0) -> None:
+    def begin_download(self, values: NDArray[Any], buffer: Buffer, stream: Stream) -> None:
         """See :class:`Device`."""
         if values.nbytes:
             with self.errors("downloading"):
-                self._driver.memcpy_dtoh_async(values, buffer.address + offset, self._streams[stream])
+                self._driver.memcpy_dtoh_async(values, buffer.address, self._streams[stream])
 
     def event(self, stream: Stream, *, sleeping: bool = False) -> Event:
         """See :class:`Device`."""
@@ -293,10 +293,10 @@ class PyCudaDevice:
             event.record(self._streams[stream])
             return _PyCudaEvent(self, event)
 
-    def clear(self, buffer: Buffer, n_bytes: int, stream: Stream, offset: int = 0) -> None:
+    def clear(self, buffer: Buffer, n_bytes: int, stream: Stream) -> None:
         """See :class:`Device`."""
         with self.errors("clearing memory"):
-            self._driver.memset_d32_async(buffer.address + offset, 0, n_bytes // 4, self._streams[stream])
+            self._driver.memset_d32_async(buffer.address, 0, n_bytes // 4, self._streams[stream])
 
     def texture(self, buffer: Buffer) -> _DriverTexture:
         """See :class:`Device`."""

@@ -158,34 +158,25 @@ class BatchRun:
         if route is None or not plan.n_short:
             return
         beyond = Arithmetic.FAST.largest_exact(query.plan.profile.max_score) + 1
-        candidates = [ScoreFilter(0, plan.n_short, beyond)]
         profile = self._profile(f"profile again {number}", query, route, Stream.FINISH)
-        if query.plan.listed is not None:
-            passing = _filters(query.plan.ranges, plan.n_short, lambda part: part.limit or beyond)
-            self._score_passing(number, query, query.plan.listed, route, profile, passing)
-        again = self._select_again(query, candidates, f"again {number}")
         # Each launch reads the count, and only the one whose bounds it is within does the work.
+        if query.plan.listed is not None:
+            candidates = _filters(query.plan.ranges, plan.n_short, lambda part: part.limit or beyond)
+            passing = self._select_again(query, candidates, f"passing {number}")
+            self._score_selected(query, route, profile, passing, 1, self._few_listed)
+            self._score_many(number, query, query.plan.listed, passing)
+        again = self._select_again(query, [ScoreFilter(0, plan.n_short, beyond)], f"again {number}")
         self._score_selected(query, route, profile, again, 1, self._few_listed)
         self._score_selected(query, route, profile, again, self._few_listed + 1, plan.most_again)
 
-    def _score_passing(
-        self,
-        number: int,
-        query: _InFlight,
-        listed: InterTaskPlan,
-        route: ListedRoute,
-        profile: Texture,
-        candidates: Sequence[ScoreFilter],
-    ) -> None:
-        """Score the subjects that pass a bound: by the inter-task kernels unless they are few."""
-        again = self._select_again(query, candidates, f"passing {number}")
-        self._score_selected(query, route, profile, again, 1, self._few_listed)
+    def _score_many(self, number: int, query: _InFlight, listed: InterTaskPlan, passing: Selection) -> None:
+        """Score the subjects that pass a bound by the inter-task kernels, unless they are few."""
         subjects = self._subjects
         launch = InterTaskLaunch(
             listed, f"profile listed {number}", [query.plan.profile],
             address(subjects.starts), address(subjects.lengths), self.plan.n_short, [query.scores],
-            (address(again.count), self._few_listed + 1, self.plan.most_again),
-            (address(again.indices), address(again.count)),
+            (address(passing.count), self._few_listed + 1, self.plan.most_again),
+            (address(passing.indices), address(passing.count)),
         )  # fmt: skip
         values = np.array(launch.counters, np.uint32)
         counters = self.slot.upload(f"counters listed {number}", values, Stream.FINISH)

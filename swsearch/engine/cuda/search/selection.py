@@ -36,14 +36,12 @@ class Selection:
     """Selected subjects on the device, in any order: indices and count (u32), and int32 scores unless they are not
     needed.
 
-    ``capacity`` is the number of candidates. The host arrays are pinned memory with the number and the first of the
-    selected subjects, once downloaded.
+    The host arrays are pinned memory with the number and the first of the selected subjects, once downloaded.
     """
 
     indices: Buffer
     count: Buffer
     values: Buffer | None
-    capacity: int
     host_count: NDArray[np.uint32]
     host_indices: NDArray[np.uint32]
     host_values: NDArray[np.int32]
@@ -80,7 +78,6 @@ class Selector:
             scratch.buffer(name, capacity * 4),
             scratch.buffer(f"{name} count", 4),
             scratch.buffer(f"{name} scores", capacity * 4) if with_scores else None,
-            capacity,
             self.slot.pinned(1, np.uint32),
             self.slot.pinned(n_host if with_scores else 0, np.uint32),
             self.slot.pinned(n_host if with_scores else 0, np.int32),

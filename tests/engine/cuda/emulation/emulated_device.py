@@ -213,22 +213,20 @@ class EmulatedDevice:
             stream, lambda: ctypes.memmove(buffer.address + offset, source.ctypes.data, source.nbytes) and None
         )
 
-    def begin_download(self, values: NDArray[Any], buffer: Buffer, stream: Stream, offset: int = 0) -> None:
-        assert offset + values.nbytes <= buffer.n_bytes
+    def begin_download(self, values: NDArray[Any], buffer: Buffer, stream: Stream) -> None:
+        assert values.nbytes <= buffer.n_bytes
         assert values.nbytes == 0 or self._is_pinned(values)
-        self._enqueue(
-            stream, lambda: ctypes.memmove(values.ctypes.data, buffer.address + offset, values.nbytes) and None
-        )
+        self._enqueue(stream, lambda: ctypes.memmove(values.ctypes.data, buffer.address, values.nbytes) and None)
 
     def download(self, values: NDArray[Any], buffer: Buffer, stream: Stream, offset: int = 0) -> None:
         assert offset + values.nbytes <= buffer.n_bytes
         self.wait_for(self._last.get(stream))
         ctypes.memmove(values.ctypes.data, buffer.address + offset, values.nbytes)
 
-    def clear(self, buffer: Buffer, n_bytes: int, stream: Stream, offset: int = 0) -> None:
-        assert offset + n_bytes <= buffer.n_bytes
+    def clear(self, buffer: Buffer, n_bytes: int, stream: Stream) -> None:
+        assert n_bytes <= buffer.n_bytes
         assert n_bytes % 4 == 0
-        self._enqueue(stream, lambda: ctypes.memset(buffer.address + offset, 0, n_bytes) and None)
+        self._enqueue(stream, lambda: ctypes.memset(buffer.address, 0, n_bytes) and None)
 
     def texture(self, buffer: Buffer) -> Texture:
         return HostTexture(buffer.address)
