@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from swsearch.database.format import padded
 from swsearch.engine.cuda.runtime.device import Buffer, Device, Scratch, Stream, Texture
 from swsearch.engine.cuda.runtime.kernels import MAX_LIST_WARPS, UNIT_BYTES, WARP, KernelSpec, Tile
 from swsearch.engine.cuda.runtime.parameters import ENDS, INTRA_TASK, packed
@@ -176,7 +177,7 @@ class IntraTaskLauncher:
         alone = not teams and listed.n_listed > FEW_LISTED * device.facts.multiprocessors
         chosen, at_a_time, spec = self._choose(profile, route, listed.n_listed, alone=alone)
         grid = min(-(-listed.n_listed // chosen.teams), at_a_time // chosen.teams)
-        stride = -(-listed.longest // 16) * 16
+        stride = int(padded(listed.longest))
         edge = None
         if strips > 1:
             edge_bytes = chosen.teams * stride * tile.boundary_words * 4

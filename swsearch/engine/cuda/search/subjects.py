@@ -26,7 +26,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.database.format import SUBJECT_ALIGNMENT
+from swsearch.database.format import padded
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Buffer, Device, Event, Stream
 from swsearch.errors import EngineError
@@ -44,10 +44,6 @@ LEAST_STAGED: Final = 1 << 28
 """An array of fewer bytes is uploaded by the driver, which is slower but needs no pinned memory of its own."""
 COPIED_BYTES: Final = 1 << 22
 """Bytes that a thread copies at a time."""
-
-
-def _padded(length: int) -> int:
-    return -(-length // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT
 
 
 def device_bytes(partition: Partition) -> int:
@@ -72,7 +68,7 @@ def pieces_of(partition: Partition, max_bytes: int) -> list[Partition]:
             return whole
         return int(partition.starts[row]) - int(partition.starts[0]) + row * BYTES_PER_SUBJECT
 
-    longest = _padded(int(partition.lengths[-1])) + BYTES_PER_SUBJECT
+    longest = padded(int(partition.lengths[-1])) + BYTES_PER_SUBJECT
     most = min(max_bytes, -(-whole // -(-whole // max_bytes)) + longest)
     found = []
     first = 0

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.arrays import ranges_within
-from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
+from swsearch.database.format import SUBJECT_ALIGNMENT, padded
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.kernels import MAX_LIST_WARPS, Arithmetic
 from swsearch.engine.cuda.search.plan import BOUND_SPEEDUP
@@ -36,7 +36,6 @@ from swsearch.engine.cuda.search.planner import (
 from swsearch.engine.cuda.search.tiles import choose_list_tile, list_cost
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.sequences.alphabet import PAD_CODE
 from swsearch.typing import Lengths, Scores, SubjectIndex
 
 MOST_GROUPS: Final = 128
@@ -83,19 +82,14 @@ class Windows:
 
     def groups(self, max_bytes: int) -> Iterator[Windows]:
         """The windows in groups of at most ``max_bytes`` residues, or of one window."""
-        padded = self.length + -self.length % SUBJECT_ALIGNMENT
-        yield from (self[np.arange(part.start, part.stop)] for part in ranges_within(padded, max_bytes))
+        parts = ranges_within(padded(self.length), max_bytes)
+        yield from (self[np.arange(part.start, part.stop)] for part in parts)
 
     def gathered(self, subjects: Partition) -> Partition:
         """A partition of the windows in order of length; its ``subject_index`` is the index of the window."""
-        order = np.argsort(self.length, kind="stable")
-        lengths = self.length[order]
-        starts = np.concatenate([[0], np.cumsum(lengths + -lengths % SUBJECT_ALIGNMENT)])
-        residues = np.full(int(starts[-1]) + TAIL_PADDING, PAD_CODE, dtype=np.uint8)
-        first = subjects.starts[self.subject[order]].astype(np.int64) + self.begin[order]
-        for to, source, length in zip(starts.tolist(), first.tolist(), lengths.tolist(), strict=False):
-            residues[to : to + length] = subjects.residues[source : source + length]
-        return Partition(residues, starts[:-1].astype(np.uint64), lengths.astype(np.uint32), order.astype(np.uint32))
+        first = (subjects.starts[self.subject].astype(np.int64) + self.begin).tolist()
+        places = zip(first, self.length.tolist(), strict=True)
+        return Partition.pack([subjects.residues[start : start + length] for start, length in places])
 
 
 def windows_of(
@@ -308,7 +302,7 @@ def most_columns(requests: Sequence[ScoreRequest], lengths: Lengths) -> int | No
         if columns is None:
             return None
         spanned = max(spanned, int(columns[0]))
-    return -(-spanned // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT
+    return int(padded(spanned))
 
 
 def _residues_beyond(partition: Partition, limit: int) -> int:
