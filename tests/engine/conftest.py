@@ -1,17 +1,17 @@
 """The emulated GPU for the tests of this folder."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from swsearch.engine.cuda.search.tiles import package_kernels
-from tests.engine.cuda.emulation.emulated_device import SANITIZE, EmulatedDevice
+from tests.engine.cuda.emulation.emulated_device import SANITIZE, EmulatedDevice, MakeDevice
 
 
 @pytest.fixture
-def emulated() -> Iterator[Callable[..., EmulatedDevice]]:
+def emulated() -> Iterator[MakeDevice]:
     """Return a function that makes emulated devices: ``emulated(architecture=86)``.
 
     Unless a seed is given, their operations run in the same random order each time. All that they launch must be in the

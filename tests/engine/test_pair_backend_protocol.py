@@ -24,10 +24,8 @@ from swsearch.engine.reference_pairs import ReferencePairs
 from swsearch.errors import EngineError
 from swsearch.scoring.matrix import named_matrix
 from swsearch.typing import Closeable
-from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 from tests.pairs.whole_matrix import PROBLEMS, free_ends, whole_matrix
 
-MakeDevice = Callable[..., EmulatedDevice]
 SCORES = {
     "affine": {"gap_open": 5, "gap_extend": 2, "match": 2, "mismatch": -3},
     "linear": {"gap_open": 0, "gap_extend": 2, "match": 1, "mismatch": -1},

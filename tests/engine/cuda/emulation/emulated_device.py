@@ -329,6 +329,10 @@ class OneAtATime(EmulatedDevice):
             super().launch(*arguments)
 
 
+MakeDevice = Callable[..., EmulatedDevice]
+"""The fixture ``emulated``, which makes emulated devices with the given options."""
+
+
 def opener(make: type[EmulatedDevice] = OneAtATime, **options: Any) -> Callable[[int], Device]:
     """Return a function that opens emulated devices, whose kernels run one at a time."""
 

@@ -1,6 +1,6 @@
 """The kernels of CUDASW++ 2.0 on the emulated device. Expected scores: the reference engine's or the CPU engine's."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -30,10 +30,8 @@ from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN, SOFT_MASK_BIT
 from swsearch.sequences.fasta import read_sequences
 from swsearch.typing import Codes
-from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.emulated_device import MakeDevice
 from tests.support import random_codes
-
-MakeDevice = Callable[..., EmulatedDevice]
 
 
 def related(rng: np.random.Generator, query: Codes, keep: float = 0.8) -> Codes:

@@ -1,8 +1,6 @@
 """The block wavefront on the emulated device. Expected values: parasail's scan kernel, which charges open + (k - 1) *
 extend, so linear gaps have open = extend there; and edit distances by rapidfuzz."""
 
-from collections.abc import Callable
-
 import numpy as np
 import parasail
 import pytest
@@ -10,9 +8,7 @@ from rapidfuzz.distance import Levenshtein
 
 from swsearch.engine.cuda.history.wavefront import TILE, wavefront_score
 from swsearch.errors import EngineError
-from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
-
-MakeDevice = Callable[..., EmulatedDevice]
+from tests.engine.cuda.emulation.emulated_device import MakeDevice
 
 
 def text(letters: np.ndarray) -> str:

@@ -5,7 +5,6 @@ pair kernels where a matrix in Python would take too long.
 """
 
 import dataclasses
-from collections.abc import Callable
 
 import edlib
 import numpy as np
@@ -22,10 +21,8 @@ from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.errors import InputError
 from swsearch.pairs.pair_alignment import align_pair
 from swsearch.pairs.sequence import PairSequence
-from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.emulated_device import MakeDevice
 from tests.pairs.whole_matrix import PROBLEMS, free_ends, whole_matrix
-
-MakeDevice = Callable[..., EmulatedDevice]
 
 NARROW = SweepShape(narrow=True, words=2)
 WIDE = SweepShape(narrow=False, words=2)

@@ -4,8 +4,6 @@ The expected paths are those of the full matrix (``tests/pairs/whole_matrix.py``
 take too long, of the CPU's pair kernels, which are compared with that matrix in other tests.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -21,10 +19,9 @@ from swsearch.pairs.sequence import PairSequence, from_record
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA
 from swsearch.sequences.record import SequenceRecord
-from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, MakeDevice
 from tests.pairs.whole_matrix import PROBLEMS, free_ends, whole_matrix
 
-MakeDevice = Callable[..., EmulatedDevice]
 Pair = tuple[np.ndarray, np.ndarray]
 Found = tuple[int, int, int, int, int, str]
 

@@ -3,8 +3,6 @@
 Expected values: :func:`swsearch.pairs.pair_alignment.align_pair`.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -17,9 +15,8 @@ from swsearch.pairs.sequence import PairSequence, from_record
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
-from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.emulated_device import MakeDevice
 
-MakeDevice = Callable[..., EmulatedDevice]
 SW2023 = COST_SETS["sw2023"]
 
 

@@ -2,7 +2,6 @@
 three full matrices cell by cell and traces the path back."""
 
 import itertools
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,10 +10,8 @@ from swsearch.engine.cuda.pairs.short_pairs import LONGEST, ShortPairs
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, SequencePairs
 from swsearch.errors import EngineError
 from swsearch.scoring.matrix import named_matrix
-from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.emulated_device import MakeDevice
 from tests.pairs.whole_matrix import PROBLEMS, Judged, free_ends, whole_matrix
-
-MakeDevice = Callable[..., EmulatedDevice]
 
 COSTS = {"linear": (1, -1, 0, 2), "affine": (2, -3, 5, 2), "edit": (0, -1, 0, 1), "lcs": (1, -1, 0, 0)}
 

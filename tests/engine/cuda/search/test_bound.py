@@ -5,7 +5,7 @@ Expected values: the definition in NumPy (``bound_reference.py``), and the score
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -33,11 +33,9 @@ from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import CODE_MASK, DNA, N_CODES, PAD_CODE, PROTEIN, reverse_complement
 from swsearch.typing import Codes
 from tests.engine.bound_reference import COLUMNS_PER_LOOK, Pairs, bounds
-from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.emulated_device import MakeDevice
 from tests.engine.cuda.search.test_emulated_engine import assert_same, profiles_of, protein_case
 from tests.support import random_codes, random_profile
-
-MakeDevice = Callable[..., EmulatedDevice]
 
 BANDS = (5, 6, 8)
 PADDING = 4

@@ -18,10 +18,8 @@ from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
-from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, MakeDevice
 from tests.support import random_codes
-
-MakeDevice = Callable[..., EmulatedDevice]
 
 
 class Noted(ScoreCall):

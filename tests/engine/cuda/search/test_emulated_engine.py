@@ -1,7 +1,7 @@
 """The complete CUDA engine, with its kernels, on the emulated device. Expected scores: the reference engine's."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -20,10 +20,8 @@ from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, SOFT_MASK_BIT, reverse_complement
 from swsearch.typing import Codes, Lengths, Scores
-from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, MakeDevice
 from tests.support import random_codes
-
-MakeDevice = Callable[..., EmulatedDevice]
 
 
 def assert_same(found: Sequence[ScoreBlock], wanted: Sequence[ScoreBlock]) -> None:

@@ -5,7 +5,6 @@ the recurrence, cell by cell (``tests/full_matrix.py``).
 """
 
 import itertools
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -23,11 +22,9 @@ from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, SOFT_MASK_BIT
 from swsearch.typing import Codes, Scores
-from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, MakeDevice
 from tests.full_matrix import local_end
 from tests.support import random_codes
-
-MakeDevice = Callable[..., EmulatedDevice]
 
 WIDE_SCORES = ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))
 

@@ -4,8 +4,6 @@ The expected scores are those of the kernels of the CPU, bit by bit, which ``tes
 plain computations.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -18,11 +16,9 @@ from swsearch.query.columns import ColumnModel, column_model
 from swsearch.query.profile import ProfileModel
 from swsearch.sequences.alphabet import SOFT_MASK_BIT
 from swsearch.typing import Codes, Floats
-from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, opener
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, MakeDevice, opener
 from tests.query.test_columns import random_gaps, random_model
 from tests.support import random_codes
-
-MakeDevice = Callable[..., EmulatedDevice]
 
 
 def family(rng: np.random.Generator, length: int) -> tuple[ProfileModel, Codes]:

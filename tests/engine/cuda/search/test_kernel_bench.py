@@ -1,7 +1,5 @@
 """The benchmark of all kernels, including the GPU's, on the emulated device; it compares results while it measures."""
 
-from collections.abc import Callable
-
 import pytest
 
 from swsearch.bench import kernel_rates
@@ -9,9 +7,7 @@ from swsearch.bench.workloads import generated_proteins
 from swsearch.engine.cuda.history.cudasw2 import Cudasw2Engine
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import ScoreBlock
-from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
-
-MakeDevice = Callable[..., EmulatedDevice]
+from tests.engine.cuda.emulation.emulated_device import MakeDevice
 
 
 @pytest.fixture(autouse=True)

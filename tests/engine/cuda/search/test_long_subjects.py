@@ -3,8 +3,6 @@
 The expected scores are the reference engine's.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -23,11 +21,10 @@ from swsearch.scoring.matrix import match_mismatch
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.typing import Codes
-from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.emulated_device import MakeDevice
 from tests.full_matrix import local_end
 from tests.support import random_codes
 
-MakeDevice = Callable[..., EmulatedDevice]
 LONG = 256
 BLOSUM62 = default_scheme(PROTEIN)
 

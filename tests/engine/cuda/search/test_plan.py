@@ -3,8 +3,6 @@
 The expected kernels are written by hand from the engine's documentation, or are those that the emulated device records.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -20,10 +18,8 @@ from swsearch.scoring.matrix import match_mismatch
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.typing import Lengths, Scores
-from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.emulated_device import MakeDevice
 from tests.support import random_codes
-
-MakeDevice = Callable[..., EmulatedDevice]
 
 
 def codes_of(specs: list[KernelSpec]) -> set[tuple[str, tuple[tuple[str, str], ...]]]:

@@ -3,8 +3,6 @@
 Expected scores: the reference engine's. Expected kernels: the list that ``scripts/build_kernels.py`` compiles.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -20,12 +18,11 @@ from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme
-from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.emulated_device import MakeDevice
 from tests.engine.cuda.search.test_emulated_engine import assert_exact, assert_same
 from tests.support import random_codes
 from tests.tiers import mostly_thorough
 
-MakeDevice = Callable[..., EmulatedDevice]
 GAPS = (
     GapPenalty(11, 1), GapPenalty(5, 2), GapPenalty(0, 2), GapPenalty(13, 2), GapPenalty(5, 7), GapPenalty(2000, 47),
     GapPenalty(2100, 5), GapPenalty(0, 3000),

@@ -1,6 +1,5 @@
 """The CUDA engine on translated subjects, on the emulated device. The expected scores are the reference engine's."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +14,11 @@ from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.genetic_code import genetic_code
-from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.emulated_device import MakeDevice
 from tests.support import random_codes
 
 
-def test_translated_subjects_are_scored_like_any(emulated: Callable[..., EmulatedDevice], tmp_path: Path) -> None:
+def test_translated_subjects_are_scored_like_any(emulated: MakeDevice, tmp_path: Path) -> None:
     """Six frames of a mapped file, all resident on one device, are scored twice."""
     rng = np.random.default_rng(8)
     sequences = ["".join(rng.choice(list("ACGT"), size=size)) for size in (2, 9, 100, 301, 400)]

@@ -1,6 +1,6 @@
 """Genomes whose subjects are cut into windows, on the emulated device. Expected blocks: the reference engine's."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -19,10 +19,9 @@ from swsearch.scoring.matrix import match_mismatch
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA
 from swsearch.typing import Codes
-from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.emulated_device import MakeDevice
 from tests.support import random_codes
 
-MakeDevice = Callable[..., EmulatedDevice]
 CONTIGS = (0, 7, 300, 9_000, 9_100, 30_000)
 ROOM = 1 << 30
 SMALL = PlanOptions(gathered_residues=0, gather_picoseconds=0)
