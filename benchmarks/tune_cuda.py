@@ -32,7 +32,7 @@ from benchmark_cuda import synthetic
 from provenance import compiler_of
 
 from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers
-from swsearch.engine.cuda.runtime.device import Stream
+from swsearch.engine.cuda.runtime.device import Stream, Timing
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import (
     COMPILED_GAPS,
@@ -121,7 +121,8 @@ class Tuner:
         seconds: list[float] = []
         for _ in range(self._repeat + 1):
             device.clear(self._counters, 64, Stream.COMPUTE)
-            with device.timed(Stream.COMPUTE) as taken:
+            timing = Timing()
+            with device.timed(timing):
                 for strip in range(case.strips):
                     parameters = packed(
                         INTER_TASK,
@@ -141,7 +142,7 @@ class Tuner:
                     )  # fmt: skip
                     grid = device.facts.multiprocessors * resident
                     device.launch(case.spec, grid, tile.shared_bytes, parameters, Stream.COMPUTE)
-            seconds += taken
+            seconds.append(timing.seconds)
         view.close()
         buffer.free()
         n_residues = self._partition.n_residues

@@ -52,7 +52,7 @@ class WavefrontPairs:
             raise InputError("--kernel wavefront is for global problems with linear gaps")
         found = []
         for query, subject in pairs:
-            score, _ = wavefront_score(
+            score = wavefront_score(
                 self._device, query, subject,
                 match=problem.match, mismatch=problem.mismatch, indel=problem.gap_extend,
             )  # fmt: skip
@@ -62,10 +62,8 @@ class WavefrontPairs:
         return PairPaths.concatenate(found)
 
 
-def wavefront_score(
-    device: Device, query: Letters, subject: Letters, *, match: int, mismatch: int, indel: int
-) -> tuple[int, float]:
-    """Global score of two uint16 letter arrays, and the kernel time in seconds.
+def wavefront_score(device: Device, query: Letters, subject: Letters, *, match: int, mismatch: int, indel: int) -> int:
+    """Global score of two uint16 letter arrays.
 
     ``indel`` is the cost of a letter in a gap, at least 0. Raises :class:`EngineError` if a sequence is empty or scores
     may exceed 30 bits.
@@ -84,16 +82,15 @@ def wavefront_score(
         boundaries = [allocate(n * 4) for n in (tile_columns * TILE, tile_rows * TILE, tile_rows + tile_columns - 1, 1)]
         bottom, right, corners, score = (buffer.address for buffer in boundaries)
         stack.callback(device.synchronize)
-        with device.timed(Stream.COMPUTE) as seconds:
-            for wave in range(tile_rows + tile_columns - 1):
-                first = max(0, wave - tile_columns + 1)
-                n_tiles = min(wave, tile_rows - 1) - first + 1
-                grid = -(-n_tiles * TILE // THREADS)
-                parameters = packed(
-                    WAVEFRONT, pair=(sides[0].address, sides[1].address, rows, columns), costs=(match, mismatch, indel),
-                    wave=wave, first=first, n_tiles=n_tiles, bottom=bottom, right=right, corners=corners, result=score,
-                )  # fmt: skip
-                device.launch(WAVEFRONT_KERNEL, grid, 0, parameters, Stream.COMPUTE)
+        for wave in range(tile_rows + tile_columns - 1):
+            first = max(0, wave - tile_columns + 1)
+            n_tiles = min(wave, tile_rows - 1) - first + 1
+            grid = -(-n_tiles * TILE // THREADS)
+            parameters = packed(
+                WAVEFRONT, pair=(sides[0].address, sides[1].address, rows, columns), costs=(match, mismatch, indel),
+                wave=wave, first=first, n_tiles=n_tiles, bottom=bottom, right=right, corners=corners, result=score,
+            )  # fmt: skip
+            device.launch(WAVEFRONT_KERNEL, grid, 0, parameters, Stream.COMPUTE)
         result = np.empty(1, dtype=np.int32)
         device.download(result, boundaries[-1], Stream.COMPUTE)
-    return int(result[0]), seconds[0]
+    return int(result[0])

@@ -92,13 +92,12 @@ class DiamondLaunch:
 
     def sweep(self, checkpoints: StripCheckpoints | None = None, progress: Progress | None = None) -> None:
         """Sweep all pairs once; a call with a single pair may save rows in ``checkpoints``."""
-        with self.device.timed(Stream.COMPUTE) as seconds:
+        with self.device.timed(self._timing):
             for strips in self._strips_per_launch(0, self._n_strips, int(self._table["columns"].max())):
                 self._start("sweep_pairs", strips, self._parameters(strips.stop, checkpoints))
                 if progress is not None:
                     self.device.synchronize()
                     progress(cells_of(self._table, self.shape, strips))
-        self._timing.seconds += seconds[0]
 
     def sweep_again(
         self, first: int, last: int, columns: int, top: NDArray[np.uint64] | None, checkpoints: StripCheckpoints
@@ -113,7 +112,7 @@ class DiamondLaunch:
         table = self._table.copy()
         columns = min(filled_columns(columns), int(table["columns"][0]))
         table["columns"] = columns
-        with device.timed(Stream.COMPUTE) as seconds:
+        with device.timed(self._timing):
             device.upload(self._pairs, table.view(np.uint8), Stream.COMPUTE)
             if top is None:
                 device.clear(self._horizon, filled_columns(columns) * ENTRY_BYTES, Stream.COMPUTE)
@@ -123,7 +122,6 @@ class DiamondLaunch:
             for strips in self._strips_per_launch(first, last, columns):
                 self._start("trace_pairs", strips, self._parameters(strips.stop, checkpoints))
                 device.synchronize()
-        self._timing.seconds += seconds[0]
 
     def ends(self) -> list[PairEnd]:
         """The best end of each pair after a sweep, the border of the matrix excluded."""

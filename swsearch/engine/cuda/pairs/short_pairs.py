@@ -150,9 +150,8 @@ class ShortPairs(Closeable):
             n_all_runs=counters.address,
             counter=counters.address + 4,
         )  # fmt: skip
-        with device.timed(Stream.COMPUTE) as seconds:
+        with device.timed(self.timing):
             device.launch(spec, grid, shared_bytes, parameters, Stream.COMPUTE)
-        self.timing.seconds += seconds[0]
         found = np.empty(n_pairs, dtype=_RESULT)
         device.download(found, results, Stream.COMPUTE)
         n_runs = found["n_runs"].astype(np.int64)

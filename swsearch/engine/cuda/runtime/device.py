@@ -178,11 +178,10 @@ class Device(Protocol):
         """Wait for all streams."""
         ...
 
-    def timed(self, stream: Stream) -> contextlib.AbstractContextManager[list[float]]:
-        """Measure the seconds from a with-block's first kernel to the end of the stream's work.
+    def timed(self, timing: Timing) -> contextlib.AbstractContextManager[None]:
+        """Add the seconds from a with-block's first kernel to the end of the work of the stream for computation.
 
-        They are appended to the list when the block ends. Host work and copies before that kernel are not counted.
-        Blocks do not nest.
+        The block waits for this end. Host work and copies before that kernel are not counted. Blocks do not nest.
         """
         ...
 

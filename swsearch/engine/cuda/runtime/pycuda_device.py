@@ -20,7 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.runtime.compiler import Compilers
-from swsearch.engine.cuda.runtime.device import Buffer, DeviceFacts, DeviceLost, Event, OutOfDeviceMemory, Stream
+from swsearch.engine.cuda.runtime.device import (
+    Buffer,
+    DeviceFacts,
+    DeviceLost,
+    Event,
+    OutOfDeviceMemory,
+    Stream,
+    Timing,
+)
 from swsearch.engine.cuda.runtime.kernel_cache import INSTALL_COMPILER, KernelCache
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, UNIT_BYTES, WARP, KernelSpec
 from swsearch.engine.cuda.runtime.presence import INSTALL, look_for_gpus
@@ -207,7 +215,7 @@ class PyCudaDevice:
         self._kernels: dict[KernelSpec, Any] = {}
         self._modules: list[Any] = []
         self._prepared: set[KernelSpec] = set()
-        self._to_start: tuple[Any, Stream] | None = None  # the start event that the next kernel records
+        self._to_start: Any = None  # the start event that the next kernel records
         self._limits = MultiprocessorLimits(
             threads=device.get_attribute(attribute.MAX_THREADS_PER_MULTIPROCESSOR),
             registers=device.get_attribute(attribute.MAX_REGISTERS_PER_MULTIPROCESSOR),
@@ -375,29 +383,28 @@ class PyCudaDevice:
             self._context.synchronize()
 
     @contextlib.contextmanager
-    def timed(self, stream: Stream) -> Iterator[list[float]]:
+    def timed(self, timing: Timing) -> Iterator[None]:
         """See :class:`Device`."""
-        seconds: list[float] = []
         with self.errors("timing its work"):
             start, end = self._driver.Event(), self._driver.Event()
         assert self._to_start is None, "timed blocks do not nest"
-        self._to_start = (start, stream)
+        self._to_start = start
         try:
-            yield seconds
+            yield
         except BaseException:
             self._to_start = None
             raise
         with self.errors("finishing its work"):
             self._begin_time()  # in case no kernel was launched
-            end.record(self._streams[stream])
+            end.record(self._streams[Stream.COMPUTE])
         with self.errors("finishing its work"):
             end.synchronize()
-            seconds.append(end.time_since(start) / 1000.0)
+            timing.seconds += end.time_since(start) / 1000.0
 
     def _begin_time(self) -> None:
         if self._to_start is not None:
-            (event, stream), self._to_start = self._to_start, None
-            event.record(self._streams[stream])
+            event, self._to_start = self._to_start, None
+            event.record(self._streams[Stream.COMPUTE])
 
     def close(self) -> None:
         """See :class:`Device`."""

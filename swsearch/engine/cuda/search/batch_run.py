@@ -335,9 +335,8 @@ class BatchRun:
         buffer = self.slot.upload(f"listed {number}", np.append(listed, len(listed)).astype(np.uint32))
         indices, count = address(buffer), address(buffer, len(listed) * 4)
         on_device = self._listed(query, indices, count, counter, len(listed))
-        with device.timed(Stream.COMPUTE) as seconds:
+        with device.timed(resources.timing):
             resources.lists.plan(query.plan.profile, profile, on_device, route=route, stream=Stream.COMPUTE)()
-        resources.timing.seconds += seconds[0]
         scores = np.empty(len(self._short), np.int32)
         device.download(scores, query.scores, Stream.COMPUTE)
         return scores[listed]

@@ -135,9 +135,8 @@ class LongSubjects:
         while beyond.size and arithmetic.wider is not None:
             arithmetic = arithmetic.wider
             launch = self._planned(self._of.planner.listed(self._profile, arithmetic), beyond, Stream.COMPUTE)
-            with self._of.lists.device.timed(Stream.COMPUTE) as seconds:
+            with self._of.lists.device.timed(timing):
                 launch()
-            timing.seconds += seconds[0]
             self._of.lists.device.download(scores, self._scores, Stream.COMPUTE)
             beyond = self._beyond(scores, arithmetic)
         best = self._windows.best(scores)

@@ -22,7 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.runtime.compiler import maxima_options
-from swsearch.engine.cuda.runtime.device import Buffer, Device, DeviceFacts, Event, OutOfDeviceMemory, Stream, Texture
+from swsearch.engine.cuda.runtime.device import (
+    Buffer,
+    Device,
+    DeviceFacts,
+    Event,
+    OutOfDeviceMemory,
+    Stream,
+    Texture,
+    Timing,
+)
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.errors import EngineError
 from swsearch.folders import resource_folder
@@ -307,12 +316,11 @@ class EmulatedDevice:
         return 1
 
     @contextlib.contextmanager
-    def timed(self, stream: Stream) -> Iterator[list[float]]:
-        seconds: list[float] = []
+    def timed(self, timing: Timing) -> Iterator[None]:
         start = time.perf_counter()
-        yield seconds
-        self.wait_for(self._last.get(stream))
-        seconds.append(time.perf_counter() - start)
+        yield
+        self.wait_for(self._last.get(Stream.COMPUTE))
+        timing.seconds += time.perf_counter() - start
 
     def close(self) -> None:
         self.synchronize()

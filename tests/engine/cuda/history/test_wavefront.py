@@ -24,10 +24,10 @@ def test_scores_of_all_lengths(emulated: MakeDevice, m: int, n: int) -> None:
     subject[::7] = rng.integers(0, 4, len(subject[::7]))
     device = emulated(reversed_order=m > n)
     for match, mismatch, indel in [(0, -1, 3), (5, -4, 6)]:
-        found, _ = wavefront_score(device, query, subject, match=match, mismatch=mismatch, indel=indel)
+        found = wavefront_score(device, query, subject, match=match, mismatch=mismatch, indel=indel)
         matrix = parasail.matrix_create("ACGT", match, mismatch)
         assert found == parasail.nw_scan_32(text(query), text(subject), indel, indel, matrix).score
-    edits, _ = wavefront_score(device, query, subject, match=0, mismatch=-1, indel=1)
+    edits = wavefront_score(device, query, subject, match=0, mismatch=-1, indel=1)
     assert -edits == Levenshtein.distance(text(query), text(subject))
     assert device.used_bytes == 0
 
@@ -36,7 +36,7 @@ def test_memory_is_linear(emulated: MakeDevice) -> None:
     """Two bytes per letter, and four per element of a row, a column and the corners: far below one byte per cell."""
     device = emulated()
     letters = np.zeros(400, dtype=np.uint16)
-    assert wavefront_score(device, letters, letters, match=1, mismatch=-1, indel=1)[0] == 400
+    assert wavefront_score(device, letters, letters, match=1, mismatch=-1, indel=1) == 400
     assert device.peak_bytes <= 2 * 400 * 2 + 2 * 400 * 4 + 2 * 400 // TILE * 4 + 64
 
 

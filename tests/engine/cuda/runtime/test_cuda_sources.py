@@ -130,6 +130,6 @@ def test_the_wavefront_gives_the_cpus_score(m: int, n: int) -> None:
     wanted = align_pair(texts[0], texts[1], "global", cost_set("nw2009"), path=False).score
     device = PyCudaDevice()
     try:
-        assert wavefront_score(device, sides[0], sides[1], match=0, mismatch=-1, indel=3)[0] == wanted
+        assert wavefront_score(device, sides[0], sides[1], match=0, mismatch=-1, indel=3) == wanted
     finally:
         device.close()
