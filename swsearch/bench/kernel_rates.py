@@ -60,20 +60,10 @@ DEFAULTS: Final = {"search": "cuda strip", "pair": "cpu diamond", "batch": "cuda
 class KernelRow:
     """The measurement of one method.
 
-    Attributes
-    ----------
-    task, kernel : str
-    threads : int
-        Number of CPU threads; 0 for a GPU.
-    cells : int
-        Number of cells that it computed; a part of the task's cells if it is slow.
-    seconds, kernel_seconds : float or None
-        Smallest wall time of the runs and, on a GPU, the time of the kernels by device events. None if the method
-        cannot run on this machine.
-    checked : int
-        Number of scores or alignments that were compared with those of another method.
-    missing : str
-        The reason why it cannot run on this machine; empty if it can.
+    ``threads`` are those of the CPU, 0 for a GPU. ``cells`` are those that it computed, a part of the task's cells if
+    it is slow. ``seconds`` is the smallest wall time of the runs and ``kernel_seconds``, on a GPU, the time of the
+    kernels by device events; None if the method cannot run on this machine, for the reason ``missing``. ``checked`` is
+    the number of scores or alignments that were compared with those of another method.
     """
 
     task: str
@@ -210,19 +200,7 @@ def usable_gpu() -> Gpu:
 def measure_search(workload: Workload, query_length: int, threads: int, gpu: Gpu) -> Iterator[KernelRow]:
     """Measure one generated query against a workload; all scores are computed.
 
-    Parameters
-    ----------
-    workload : Workload
-    query_length : int
-    threads : int
-        Number of CPU threads of the row that uses several.
-    gpu : callable or str
-        Opens a GPU, or is the reason why its rows are missing.
-
-    Raises
-    ------
-    EngineError
-        Two methods compute different scores.
+    One row uses several CPU threads, ``threads``. Raises :class:`EngineError` if two methods compute different scores.
     """
     requests = score_requests(profiles_of(workload, generated_query(workload.scheme.alphabet, query_length)))
     partition = workload.partition

@@ -45,14 +45,7 @@ _FLOOR_EVALUE: Final = 10.0
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """Subjects to search, and their scoring scheme.
-
-    Attributes
-    ----------
-    name : str
-    partition : Partition
-    scheme : ScoringScheme
-    """
+    """Subjects to search, and their scoring scheme."""
 
     name: str
     partition: Partition
@@ -63,19 +56,9 @@ class Workload:
 class Measurement:
     """The measured times of one query against one workload.
 
-    Attributes
-    ----------
-    workload, program : str
-        ``program`` is ``swsearch`` or the name of a peer.
-    instruction_set : str
-        The instruction set of the CPU engine; for a peer, the one that it reports, or empty.
-    threads : int
-    query_length : int
-    cells : int
-        Number of cells; includes both strands if both are searched.
-    floored : bool
-        Whether only scores that a search with E-values up to 10 could report were requested.
-    wall_seconds, cpu_seconds : float
+    ``program`` is ``swsearch`` or the name of a peer, and ``instruction_set`` that of the CPU engine, or what the peer
+    reports, or empty. ``cells`` includes both strands if both are searched. With ``floored``, only scores that a search
+    with E-values up to 10 could report were requested.
     """
 
     workload: str
@@ -204,20 +187,8 @@ def measure(
 ) -> Measurement:
     """Score one query against a workload with the CPU engine.
 
-    Parameters
-    ----------
-    workload : Workload
-    query : uint8 array
-        Residue codes.
-    threads, instruction_set
-        As for :class:`swsearch.engine.cpu.engine.CpuEngine`.
-    floored : bool
-        Whether to request only the scores that a search could report, as a search does; otherwise, all scores.
-
-    Raises
-    ------
-    InputError, EngineUnavailable
-        Raised by the engine.
+    With ``floored``, only the scores that a search could report are requested, as a search does; otherwise, all scores.
+    Errors are those of :class:`swsearch.engine.cpu.engine.CpuEngine`.
     """
     profiles = profiles_of(workload, query)
 

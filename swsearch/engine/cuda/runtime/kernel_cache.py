@@ -46,15 +46,8 @@ class KernelCache:
     A kernel that the package does not contain is compiled when it is first requested, or begun, by threads. A folder
     that cannot be written is not an error: each process then compiles its kernels again. Used by one thread.
 
-    Parameters
-    ----------
-    compilers : Compilers
-    shipped : ShippedKernels
-        The kernels of the package for this architecture.
-    folder : path, optional
-        By default :func:`cache_folder`.
-    n_threads : int, optional
-        Kernels that are compiled at a time; by default, as many as there are usable cores.
+    ``folder`` is by default :func:`cache_folder`. At most ``n_threads`` kernels, by default one for each usable core,
+    are compiled at a time.
     """
 
     def __init__(

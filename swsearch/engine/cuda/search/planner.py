@@ -387,8 +387,6 @@ class Planner:
         about the order of the requests.
         """
         profiles = [request.profile for request in requests]
-        if len(profiles) == 1:
-            return SearchPlan((self._known((0,), requests, partition),))
         n_tiled = [self.first_tiled(partition, profile) for profile in profiles]
         alone = [index for index, first in enumerate(n_tiled) if first < len(partition)]
         return SearchPlan(
