@@ -76,12 +76,6 @@ class CallInProgress:
         return self.call.partition if self.cut is None else self.cut.partition
 
     @property
-    def requests(self) -> Sequence[ScoreRequest]:
-        """The requests for this partition."""
-        cut = self.cut
-        return self.call.requests if cut is None else [cut.request(request) for request in self.call.requests]
-
-    @property
     def is_dropped(self) -> bool:
         """Whether no further batch is to be started."""
         return self.error is not None or self.call.is_cancelled

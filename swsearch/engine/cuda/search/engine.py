@@ -27,10 +27,10 @@ from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.batch_run import BatchRun, Resources
 from swsearch.engine.cuda.search.calls import BatchGroup, CallInProgress, ScoreCall
 from swsearch.engine.cuda.search.end_positions import EndFinder
-from swsearch.engine.cuda.search.plan import BatchPlan, PlanOptions
+from swsearch.engine.cuda.search.plan import BatchPlan, PlanOptions, SearchPlan
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import DeviceSubjects, SubjectStore
-from swsearch.engine.cuda.search.windows import SubjectCutter
+from swsearch.engine.cuda.search.windows import CutSubjects, SubjectCutter
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.hits.score_block import Ends, ScoreBlock
@@ -114,10 +114,8 @@ class CudaEngine(Closeable):
 
     def explain(self, requests: Sequence[ScoreRequest], partition: Partition) -> list[str]:
         """A description for the user of how a call would begin now."""
-        cut = self._cutter.cut(requests, partition, self.store.limit_bytes, scores=False)
-        if cut is not None:
-            requests, partition = [cut.request(request) for request in requests], cut.partition
-        return [*([cut.line()] if cut is not None else []), *self.planner.plan(requests, partition).lines()]
+        cut, plan = self._plan(requests, partition, scores=False)
+        return [*([cut.line()] if cut is not None else []), *plan.lines()]
 
     def make_room(self) -> None:
         """Free all device memory that is cached between calls; databases are uploaded again when they are needed."""
@@ -241,8 +239,7 @@ class CudaEngine(Closeable):
             for index in range(len(call.requests)):
                 progress.deliver(index, ScoreBlock.concatenate([]))
         elif not progress.is_dropped:
-            progress.cut = self._cutter.cut(call.requests, call.partition, self.store.limit_bytes)
-            plan = self.planner.plan(progress.requests, progress.partition)
+            progress.cut, plan = self._plan(call.requests, call.partition)
             self.device.prepare(plan.kernels)
             for batch in plan.batches:
                 group = groups.setdefault(batch.n_direct, BatchGroup(progress, batch.n_direct))
@@ -250,6 +247,15 @@ class CudaEngine(Closeable):
         progress.tell(call.prepared)
         self._end_if_done(progress)
         return list(groups.values())
+
+    def _plan(
+        self, requests: Sequence[ScoreRequest], partition: Partition, *, scores: bool = True
+    ) -> tuple[CutSubjects | None, SearchPlan]:
+        """The plan of a call, for windows of its subjects if they are cut; without ``scores``, it is only explained."""
+        cut = self._cutter.cut(requests, partition, self.store.limit_bytes, scores=scores)
+        if cut is not None:
+            requests, partition = [cut.request(request) for request in requests], cut.partition
+        return cut, self.planner.plan(requests, partition)
 
     def _end_if_done(self, progress: CallInProgress) -> None:
         if (progress.n_missing == 0 or progress.is_dropped) and not progress.n_in_flight and progress in self._calls:
@@ -279,8 +285,7 @@ class CudaEngine(Closeable):
             self._drain()  # the subjects may take the memory of others
         sleeping = len(batches) > self._n_slots or bool(self._flights)
         n_started = 0
-        requests = progress.requests
-        query_residues = sum(requests[index].profile.length for index in group.blocks)
+        query_residues = sum(query.profile.length for batch in batches for query in batch.queries)
         with contextlib.closing(self.store.pieces(partition, query_residues)) as pieces:
             for subjects in pieces:
                 n_started += len(subjects)
@@ -290,7 +295,7 @@ class CudaEngine(Closeable):
                         break
                     if not self._free_slots:
                         self._finish()
-                    run = self._started(batch, progress, subjects, sleeping=sleeping)
+                    run = self._started(batch, subjects, progress.call.launched, sleeping=sleeping)
                     self._flights.append(_Flight(run, group, n_started == len(partition)))
                     progress.n_in_flight += 1
                 if subjects.streamed:
@@ -300,14 +305,13 @@ class CudaEngine(Closeable):
         self._end_if_done(progress)
 
     def _started(
-        self, batch: BatchPlan, progress: CallInProgress, subjects: DeviceSubjects, *, sleeping: bool
+        self, batch: BatchPlan, subjects: DeviceSubjects, launched: Callable[[], None], *, sleeping: bool
     ) -> BatchRun:
         """A batch that was started against a piece, which needs its own plan unless it is the complete partition."""
         if batch.n_subjects != len(subjects):
-            requests = progress.requests
-            of_batch = [requests[index] for index in batch.indices]
-            batch = self.planner.plan_batch(batch.indices, of_batch, subjects.partition)
-        run = BatchRun(batch, subjects, self._resources, self._free_slots[0], progress.call.launched)
+            requests = [query.request for query in batch.queries]
+            batch = self.planner.plan_batch(batch.indices, requests, subjects.partition)
+        run = BatchRun(batch, subjects, self._resources, self._free_slots[0], launched)
         run.start(sleeping=sleeping)
         self._free_slots.popleft()
         return run
