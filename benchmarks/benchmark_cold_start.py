@@ -34,7 +34,6 @@ from swsearch.engine.cuda.runtime.compiler import Compilers
 from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
-from swsearch.engine.cuda.runtime.shipped_kernels import ShippedKernels
 from swsearch.engine.cuda.search.plan import PlanOptions
 from swsearch.engine.cuda.search.planner import Planner
 from swsearch.engine.protocol import ScoreRequest
@@ -121,7 +120,7 @@ def main() -> None:
     def seconds(specs: list[KernelSpec], threads: int) -> float:
         compilers = Compilers.installed()  # those of a closed cache are abandoned
         with tempfile.TemporaryDirectory() as folder:
-            builds = KernelCache(compilers, ShippedKernels(options.architecture, Path(folder)), Path(folder), threads)
+            builds = KernelCache(compilers, options.architecture, [], Path(folder), threads)
             began = time.perf_counter()
             builds.begin(specs)
             for spec in specs:

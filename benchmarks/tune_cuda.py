@@ -45,7 +45,6 @@ from swsearch.engine.cuda.runtime.kernels import (
 )
 from swsearch.engine.cuda.runtime.parameters import INTER_TASK, packed
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
-from swsearch.engine.cuda.runtime.shipped_kernels import ShippedKernels
 from swsearch.engine.cuda.search.slots import pack_strips, profile_strips
 from swsearch.engine.cuda.search.subjects import SubjectStore
 from swsearch.query.profile import sequence_profile
@@ -97,8 +96,7 @@ class Tuner:
 
     def compile(self, cases: Iterable[Case]) -> None:
         """Fill the kernel cache."""
-        none_shipped = ShippedKernels(self.device.facts.architecture, Path(__file__).parent)
-        cache = KernelCache(Compilers([lambda: self._compiler]), none_shipped)
+        cache = KernelCache(Compilers([lambda: self._compiler]), self.device.facts.architecture, [])
         specs = [case.spec for case in cases]
         cache.begin(specs)
         for spec in specs:

@@ -7,6 +7,7 @@ import importlib.util
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL
 from swsearch.engine.cuda.runtime.presence import INSTALL, GpuProbe, look_for_gpus
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
+from swsearch.engine.cuda.runtime.shipped_kernels import package_folder, refusals
 from swsearch.engine.protocol import EngineInfo
 from swsearch.errors import EngineError, EngineUnavailable, SwSearchError
 from swsearch.folders import resource_folder
@@ -48,8 +49,8 @@ def cuda_info(*, gpus: GpuProbe | None = None) -> EngineInfo:
             f"{device.free_bytes() / 1e9:.1f} of {facts.memory_bytes / 1e9:.1f} GB free, driver {facts.driver}, "
             + (f"{compiler.name} {compiler.version}" if compiler else "no compiler")
         )
-        refused = device.shipped.refusals
-        if device.shipped.folder is None:
+        refused = refusals(device.archives)
+        if package_folder() is None:
             refused = ["this package was built without nvcc, so first searches wait for a compiler"]
         detail = "; ".join([detail, *device.compilers.passed_over, *refused])
         return EngineInfo("cuda", built=True, usable=True, detail=detail)

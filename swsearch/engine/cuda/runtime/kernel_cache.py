@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import Final
 
 from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers, kernel_key, source_digest
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
-from swsearch.engine.cuda.runtime.shipped_kernels import Archive, ShippedKernels
+from swsearch.engine.cuda.runtime.shipped_kernels import Archive, refusals
 from swsearch.errors import EngineError
 from swsearch.folders import user_cache, write_complete
 from swsearch.threads import usable_cores
@@ -46,20 +46,21 @@ class KernelCache:
     A kernel that the package does not contain is compiled when it is first requested, or begun, by threads. A folder
     that cannot be written is not an error: each process then compiles its kernels again. Used by one thread.
 
-    ``folder`` is by default :func:`cache_folder`. At most ``n_threads`` kernels, by default one for each usable core,
-    are compiled at a time.
+    ``archives`` are those of the package for this architecture, the preferred one first. ``folder`` is by default
+    :func:`cache_folder`. At most ``n_threads`` kernels, by default one for each usable core, are compiled at a time.
     """
 
     def __init__(
         self,
         compilers: Compilers,
-        shipped: ShippedKernels,
+        architecture: int,
+        archives: Sequence[Archive],
         folder: Path | None = None,
         n_threads: int | None = None,
     ) -> None:
         self._compilers = compilers
-        self._shipped = shipped
-        self._architecture = shipped.architecture
+        self._architecture = architecture
+        self._archives = archives
         self.folder = cache_folder() if folder is None else folder
         self._n_threads = n_threads or usable_cores()
         self._threads: ThreadPoolExecutor | None = None
@@ -87,10 +88,10 @@ class KernelCache:
         The driver compiles PTX, which takes it as long as a compiler. A compiler is opened only for a kernel without
         machine code.
         """
-        archive = self._shipped.find(spec, virtual=False)
-        if archive is None and not self._compiles:
-            archive = self._shipped.find(spec, virtual=True)
-        return archive
+        for archive in self._archives:
+            if (not archive.virtual or not self._compiles) and archive.has(spec):
+                return archive
+        return None
 
     def begin(self, specs: Iterable[KernelSpec]) -> None:
         """Begin to compile kernels that are not on disk, in this order; returns at once.
@@ -127,7 +128,7 @@ class KernelCache:
             if code is not None:
                 return code
         if not self._compiles:
-            missing = "; ".join([f"there is no compiler for kernel {spec.entry}", *self._shipped.refusals])
+            missing = "; ".join([f"there is no compiler for kernel {spec.entry}", *refusals(self._archives)])
             raise EngineError(f"{missing}; {INSTALL_COMPILER}")
         begun = self._begun.get(self._key(spec))
         return self._load(spec) if begun is None else begun.result()

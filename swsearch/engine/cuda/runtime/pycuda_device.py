@@ -32,7 +32,7 @@ from swsearch.engine.cuda.runtime.device import (
 from swsearch.engine.cuda.runtime.kernel_cache import INSTALL_COMPILER, KernelCache
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, UNIT_BYTES, WARP, KernelSpec
 from swsearch.engine.cuda.runtime.presence import INSTALL, look_for_gpus
-from swsearch.engine.cuda.runtime.shipped_kernels import ShippedKernels
+from swsearch.engine.cuda.runtime.shipped_kernels import package_archives, refusals
 from swsearch.engine.cuda.runtime.warm_up import LIBRARY, load_kernels_eagerly
 from swsearch.errors import EngineError, EngineUnavailable
 
@@ -197,11 +197,12 @@ class PyCudaDevice:
                 "cuda", f"{self.facts.name} has compute capability {major}.{minor}; 7.5 or newer is needed"
             )
         self.compilers = Compilers.installed()
-        self.shipped = ShippedKernels(self.facts.architecture)
-        if self.shipped.find(COLLECT_KERNEL, virtual=True) is None and self.compilers.current is None:
-            missing = "; ".join(["there is no compiler", *self.compilers.passed_over, *self.shipped.refusals])
+        self.archives = package_archives(self.facts.architecture)
+        is_shipped = any(archive.has(COLLECT_KERNEL) for archive in self.archives)
+        if not is_shipped and self.compilers.current is None:
+            missing = "; ".join(["there is no compiler", *self.compilers.passed_over, *refusals(self.archives)])
             raise EngineUnavailable("cuda", f"{missing}; {INSTALL_COMPILER}")
-        self._cache = KernelCache(self.compilers, self.shipped)
+        self._cache = KernelCache(self.compilers, self.facts.architecture, self.archives)
         self._context = device.retain_primary_context()
         self._context.push()
         try:

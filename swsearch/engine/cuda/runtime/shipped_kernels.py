@@ -16,7 +16,7 @@ import re
 import threading
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -70,7 +70,10 @@ def _family(spec: KernelSpec) -> str:
 
 
 class Archive:
-    """The kernels for one architecture: machine code, or PTX if ``virtual``; opened at its first use."""
+    """The kernels for one architecture: machine code, or PTX if ``virtual``.
+
+    It is opened at its first use, and may be shared by threads.
+    """
 
     def __init__(self, path: Path, architecture: int, *, virtual: bool) -> None:
         self.path = path
@@ -130,37 +133,31 @@ class Archive:
         self.refusal = f"the kernels in {self.path} are refused: {reason}"
 
 
-class ShippedKernels:
-    """The package's kernels for one architecture (90 for compute capability 9.0); may be shared by threads.
+def package_folder() -> Path | None:
+    """The folder of the package's archives; None if the package was built without nvcc."""
+    try:
+        return resource_folder("cubins")
+    except SwSearchError:
+        return None
 
-    ``folder`` has the archives; by default it is that of the package, which may lack them.
+
+def package_archives(architecture: int, folder: Path | None = None) -> list[Archive]:
+    """The archives that a device can load, in the order of preference: machine code, then PTX, the newest first.
+
+    ``architecture`` is 90 for compute capability 9.0; ``folder`` is by default :func:`package_folder`.
     """
-
-    def __init__(self, architecture: int, folder: Path | None = None) -> None:
-        if folder is None:
-            try:
-                folder = resource_folder("cubins")
-            except SwSearchError:  # the package was built without nvcc
-                folder = None
-        self.architecture = architecture
-        self.folder = folder
-        self._archives = list(_suitable(folder, architecture)) if folder is not None else []
-
-    @property
-    def refusals(self) -> list[str]:
-        """Which archives are refused, and why: one line each."""
-        return [archive.refusal for archive in self._archives if archive.refusal]
-
-    def find(self, spec: KernelSpec, *, virtual: bool) -> Archive | None:
-        """The archive that has a kernel: machine code before PTX, which is considered only if ``virtual``."""
-        suitable = (archive for archive in self._archives if virtual or not archive.virtual)
-        return next((archive for archive in suitable if archive.has(spec)), None)
-
-
-def _suitable(folder: Path, architecture: int) -> Iterator[Archive]:
-    """The archives that a device can load, in the order of preference: machine code, then PTX, the newest first."""
+    folder = folder or package_folder()
+    if folder is None:
+        return []
     found = [(match, path) for path in folder.glob("*.zip") if (match := _NAME.fullmatch(path.name))]
     archives = [(match[1] == "compute", int(match[2]), path) for match, path in found]
-    for virtual, made_for, path in sorted(archives, key=lambda each: (each[0], -each[1])):
-        if made_for <= architecture and (virtual or made_for // 10 == architecture // 10):
-            yield Archive(path, made_for, virtual=virtual)
+    return [
+        Archive(path, made_for, virtual=virtual)
+        for virtual, made_for, path in sorted(archives, key=lambda each: (each[0], -each[1]))
+        if made_for <= architecture and (virtual or made_for // 10 == architecture // 10)
+    ]
+
+
+def refusals(archives: Sequence[Archive]) -> list[str]:
+    """Which archives are refused, and why: one line each."""
+    return [archive.refusal for archive in archives if archive.refusal]

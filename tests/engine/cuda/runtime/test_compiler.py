@@ -31,7 +31,6 @@ from swsearch.engine.cuda.runtime.kernels import (
     Tile,
     intra_task_kernel,
 )
-from swsearch.engine.cuda.runtime.shipped_kernels import ShippedKernels
 from swsearch.errors import EngineError, KernelCompileError
 from tests.engine.cuda.runtime.test_kernel_cache import PlayedCompiler, compilers_of
 
@@ -100,7 +99,7 @@ def test_a_compiler_that_fails_is_passed_over_with_its_reason(tmp_path: Path, ca
     broken = PlayedCompiler(name="nvcc", refuses="\nnvcc fatal: no host compiler\nmore")
     working = PlayedCompiler(name="nvrtc")
     compilers = compilers_of(broken, working)
-    cache = KernelCache(compilers, ShippedKernels(90, tmp_path), tmp_path)
+    cache = KernelCache(compilers, 90, [], tmp_path)
     code = cache.take(a_list_kernel(4))
     cache.take(a_list_kernel(8))
     assert len(broken.compiled) == 1  # not asked again
@@ -108,14 +107,14 @@ def test_a_compiler_that_fails_is_passed_over_with_its_reason(tmp_path: Path, ca
     assert compilers.current is working
     assert compilers.passed_over == ["nvcc 1 is passed over for nvrtc: nvcc fatal: no host compiler"]
     assert caplog.messages == [f"swsearch: {compilers.passed_over[0]}"]
-    assert KernelCache(compilers_of(working), ShippedKernels(90, tmp_path), tmp_path).take(a_list_kernel(4)) == code
+    assert KernelCache(compilers_of(working), 90, [], tmp_path).take(a_list_kernel(4)) == code
     assert len(working.compiled) == 2  # it was found on disk
 
 
 def test_a_kernel_that_all_compilers_reject_has_the_words_of_the_first(tmp_path: Path) -> None:
     compilers = compilers_of(PlayedCompiler(refuses="too many words"), PlayedCompiler(refuses="no"))
     with pytest.raises(KernelCompileError, match="too many words"):
-        KernelCache(compilers, ShippedKernels(90, tmp_path), tmp_path).take(COLLECT_KERNEL)
+        KernelCache(compilers, 90, [], tmp_path).take(COLLECT_KERNEL)
     assert not list(tmp_path.iterdir())
 
 
@@ -141,7 +140,7 @@ def test_threads_whose_compiler_fails_at_once_all_use_the_next(tmp_path: Path) -
             raise KernelCompileError(spec.entry, "broken")
 
     compilers = compilers_of(Broken(), PlayedCompiler(name="second"), PlayedCompiler(name="third"))
-    builds = KernelCache(compilers, ShippedKernels(90, tmp_path), tmp_path, n_threads=3)
+    builds = KernelCache(compilers, 90, [], tmp_path, n_threads=3)
     specs = [a_list_kernel(words) for words in (2, 4, 8)]
     builds.begin(specs)
     codes = [builds.take(spec) for spec in specs]

@@ -18,7 +18,6 @@ from swsearch.engine.cuda.history.wavefront import WAVEFRONT_KERNEL
 from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache, cache_folder
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL, KernelSpec
-from swsearch.engine.cuda.runtime.shipped_kernels import ShippedKernels
 from swsearch.errors import KernelCompileError
 from tests.patience import LIMIT_SECONDS
 
@@ -61,7 +60,7 @@ def test_a_kernel_is_compiled_once_and_again_for_what_changes_it(tmp_path: Path)
     played = PlayedCompiler()
 
     def take(spec: KernelSpec, architecture: int) -> bytes:
-        return KernelCache(compilers_of(played), ShippedKernels(architecture, tmp_path), tmp_path).take(spec)
+        return KernelCache(compilers_of(played), architecture, [], tmp_path).take(spec)
 
     assert take(COUNT_KERNEL, 90) == take(COUNT_KERNEL, 90) == code_of(COUNT_KERNEL)
     assert played.compiled == ["count_scores"]
@@ -74,7 +73,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     played = PlayedCompiler()
-    cache = KernelCache(compilers_of(played), ShippedKernels(90, tmp_path), blocked / "folder")
+    cache = KernelCache(compilers_of(played), 90, [], blocked / "folder")
     assert cache.take(COLLECT_KERNEL) == cache.take(COLLECT_KERNEL) == code_of(COLLECT_KERNEL)
     assert len(played.compiled) == 2
 
@@ -91,7 +90,7 @@ def test_kernels_are_compiled_at_the_same_time(tmp_path: Path) -> None:
     """Each compilation waits until all three have begun; a sequential implementation would wait forever."""
     meeting = threading.Barrier(3)
     compiler = PlayedCompiler(lambda spec: meeting.wait(LIMIT_SECONDS))
-    builds = KernelCache(compilers_of(compiler), ShippedKernels(90, tmp_path), tmp_path, n_threads=3)
+    builds = KernelCache(compilers_of(compiler), 90, [], tmp_path, n_threads=3)
     builds.begin(SPECS)
     assert [builds.take(spec) for spec in SPECS] == [code_of(spec) for spec in SPECS]
     assert sorted(compiler.compiled) == sorted(spec.entry for spec in SPECS)
@@ -111,7 +110,7 @@ def test_no_more_than_the_cores_and_in_the_order_given(tmp_path: Path) -> None:
         at_work.release()
 
     compiler = PlayedCompiler(look)
-    builds = KernelCache(compilers_of(compiler), ShippedKernels(90, tmp_path), tmp_path, n_threads=1)
+    builds = KernelCache(compilers_of(compiler), 90, [], tmp_path, n_threads=1)
     builds.begin([*SPECS, SPECS[0]])
     assert [builds.take(spec) for spec in reversed(SPECS)] == [code_of(spec) for spec in reversed(SPECS)]
     assert compiler.compiled == [spec.entry for spec in SPECS]
@@ -121,8 +120,8 @@ def test_no_more_than_the_cores_and_in_the_order_given(tmp_path: Path) -> None:
 
 def test_kernels_that_are_there_are_not_compiled_and_others_need_not_be_begun(tmp_path: Path) -> None:
     compiler = PlayedCompiler()
-    KernelCache(compilers_of(compiler), ShippedKernels(90, tmp_path), tmp_path).take(COLLECT_KERNEL)
-    builds = KernelCache(compilers_of(compiler), ShippedKernels(90, tmp_path), tmp_path)
+    KernelCache(compilers_of(compiler), 90, [], tmp_path).take(COLLECT_KERNEL)
+    builds = KernelCache(compilers_of(compiler), 90, [], tmp_path)
     builds.begin([COLLECT_KERNEL])
     assert builds.take(COLLECT_KERNEL) == code_of(COLLECT_KERNEL)
     assert compiler.compiled == [COLLECT_KERNEL.entry]
@@ -136,7 +135,7 @@ def test_a_rejected_kernel_is_told_to_who_takes_it_and_to_nobody_else(tmp_path: 
         if spec is COUNT_KERNEL:
             raise KernelCompileError(spec.entry, "line 7: no such word")
 
-    builds = KernelCache(compilers_of(PlayedCompiler(reject)), ShippedKernels(90, tmp_path), tmp_path)
+    builds = KernelCache(compilers_of(PlayedCompiler(reject)), 90, [], tmp_path)
     builds.begin(SPECS)
     assert builds.take(COLLECT_KERNEL) == code_of(COLLECT_KERNEL)
     for _ in range(2):
@@ -157,7 +156,7 @@ def test_what_waits_for_a_core_is_given_up_at_the_end(tmp_path: Path) -> None:
         assert may_end.wait(LIMIT_SECONDS)
 
     compiler = PlayedCompiler(hold)
-    builds = KernelCache(compilers_of(compiler), ShippedKernels(90, tmp_path), tmp_path, n_threads=1)
+    builds = KernelCache(compilers_of(compiler), 90, [], tmp_path, n_threads=1)
     builds.begin(SPECS)
     assert began.wait(LIMIT_SECONDS)
     builds.close()
@@ -168,7 +167,7 @@ def test_what_waits_for_a_core_is_given_up_at_the_end(tmp_path: Path) -> None:
 
 def test_devices_that_need_the_same_kernel_compile_it_once(tmp_path: Path) -> None:
     compiler = PlayedCompiler()
-    devices = [KernelCache(compilers_of(compiler), ShippedKernels(90, tmp_path), tmp_path) for _ in range(4)]
+    devices = [KernelCache(compilers_of(compiler), 90, [], tmp_path) for _ in range(4)]
     together = threading.Barrier(len(devices))
 
     def one_device(builds: KernelCache) -> list[bytes]:
@@ -190,7 +189,6 @@ from pathlib import Path
 from swsearch.engine.cuda.runtime.compiler import Compilers
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL
-from swsearch.engine.cuda.runtime.shipped_kernels import ShippedKernels
 
 class Large:
     name, version, flags = "large", "1", ""
@@ -203,7 +201,7 @@ folder = Path(sys.argv[1])
 print("here", flush=True)
 sys.stdin.readline()
 for _ in range(100):
-    builds = KernelCache(Compilers([Large]), ShippedKernels(90, folder), folder)
+    builds = KernelCache(Compilers([Large]), 90, [], folder)
     builds.begin([COLLECT_KERNEL, COUNT_KERNEL])
     for spec in (COLLECT_KERNEL, COUNT_KERNEL):
         assert builds.take(spec) == spec.entry.encode() * 200_000
@@ -235,7 +233,7 @@ def test_the_compiler_makes_side_by_side_what_it_makes_alone(tmp_path: Path) -> 
     """Source: the same compiler, with one kernel after another."""
     compiler = Compilers.installed().current
     assert compiler is not None
-    builds = KernelCache(compilers_of(compiler), ShippedKernels(90, tmp_path), tmp_path, n_threads=3)
+    builds = KernelCache(compilers_of(compiler), 90, [], tmp_path, n_threads=3)
     builds.begin(SPECS)
     for spec in SPECS:
         code = builds.take(spec)

@@ -11,6 +11,7 @@ import sys
 import tarfile
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,14 @@ from swsearch.engine.cuda.runtime.kernels import (
     Tile,
     intra_task_kernel,
 )
-from swsearch.engine.cuda.runtime.shipped_kernels import MANIFEST, ShippedKernels, archive_name, write_archive
+from swsearch.engine.cuda.runtime.shipped_kernels import (
+    MANIFEST,
+    Archive,
+    archive_name,
+    package_archives,
+    refusals,
+    write_archive,
+)
 from swsearch.engine.cuda.search.tiles import package_kernels
 from swsearch.errors import EngineError, KernelCompileError
 from swsearch.folders import resource_folder
@@ -49,16 +57,13 @@ def archive(folder: Path, architecture: int, *, virtual: bool = False, code: byt
 
 
 def builds_of(folder: Path, cache: Path, architecture: int, *compilers: PlayedCompiler) -> KernelCache:
-    return KernelCache(compilers_of(*compilers), ShippedKernels(architecture, folder), cache, 1)
+    return KernelCache(compilers_of(*compilers), architecture, package_archives(architecture, folder), cache, 1)
 
 
-def read(shipped: ShippedKernels, spec: KernelSpec, *, virtual: bool) -> bytes | None:
-    """Return the code of a kernel from the first archive that is not damaged."""
-    while (found := shipped.find(spec, virtual=virtual)) is not None:
-        code = found.read(spec)
-        if code is not None:
-            return code
-    return None
+def read(archives: Sequence[Archive], spec: KernelSpec, *, virtual: bool = True) -> bytes | None:
+    """Return the code of a kernel from the first archive that has it undamaged."""
+    suitable = (each for each in archives if each.has(spec) and (virtual or not each.virtual))
+    return next((code for each in suitable if (code := each.read(spec)) is not None), None)
 
 
 def refuse(builds: KernelCache, spec: KernelSpec) -> None:
@@ -90,15 +95,15 @@ def test_a_device_takes_machine_code_of_its_major_number_or_ptx(
     for made_for in (75, 80, 86, 90, 120):
         archive(tmp_path, made_for)
     archive(tmp_path, 80, virtual=True)
-    shipped = ShippedKernels(architecture, tmp_path)
+    shipped = package_archives(architecture, tmp_path)
     found = read(shipped, LISTED, virtual=False)
     assert (found and found.split()[0].decode()) == with_compiler
-    found = read(shipped, LISTED, virtual=True)
+    found = read(shipped, LISTED)
     assert found is not None
     assert found.split()[0].decode() == without
     assert found.endswith(b"\0") == without.startswith("compute")
-    assert shipped.find(COUNT_KERNEL, virtual=True) is None
-    assert shipped.refusals == []
+    assert read(shipped, COUNT_KERNEL) is None
+    assert refusals(shipped) == []
 
 
 def test_shipped_kernels_are_ready_at_once_and_never_compiled(tmp_path: Path) -> None:
@@ -106,7 +111,7 @@ def test_shipped_kernels_are_ready_at_once_and_never_compiled(tmp_path: Path) ->
     archive(tmp_path, 90)
     opened: list[PlayedCompiler] = []
     compilers = Compilers([lambda: opened.append(PlayedCompiler()) or opened[0]])
-    builds = KernelCache(compilers, ShippedKernels(90, tmp_path), tmp_path / "cache", 1)
+    builds = KernelCache(compilers, 90, package_archives(90, tmp_path), tmp_path / "cache", 1)
     builds.begin(KERNELS)
     assert all(builds.is_ready(spec) for spec in KERNELS)
     assert builds.take(LISTED) == b"sm90 intra_task"
@@ -139,8 +144,8 @@ def test_ptx_is_ready_only_without_a_compiler(tmp_path: Path) -> None:
 
 
 def test_a_package_without_archives_has_no_kernels(tmp_path: Path) -> None:
-    assert ShippedKernels(90, tmp_path).find(LISTED, virtual=True) is None
-    assert read(ShippedKernels(90, tmp_path / "absent"), LISTED, virtual=True) is None
+    assert not any(each.has(LISTED) for each in package_archives(90, tmp_path))
+    assert read(package_archives(90, tmp_path / "absent"), LISTED) is None
 
 
 def test_a_compiler_that_fails_is_told_where_its_kernel_is_taken(tmp_path: Path) -> None:
@@ -166,13 +171,13 @@ def test_an_archive_of_other_sources_is_refused(tmp_path: Path, monkeypatch: pyt
     shutil.copytree(ROOT / "cuda", sources)
     monkeypatch.setattr(compiler_module, "resource_folder", lambda name: sources)
     path = archive(tmp_path, 90)
-    assert ShippedKernels(90, tmp_path).find(LISTED, virtual=True)
+    assert package_archives(90, tmp_path)[0].has(LISTED)
     with (sources / "search" / "strip.cuh").open("a") as file:
         file.write("\n")
-    shipped = ShippedKernels(90, tmp_path)
-    assert shipped.find(LISTED, virtual=True) is None
-    assert read(shipped, LISTED, virtual=True) is None
-    assert shipped.refusals == [
+    shipped = package_archives(90, tmp_path)
+    assert not any(each.has(LISTED) for each in shipped)
+    assert read(shipped, LISTED) is None
+    assert refusals(shipped) == [
         f"the kernels in {path} are refused: it was made from other sources; run scripts/build_kernels.py again"
     ]
     builds = builds_of(tmp_path, tmp_path / "cache", 90)
@@ -189,28 +194,30 @@ def test_a_damaged_archive_is_refused_wherever_the_damage_is(tmp_path: Path) -> 
     n_refused = 0
     for place in range(0, len(whole), 61):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
-        shipped = ShippedKernels(90, tmp_path)
+        shipped = package_archives(90, tmp_path)
         for spec in KERNELS:
-            assert read(shipped, spec, virtual=True) in (code, None)
-        n_refused += bool(shipped.refusals)
-        assert all(f"{path} are refused: it is damaged" in line or "other sources" in line for line in shipped.refusals)
+            assert read(shipped, spec) in (code, None)
+        n_refused += bool(refusals(shipped))
+        assert all(
+            f"{path} are refused: it is damaged" in line or "other sources" in line for line in refusals(shipped)
+        )
     assert n_refused > 0
     for length in (0, 1, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:length])
-        shipped = ShippedKernels(90, tmp_path)
-        assert read(shipped, LISTED, virtual=True) is None
-        assert len(shipped.refusals) == 1
-        assert "is damaged" in shipped.refusals[0]
-        assert "install swsearch again" in shipped.refusals[0]
+        shipped = package_archives(90, tmp_path)
+        assert read(shipped, LISTED) is None
+        assert len(refusals(shipped)) == 1
+        assert "is damaged" in refusals(shipped)[0]
+        assert "install swsearch again" in refusals(shipped)[0]
 
 
 @pytest.mark.parametrize("manifest", ["[]", "{}", "3", "no JSON"])
 def test_an_archive_with_another_manifest_is_refused(tmp_path: Path, manifest: str) -> None:
     with zipfile.ZipFile(tmp_path / archive_name(90, virtual=False), "w") as made:
         made.writestr(MANIFEST, manifest)
-    shipped = ShippedKernels(90, tmp_path)
-    assert read(shipped, LISTED, virtual=True) is None
-    (refusal,) = shipped.refusals
+    shipped = package_archives(90, tmp_path)
+    assert read(shipped, LISTED) is None
+    (refusal,) = refusals(shipped)
     assert "is damaged" in refusal
 
 
@@ -285,7 +292,7 @@ def test_the_script_builds_archives_that_are_found(tmp_path: Path) -> None:
     nvcc = Nvcc(find_nvcc()[0])
     assert f"sm75.zip: {len(package_kernels(75))} kernels" in built_by_the_script(nvcc, tmp_path)
     out = tmp_path / "cubins"
-    shipped = ShippedKernels(75, out)
+    shipped = package_archives(75, out)
     codes = [read(shipped, spec, virtual=False) for spec in package_kernels(75)]
     assert all(code is not None and code[:4] == b"\x7fELF" for code in codes)
     assert sum(path.stat().st_size for path in out.iterdir()) < 3_000_000
@@ -333,10 +340,9 @@ from pathlib import Path
 from swsearch.engine.cuda.runtime.compiler import Compilers, Nvcc
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL
-from swsearch.engine.cuda.runtime.shipped_kernels import ShippedKernels
 
 nvcc, told, cache = sys.argv[1:]
-builds = KernelCache(Compilers([lambda: Nvcc(nvcc)]), ShippedKernels(90, Path(cache)), Path(cache), 1)
+builds = KernelCache(Compilers([lambda: Nvcc(nvcc)]), 90, [], Path(cache), 1)
 builds.begin([COLLECT_KERNEL, COUNT_KERNEL])
 while not (Path(told).exists() and Path(told).read_text().endswith("\\n")):
     time.sleep(0.01)

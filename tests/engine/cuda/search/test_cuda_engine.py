@@ -211,7 +211,7 @@ def test_the_kernels_of_the_package_are_exact(
     out, architecture = str(tmp_path / "cubins"), str(engine.device.facts.architecture)
     subprocess.run([sys.executable, str(script), "--out", out, "--architectures", architecture], check=True)
     device = PyCudaDevice()
-    assert device.shipped.refusals == []
+    assert shipped_kernels.refusals(device.archives) == []
     with CudaEngine(device) as shipped:
         for gap in (GapPenalty(11, 1), GapPenalty(0, 2), GapPenalty(2100, 5)):
             scheme = ScoringScheme(named_matrix("BLOSUM62"), gap)
