@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.pairs.diamond_checkpoints import ENTRY_BYTES, StripCheckpoints
-from swsearch.engine.cuda.pairs.diamond_plan import PairLetters, SweepShape, filled_columns, lay_out, table_columns
+from swsearch.engine.cuda.pairs.diamond_plan import (
+    PairLetters,
+    SweepShape,
+    choose_shape,
+    filled_columns,
+    lay_out,
+    table_columns,
+)
 from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Timing, allocated
 from swsearch.engine.cuda.runtime.kernels import SWEEP_WARPS, KernelSpec, sweep_kernel
 from swsearch.engine.cuda.runtime.parameters import LOCATE, SWEEP, packed
@@ -45,8 +52,8 @@ class PairEnd:
 class DiamondLaunch:
     """Device memory and launches of one call; the memory is freed when ``stack`` closes.
 
-    The pairs are uploaded while their kernels are compiled; with ``path``, that of a path as well. The kernel time of
-    sweeps is added to ``timing``.
+    ``shape`` is by default the fastest one for the pairs. They are uploaded while their kernels are compiled; with
+    ``path``, that of a path as well. The kernel time of sweeps is added to ``timing``.
     """
 
     def __init__(
@@ -54,15 +61,19 @@ class DiamondLaunch:
         device: Device,
         stack: contextlib.ExitStack,
         problem: AlignmentProblem,
-        shape: SweepShape,
         pairs: Sequence[tuple[Letters, Letters]],
         timing: Timing,
+        shape: SweepShape | None = None,
         *,
         path: bool = False,
     ) -> None:
         self.device, self._stack, self._timing = device, stack, timing
+        n_columns = table_columns(pairs, problem)
+        if shape is None:
+            lengths = [(len(query), len(subject)) for query, subject in pairs]
+            shape = choose_shape(problem, lengths, n_columns, device.facts)
         self.problem, self.shape = problem, shape
-        self._compared = table_columns(pairs, problem) is None
+        self._compared = n_columns is None
         entries = ["sweep_pairs"] + ["locate_best"] * problem.local + ["trace_pairs"] * path
         device.prepare([self._kernel(entry) for entry in entries])
         letters = self._letters = lay_out(pairs, problem, shape, compared=self._compared)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from swsearch import _native
 from swsearch.engine.cuda.pairs.diamond_checkpoints import ENTRY_BYTES, LeftEdges, StripCheckpoints, nodes, strip_bytes
 from swsearch.engine.cuda.pairs.diamond_launch import DiamondLaunch, PairEnd
-from swsearch.engine.cuda.pairs.diamond_plan import CHECKPOINT_COLUMNS, SweepShape
+from swsearch.engine.cuda.pairs.diamond_plan import CHECKPOINT_COLUMNS
 from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
 from swsearch.engine.pair_arrays import FreeEnds
 from swsearch.typing import Letters
@@ -39,15 +39,6 @@ def evenly(first: int, last: int, n_rows: int) -> list[int]:
     return [first + (last - first) * part // parts - 1 for part in range(1, parts)]
 
 
-def rows_between(n_strips: int, shape: SweepShape, columns: int, checkpoint_bytes: int, memory_bytes: int) -> int:
-    """Number of rows that divide the strips into bands whose checkpoints fit the device; 0 if one band suffices.
-
-    The rows of one sweep fit ``memory_bytes`` of host memory; if not even one row fits, the number is 1.
-    """
-    bands = -(-n_strips * strip_bytes(shape, columns) // max(checkpoint_bytes, 1))
-    return min(bands - 1, n_strips - 1, max(1, memory_bytes // (ENTRY_BYTES * columns)))
-
-
 class DiamondPath:
     """Finds the path of one pair, whose launch it reuses after its ends were read.
 
@@ -58,6 +49,14 @@ class DiamondPath:
     def __init__(self, launch: DiamondLaunch, checkpoint_bytes: int, memory_bytes: int) -> None:
         self._launch, self._problem, self._shape = launch, launch.problem, launch.shape
         self._checkpoint_bytes, self._memory_bytes = checkpoint_bytes, memory_bytes
+
+    def rows_between(self, n_strips: int, columns: int) -> int:
+        """Number of rows that divide the strips into bands whose checkpoints fit the device; 0 if one band suffices.
+
+        The rows of one sweep fit the host memory; if not even one row fits, the number is 1.
+        """
+        bands = -(-n_strips * strip_bytes(self._shape, columns) // max(self._checkpoint_bytes, 1))
+        return min(bands - 1, n_strips - 1, max(1, self._memory_bytes // (ENTRY_BYTES * columns)))
 
     def allocate_rows(self, first: int, last: int, columns: int, n_rows: int) -> StripCheckpoints:
         """Device memory for up to ``n_rows`` rows that divide strips first to last - 1; for fewer if memory is short.
@@ -113,8 +112,7 @@ class DiamondPath:
                 for strip in range(last - 1, first - 1, -1):
                     self._strip(walk, strip, top if strip == first else None, checkpoints)
             return
-        n_rows = rows_between(last - first, self._shape, columns, self._checkpoint_bytes, self._memory_bytes)
-        with self.allocate_rows(first, last, columns, n_rows) as rows:
+        with self.allocate_rows(first, last, columns, self.rows_between(last - first, columns)) as rows:
             self._launch.sweep_again(first, rows.strips[-1] + 1, columns, top, rows)
             known = rows.all_rows()
         self._band(walk, first, last, top, known)

@@ -15,14 +15,12 @@ from functools import partial
 from typing import Final, TypeVar
 
 from swsearch.engine.cuda.pairs.diamond_launch import DiamondLaunch, PairEnd, better
-from swsearch.engine.cuda.pairs.diamond_paths import PATH_SHARE, DiamondPath, rows_between
+from swsearch.engine.cuda.pairs.diamond_paths import PATH_SHARE, DiamondPath
 from swsearch.engine.cuda.pairs.diamond_plan import (
     MAX_GAP_FIRST,
     MAX_LOCAL_SCORE,
     MAX_PAIR_SCORE,
     SweepShape,
-    choose_shape,
-    table_columns,
 )
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Timing
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, SequencePairs, limited
@@ -125,16 +123,14 @@ class DiamondSweep:
         """
         check_pair(len(query), len(subject), problem)
         pair, columns = (query, subject), len(subject)
-        chosen = self._shape([pair], problem, shape)
-        n_strips = chosen.strips(len(query))
 
         def find() -> PairPaths:
             checkpoint_bytes = int(self._device.free_bytes() * PATH_SHARE)
-            n_rows = rows_between(n_strips, chosen, columns, checkpoint_bytes, memory_bytes)
             with contextlib.ExitStack() as stack:
-                launch = DiamondLaunch(self._device, stack, problem, chosen, [pair], self.timing, path=True)
+                launch = DiamondLaunch(self._device, stack, problem, [pair], self.timing, shape, path=True)
                 path = DiamondPath(launch, checkpoint_bytes, memory_bytes)
-                checkpoints = path.allocate_rows(0, n_strips, columns, n_rows) if n_rows else None
+                n_rows = path.rows_between(launch.n_strips, columns)
+                checkpoints = path.allocate_rows(0, launch.n_strips, columns, n_rows) if n_rows else None
                 with checkpoints or contextlib.nullcontext():
                     launch.sweep(checkpoints, progress)
                     known = [] if checkpoints is None else checkpoints.all_rows()
@@ -168,19 +164,9 @@ class DiamondSweep:
     ) -> list[PairEnd]:
         """The ends of pairs that share their launches. Memory is allocated before any progress is reported."""
         with contextlib.ExitStack() as stack:
-            chosen = self._shape(pairs, problem, shape)
-            launch = DiamondLaunch(self._device, stack, problem, chosen, pairs, self.timing)
+            launch = DiamondLaunch(self._device, stack, problem, pairs, self.timing, shape)
             launch.sweep(progress=progress)
             return launch.ends()
-
-    def _shape(
-        self, pairs: Sequence[tuple[Letters, Letters]], problem: AlignmentProblem, shape: SweepShape | None
-    ) -> SweepShape:
-        """The given shape, or the fastest one for the pairs."""
-        if shape is not None:
-            return shape
-        lengths = [(len(query), len(subject)) for query, subject in pairs]
-        return choose_shape(problem, lengths, table_columns(pairs, problem), self._device.facts)
 
 
 def check_pair(rows: int, columns: int, problem: AlignmentProblem) -> None:
