@@ -22,7 +22,6 @@ from swsearch.engine.cuda.runtime.device import Stream
 from swsearch.engine.cuda.runtime.parameters import PARTITIONED, packed
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.protocol import ScoreEngine, score_requests
-from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import match_mismatch, named_matrix
@@ -31,6 +30,7 @@ from swsearch.sequences.alphabet import DNA, PROTEIN, SOFT_MASK_BIT
 from swsearch.sequences.fasta import read_sequences
 from swsearch.typing import Codes
 from tests.engine.cuda.emulation.emulated_device import MakeDevice
+from tests.engine.engines import assert_exact, assert_same
 from tests.support import random_codes
 
 
@@ -54,16 +54,6 @@ def case(seed: int, lengths: Sequence[int], letters: int = 20) -> tuple[list[Cod
     return queries, Partition.pack(subjects)
 
 
-def assert_as_reference(
-    engine: ScoreEngine, profiles: list[QueryProfile], partition: Partition, floor: int = 0
-) -> None:
-    floors = [floor] * len(profiles) if floor else None
-    wanted = ReferenceEngine().score(score_requests(profiles, floors), partition)
-    for found, want in zip(engine.score(score_requests(profiles, floors), partition), wanted, strict=True):
-        np.testing.assert_array_equal(found.subject_index, want.subject_index)
-        np.testing.assert_array_equal(found.score, want.score)
-
-
 def test_all_kernels_agree_on_real_proteins(emulated: MakeDevice) -> None:
     """A query against the proteins that it hits best and some others; expected: the CPU engine's scores."""
     data = Path(__file__).parents[4] / "data"
@@ -80,9 +70,7 @@ def test_all_kernels_agree_on_real_proteins(emulated: MakeDevice) -> None:
     engines: list[ScoreEngine] = [Cudasw2Engine(kernel, emulated()) for kernel in CLASSIC_KERNELS]
     for engine in [*engines, CudaEngine(emulated())]:
         with engine:
-            (found,) = engine.score(score_requests([profile]), partition)
-        np.testing.assert_array_equal(found.subject_index, wanted.subject_index)
-        np.testing.assert_array_equal(found.score, wanted.score)
+            assert_same(engine.score(score_requests([profile]), partition), [wanted])
 
 
 @pytest.mark.parametrize("kernel", CLASSIC_KERNELS)
@@ -93,7 +81,7 @@ def test_scores_are_those_of_the_reference(emulated: MakeDevice, kernel: str, ga
     profiles = [sequence_profile(query, ScoringScheme(named_matrix("BLOSUM62"), gap)) for query in queries]
     with Cudasw2Engine(kernel, emulated()) as engine:
         assert isinstance(engine, ScoreEngine)
-        assert_as_reference(engine, profiles, partition)
+        assert_exact(engine, profiles, partition)
         assert engine.timing.cells == sum(profile.length for profile in profiles) * partition.n_residues
 
 
@@ -103,7 +91,7 @@ def test_dna_and_floors(emulated: MakeDevice, kernel: str) -> None:
     profiles = [sequence_profile(query, default_scheme(DNA)) for query in queries]
     reported: list[int] = []
     with Cudasw2Engine(kernel, emulated()) as engine:
-        assert_as_reference(engine, profiles, partition, 20)
+        assert_exact(engine, profiles, partition, [20] * len(profiles))
         engine.score(score_requests(profiles), partition, reported.append)
     assert sum(reported) == 90 * partition.n_residues
 
@@ -208,7 +196,7 @@ def test_pieces_and_empty_partitions(emulated: MakeDevice, monkeypatch: pytest.M
     profiles = [sequence_profile(query, default_scheme(PROTEIN)) for query in queries]
     device = emulated()
     with Cudasw2Engine("simt", device, memory_limit=400) as engine:
-        assert_as_reference(engine, profiles, partition)
+        assert_exact(engine, profiles, partition)
         assert len(engine.score(score_requests(profiles), Partition.pack([]))[0]) == 0
     assert len(device.launches) > 1
     assert device.used_bytes == 0

@@ -31,6 +31,7 @@ from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.fasta import read_sequences
+from tests.engine.engines import assert_same
 
 pytestmark = pytest.mark.gpu
 
@@ -73,10 +74,7 @@ def test_all_kernels_agree_on_real_proteins() -> None:
     makers: list[Callable[[], ScoreEngine]] = [*(partial(Cudasw2Engine, name) for name in CLASSIC_KERNELS), CudaEngine]
     for make in makers:
         with make() as engine:
-            found = engine.score(score_requests(profiles), partition)
-        for one, other in zip(found, wanted, strict=True):
-            np.testing.assert_array_equal(one.subject_index, other.subject_index)
-            np.testing.assert_array_equal(one.score, other.score)
+            assert_same(engine.score(score_requests(profiles), partition), wanted)
 
 
 @pytest.mark.parametrize("kernel", CLASSIC_KERNELS)

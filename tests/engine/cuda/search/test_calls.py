@@ -19,6 +19,7 @@ from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, MakeDevice
+from tests.engine.engines import assert_same
 from tests.support import random_codes
 
 
@@ -78,9 +79,7 @@ def assert_complete(call: Noted) -> None:
     known = None if None in floors else [floor for floor in floors if floor is not None]
     wanted = ReferenceEngine().score(score_requests(profiles, known), call.partition)
     assert sorted(call.blocks) == list(range(len(profiles)))
-    for index, block in enumerate(wanted):
-        np.testing.assert_array_equal(call.blocks[index].subject_index, block.subject_index)
-        np.testing.assert_array_equal(call.blocks[index].score, block.score)
+    assert_same([call.blocks[index] for index in range(len(profiles))], wanted)
     assert call.n_cells == sum(profile.length for profile in profiles) * call.partition.n_residues
     assert call.events.count(f"{call.name} ended") == 1
 

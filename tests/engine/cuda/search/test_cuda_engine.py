@@ -26,7 +26,7 @@ from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 from swsearch.typing import Codes
-from tests.engine.cuda.search.test_emulated_engine import assert_exact
+from tests.engine.engines import assert_exact, assert_same
 
 pytestmark = pytest.mark.gpu
 
@@ -91,9 +91,7 @@ def test_a_streamed_database_gives_the_same_blocks() -> None:
         wanted = whole.score(score_requests(profiles), partition)
     with CudaEngine(memory_limit=1 << 20) as streamed:
         found = streamed.score(score_requests(profiles), partition)
-    for one, other in zip(found, wanted, strict=True):
-        np.testing.assert_array_equal(one.subject_index, other.subject_index)
-        np.testing.assert_array_equal(one.score, other.score)
+    assert_same(found, wanted)
 
 
 @pytest.mark.parametrize("words", range(4, 29, 3))

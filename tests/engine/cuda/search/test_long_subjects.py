@@ -22,6 +22,7 @@ from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.typing import Codes
 from tests.engine.cuda.emulation.emulated_device import MakeDevice
+from tests.engine.engines import assert_same
 from tests.full_matrix import local_end
 from tests.support import random_codes
 
@@ -56,9 +57,8 @@ def assert_as_reference(engine: CudaEngine, profiles: list[QueryProfile], partit
     """
     for floors in ([25] * len(profiles), None):
         found, wanted = (e.score(score_requests(profiles, floors), partition) for e in (engine, ReferenceEngine()))
-        for profile, one, other in zip(profiles, found, wanted, strict=True):
-            np.testing.assert_array_equal(one.subject_index, other.subject_index)
-            np.testing.assert_array_equal(one.score, other.score)
+        assert_same(found, wanted)
+        for profile, one in zip(profiles, found, strict=True):
             for index, score in zip(one.subject_index.tolist(), one.score.tolist(), strict=True):
                 if score and index in one.within:
                     codes = partition.codes(int(np.flatnonzero(partition.subject_index == index)[0]))

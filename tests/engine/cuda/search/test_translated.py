@@ -15,6 +15,7 @@ from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.genetic_code import genetic_code
 from tests.engine.cuda.emulation.emulated_device import MakeDevice
+from tests.engine.engines import assert_same
 from tests.support import random_codes
 
 
@@ -31,6 +32,5 @@ def test_translated_subjects_are_scored_like_any(emulated: MakeDevice, tmp_path:
         for _ in range(2):
             (found,) = engine.score(score_requests([profile]), partition)
             (expected,) = ReferenceEngine().score(score_requests([profile]), partition)
-            np.testing.assert_array_equal(found.subject_index, expected.subject_index)
-            np.testing.assert_array_equal(found.score, expected.score)
+            assert_same([found], [expected])
             assert expected.score.max() > 0

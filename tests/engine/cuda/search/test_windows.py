@@ -13,13 +13,13 @@ from swsearch.engine.cuda.search.planner import Planner
 from swsearch.engine.cuda.search.windows import SubjectCutter, windows_of
 from swsearch.engine.protocol import ScoreRequest, score_requests
 from swsearch.engine.reference import ReferenceEngine
-from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import match_mismatch
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA
 from swsearch.typing import Codes
 from tests.engine.cuda.emulation.emulated_device import MakeDevice
+from tests.engine.engines import assert_same
 from tests.support import random_codes
 
 CONTIGS = (0, 7, 300, 9_000, 9_100, 30_000)
@@ -61,12 +61,6 @@ def is_cut(engine: CudaEngine, requests: Sequence[ScoreRequest], partition: Part
     return "windows" in engine.explain(requests, partition)[0]
 
 
-def assert_same(found: Sequence[ScoreBlock], profiles: Sequence[QueryProfile], partition: Partition, floors) -> None:
-    for block, wanted in zip(found, ReferenceEngine().score(score_requests(profiles, floors), partition), strict=True):
-        np.testing.assert_array_equal(block.subject_index, wanted.subject_index)
-        np.testing.assert_array_equal(block.score, wanted.score)
-
-
 @pytest.mark.parametrize("floor", [None, 20, 60])
 def test_a_genome_in_windows_has_the_scores_of_its_subjects(emulated: MakeDevice, floor: int | None) -> None:
     queries = dna_queries(1, 24, 40, 40, 61)
@@ -78,7 +72,7 @@ def test_a_genome_in_windows_has_the_scores_of_its_subjects(emulated: MakeDevice
         assert is_cut(engine, requests, partition)
         found = engine.score(requests, partition, counted.append)
         assert engine.timing.cells == sum(counted) == partition.n_residues * sum(map(len, queries))
-    assert_same(found, profiles, partition, floors)
+    assert_same(found, ReferenceEngine().score(score_requests(profiles, floors), partition))
 
 
 def test_an_alignment_of_the_widest_span_is_found_wherever_it_lies(emulated: MakeDevice) -> None:
@@ -112,7 +106,7 @@ def test_a_bound_decides_for_whole_subjects(emulated: MakeDevice) -> None:
             found = engine.score(score_requests(profiles, floors), partition)
             assert [len(block) for block in found] == [n_found] * 2
             assert [block.n_bounded for block in found] == [len(CONTIGS) - n_found] * 2
-            assert_same(found, profiles, partition, floors)
+            assert_same(found, ReferenceEngine().score(score_requests(profiles, floors), partition))
 
 
 def test_a_cut_serves_shorter_queries_until_its_overlap_is_twice_what_they_need() -> None:
