@@ -26,7 +26,7 @@ from swsearch.engine.cuda.search.long_subjects import LongSubjectLauncher, LongS
 from swsearch.engine.cuda.search.plan import BatchPlan, FloorRange, InterTaskPlan, ListedRoute, PlanOptions, QueryPlan
 from swsearch.engine.cuda.search.planner import Planner
 from swsearch.engine.cuda.search.selection import ScoreFilter, Selection, Selector, best_of
-from swsearch.engine.cuda.search.slots import Slot, profile_strips
+from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import DeviceSubjects
 from swsearch.engine.cuda.search.tiles import FEW_LISTED
 from swsearch.hits.score_block import ScoreBlock
@@ -158,7 +158,7 @@ class BatchRun:
         if route is None or not plan.n_short:
             return
         beyond = Arithmetic.FAST.largest_exact(query.plan.profile.max_score) + 1
-        profile = self._profile(f"profile again {number}", query, route, Stream.FINISH)
+        profile = self.slot.profile(f"profile again {number}", route.packed(query.plan.profile), Stream.FINISH)
         # Each launch reads the count, and only the one whose bounds it is within does the work.
         if query.plan.listed is not None:
             candidates = _filters(query.plan.ranges, plan.n_short, lambda part: part.limit or beyond)
@@ -204,10 +204,6 @@ class BatchRun:
         counter = self.slot.scratch.buffer(name, 4)
         self._device.clear(counter, 4, stream)
         return address(counter)
-
-    def _profile(self, name: str, query: _InFlight, route: ListedRoute, stream: Stream = Stream.COMPUTE) -> Texture:
-        """The query's profile as the kernel of a route reads it."""
-        return self.slot.profile(name, [profile_strips([query.plan.profile], route.tile, route.arithmetic)], stream)
 
     def _listed(
         self, query: _InFlight, indices: int, count: int, counter: int, n_listed: int, least: int = 0,
@@ -330,7 +326,7 @@ class BatchRun:
         """Score some subjects in the widest type, and wait for it."""
         device, resources = self._device, self._resources
         route = resources.planner.listed(query.plan.profile, Arithmetic.WIDE)
-        profile = self._profile(f"profile listed {number}", query, route)
+        profile = self.slot.profile(f"profile listed {number}", route.packed(query.plan.profile))
         counter = self._zero(f"counter listed {number}", Stream.COMPUTE)
         buffer = self.slot.upload(f"listed {number}", np.append(listed, len(listed)).astype(np.uint32))
         indices, count = address(buffer), address(buffer, len(listed) * 4)

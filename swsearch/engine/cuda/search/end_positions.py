@@ -20,7 +20,7 @@ from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory, Stream
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
 from swsearch.engine.cuda.search.planner import Planner
-from swsearch.engine.cuda.search.slots import Slot, profile_strips
+from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.windows import windows_of
 from swsearch.errors import EngineError, InputError
 from swsearch.hits.score_block import Ends
@@ -127,7 +127,7 @@ class EndFinder:
         starts, lengths, listed, counters, wanted = (slot.upload(*each, Stream.ENDS) for each in uploaded)
         best, positions = slot.scratch.buffer("scores", n * 4), slot.scratch.buffer("found", n * 8)
         device.clear(positions, n * 8, Stream.ENDS)
-        on_device = slot.profile("profile", [profile_strips([profile], route.tile, arithmetic)], Stream.ENDS)
+        on_device = slot.profile("profile", route.packed(profile), Stream.ENDS)
         self._launcher.plan(
             profile, on_device,
             Listed(

@@ -21,7 +21,7 @@ from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
 from swsearch.engine.cuda.search.plan import BatchPlan, ListedRoute, QueryPlan
 from swsearch.engine.cuda.search.planner import Planner
-from swsearch.engine.cuda.search.slots import Slot, profile_strips
+from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import DeviceSubjects
 from swsearch.engine.cuda.search.windows import Windows, most_columns, windows_in_place
 from swsearch.hits.score_block import ScoreBlock
@@ -154,7 +154,7 @@ class LongSubjects:
         name, n = self._name, len(chosen)
         counts = [n, 0]  # the list's length, and the counter of those taken from it
         listed = self._slot.upload(f"list {name}", np.append(chosen, counts).astype(np.uint32))
-        profile = self._slot.profile(f"profile {name}", [profile_strips([self._profile], route.tile, route.arithmetic)])
+        profile = self._slot.profile(f"profile {name}", route.packed(self._profile))
         on_device = Listed(
             address(self._residues), address(self._table), address(self._table, 8 * len(self._windows)),
             address(listed), address(listed, 4 * n), n, int(self._windows.length.max()), address(self._scores),

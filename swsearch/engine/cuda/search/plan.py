@@ -51,7 +51,7 @@ from swsearch.engine.cuda.runtime.kernels import (
     Pairing,
     Tile,
 )
-from swsearch.engine.cuda.search.slots import ProfileStrips
+from swsearch.engine.cuda.search.slots import ProfileStrips, profile_strips
 from swsearch.engine.cuda.search.tiles import TunedTile, shape_kernel
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import QueryProfile
@@ -190,6 +190,10 @@ class ListedRoute:
     arithmetic: Arithmetic
     tile: Tile
     kernel: KernelSpec
+
+    def packed(self, profile: QueryProfile) -> list[ProfileStrips]:
+        """The strips of a query's profile as they are packed."""
+        return [profile_strips([profile], self.tile, self.arithmetic)]
 
 
 @dataclass(frozen=True, eq=False)
