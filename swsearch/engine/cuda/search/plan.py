@@ -32,7 +32,7 @@ two thirds, the measured proportion, of what the instructions of the inner loop 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import Final
@@ -262,7 +262,6 @@ class BatchPlan:
     ``n_short``, ``n_direct`` and ``n_subjects`` are the ends of the
     ranges of the routes. Subjects of the second one with more than ``window_columns`` residues are cut into windows
     of about this number. If the device lists more than ``most_again`` subjects, it scores none of them again.
-    ``kernels`` are those of the first launches, each once, in the order of their use.
     """
 
     queries: tuple[QueryPlan, ...]
@@ -274,7 +273,6 @@ class BatchPlan:
     window_columns: int
     most_again: int
     n_cells: int
-    kernels: tuple[KernelSpec, ...] = ()
 
     @property
     def indices(self) -> tuple[int, ...]:
@@ -293,8 +291,9 @@ class BatchPlan:
             return []
         return [*(self.bound.inter_task.kernels if self.bound is not None else ()), *self.inter_task.kernels]
 
-    def with_kernels(self) -> BatchPlan:
-        """The plan with its ``kernels``, which are listed once for all batches of its shape."""
+    @property
+    def kernels(self) -> list[KernelSpec]:
+        """The kernels of the first launches, in the order of their use."""
         kernels = self.first_kernels
         collects = False
         for query in self.queries:
@@ -303,7 +302,7 @@ class BatchPlan:
             collects |= query.again is not None or query.request.floor is not None
         if collects and self.n_short:
             kernels.append(COLLECT_KERNEL)
-        return replace(self, kernels=tuple(dict.fromkeys(kernels)))
+        return kernels
 
     def lines(self) -> list[str]:
         """A description for the user, one line per route."""

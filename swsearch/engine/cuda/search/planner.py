@@ -387,6 +387,8 @@ class Planner:
         about the order of the requests.
         """
         profiles = [request.profile for request in requests]
+        if len(profiles) == 1:
+            return SearchPlan((self._known((0,), requests, partition),))
         n_tiled = [self.first_tiled(partition, profile) for profile in profiles]
         alone = [index for index, first in enumerate(n_tiled) if first < len(partition)]
         return SearchPlan(
@@ -487,7 +489,7 @@ class Planner:
             n_columns,
             most_again,
             partition.n_residues * sum(rows),
-        ).with_kernels()
+        )
 
     def listed(
         self,
