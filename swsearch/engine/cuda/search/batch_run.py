@@ -61,6 +61,7 @@ class _InFlight:
     ``wanted`` are those that reach the floor; without a floor, ``values`` has the int32 scores of all.
     """
 
+    number: int
     plan: QueryPlan
     scores: Buffer
     long: LongSubjects | None = None
@@ -108,7 +109,7 @@ class BatchRun:
         self._began: Event
         self._ended: Event
         self._queries = [
-            _InFlight(query, slot.scratch.buffer(f"scores {number}", max(plan.n_short, 1) * 4))
+            _InFlight(number, query, slot.scratch.buffer(f"scores {number}", max(plan.n_short, 1) * 4))
             for number, query in enumerate(plan.queries)
         ]
         self._inter_task = InterTaskLauncher(
@@ -125,9 +126,9 @@ class BatchRun:
         self.slot.clear()
         self._score()
         self._device.follow(Stream.FINISH, Stream.COMPUTE)
-        for number, query in enumerate(self._queries):
-            self._score_again(number, query)
-            self._select(number, query)
+        for query in self._queries:
+            self._score_again(query)
+            self._select(query)
         self._ended = self._device.event(Stream.FINISH, sleeping=sleeping)
 
     def _score(self) -> None:
@@ -136,9 +137,9 @@ class BatchRun:
         inter_task = self._inter_task.plan() if plan.n_short else []
         values = [value for strips in inter_task for value in strips.counters]
         counters = slot.upload("counters", np.array(values or [0], np.uint32))  # none without the inter-task kernel
-        for query, side in zip(self._queries, SIDES, strict=False):
+        for query in self._queries:
             if query.plan.long is not None:
-                query.long = resources.long.plan(plan, query.plan, self._subjects, slot, side)
+                query.long = resources.long.plan(plan, query.plan, self._subjects, slot, SIDES[query.number])
         self._began = device.event(Stream.COMPUTE)
         # These launches precede the inter-task kernel, whose persistent blocks would occupy the multiprocessors.
         for query in self._queries:
@@ -152,34 +153,34 @@ class BatchRun:
             if query.long is not None:
                 query.long.join()
 
-    def _score_again(self, number: int, query: _InFlight) -> None:
+    def _score_again(self, query: _InFlight) -> None:
         """List the subjects that pass a bound or exceed the type, and score them; the device counts them."""
         route, plan = query.plan.again, self.plan
         if route is None or not plan.n_short:
             return
         beyond = Arithmetic.FAST.largest_exact(query.plan.profile.max_score) + 1
-        profile = self.slot.profile(f"profile again {number}", route.packed(query.plan.profile), Stream.FINISH)
+        profile = self.slot.profile(f"profile again {query.number}", route.packed(query.plan.profile), Stream.FINISH)
         # Each launch reads the count, and only the one whose bounds it is within does the work.
         if query.plan.listed is not None:
             candidates = _filters(query.plan.ranges, plan.n_short, lambda part: part.limit or beyond)
-            passing = self._select_again(query, candidates, f"passing {number}")
+            passing = self._select_again(query, candidates, f"passing {query.number}")
             self._score_selected(query, route, profile, passing, 1, self._few_listed)
-            self._score_many(number, query, query.plan.listed, passing)
-        again = self._select_again(query, [ScoreFilter(0, plan.n_short, beyond)], f"again {number}")
+            self._score_many(query, query.plan.listed, passing)
+        again = self._select_again(query, [ScoreFilter(0, plan.n_short, beyond)], f"again {query.number}")
         self._score_selected(query, route, profile, again, 1, self._few_listed)
         self._score_selected(query, route, profile, again, self._few_listed + 1, plan.most_again)
 
-    def _score_many(self, number: int, query: _InFlight, listed: InterTaskPlan, passing: Selection) -> None:
+    def _score_many(self, query: _InFlight, listed: InterTaskPlan, passing: Selection) -> None:
         """Score the subjects that pass a bound by the inter-task kernels, unless they are few."""
         subjects = self._subjects
         launch = InterTaskLaunch(
-            listed, f"profile listed {number}", [query.plan.profile],
+            listed, f"profile listed {query.number}", [query.plan.profile],
             address(subjects.starts), address(subjects.lengths), self.plan.n_short, [query.scores],
             (address(passing.count), self._few_listed + 1, self.plan.most_again),
             (address(passing.indices), address(passing.count)),
         )  # fmt: skip
         values = np.array(launch.counters, np.uint32)
-        counters = self.slot.upload(f"counters listed {number}", values, Stream.FINISH)
+        counters = self.slot.upload(f"counters listed {query.number}", values, Stream.FINISH)
         self._inter_task.start(launch, address(counters), Stream.FINISH)
 
     def _select_again(self, query: _InFlight, candidates: Sequence[ScoreFilter], name: str) -> Selection:
@@ -215,7 +216,7 @@ class BatchRun:
             indices, count, n_listed, subjects.longest, address(query.scores), counter, least, most,
         )  # fmt: skip
 
-    def _select(self, number: int, query: _InFlight) -> None:
+    def _select(self, query: _InFlight) -> None:
         """Select the subjects that reach the floor, or all, and begin to download their scores."""
         floor, n_short = query.plan.request.floor, self.plan.n_short
         if query.long is not None:
@@ -229,7 +230,7 @@ class BatchRun:
             # A score beyond the type may be inexact, and the exact one may reach a higher floor.
             beyond = query.plan.largest_exact + 1
             candidates = _filters(query.plan.ranges, n_short, lambda part: min(part.floor, beyond))
-            query.wanted = self._selector.select(query.scores, candidates, f"wanted {number}", with_scores=True)
+            query.wanted = self._selector.select(query.scores, candidates, f"wanted {query.number}", with_scores=True)
 
     # --- Results ---
 
@@ -248,8 +249,8 @@ class BatchRun:
         timing.add(self._began, self._ended)
         timing.cells += self.plan.n_cells
         blocks = []
-        for number, query in enumerate(self._queries):
-            block, n_bounded = self._block(number, query), self._n_bounded(query)
+        for query in self._queries:
+            block, n_bounded = self._block(query), self._n_bounded(query)
             blocks.append(replace(block, n_bounded=n_bounded) if n_bounded else block)
         return blocks
 
@@ -259,7 +260,7 @@ class BatchRun:
             return 0
         return max(self.plan.n_short - sum(again.n_found for again in query.again), 0)
 
-    def _block(self, number: int, query: _InFlight) -> ScoreBlock:
+    def _block(self, query: _InFlight) -> ScoreBlock:
         plan, floor = self.plan, query.plan.request.floor
         of_long = ScoreBlock.concatenate([])
         if query.long is not None:
@@ -274,27 +275,29 @@ class BatchRun:
             return ScoreBlock.concatenate([self._score_exactly(query), of_long])
         if floor is None:
             assert query.values is not None
-            values = self._widened(number, query, np.arange(plan.n_short), query.values.copy())
+            values = self._widened(query, np.arange(plan.n_short), query.values.copy())
             # Without a floor, these are all subjects.
             return ScoreBlock(
                 self._subjects.partition.subject_index, np.concatenate([values, of_long.score]),
                 n_again + of_long.n_rescored, within=of_long.within,
             )  # fmt: skip
-        rows, scores, n_left_out = self._wanted(number, query, floor)
+        rows, scores, n_left_out = self._wanted(query, floor)
         if query.plan.is_bounded:
             narrow = Arithmetic.FAST.largest_exact(query.plan.profile.max_score)
             n_again = int((scores > narrow).sum())
         return ScoreBlock.concatenate([ScoreBlock(indices[rows], scores, n_again, n_left_out), of_long])
 
-    def _wanted(self, number: int, query: _InFlight, floor: int) -> tuple[NDArray[np.intp], Scores, int]:
+    def _wanted(self, query: _InFlight, floor: int) -> tuple[NDArray[np.intp], Scores, int]:
         """The subjects without warps of their own that reach the floor, ascending, with their exact scores.
 
         Those that the request's bound excludes are only counted.
         """
         assert query.wanted is not None
         bound, lengths = query.plan.request.bound, self._short.partition.lengths
-        rows, scores, n_left_out = self._selector.best(query.wanted, query.scores, lengths, floor, bound, f"{number}")
-        scores = self._widened(number, query, rows, scores)
+        rows, scores, n_left_out = self._selector.best(
+            query.wanted, query.scores, lengths, floor, bound, f"{query.number}"
+        )
+        scores = self._widened(query, rows, scores)
         keep = scores >= _floors(query.plan, rows)
         rows, scores = rows[keep], scores[keep]
         if n_left_out is None:
@@ -314,21 +317,21 @@ class BatchRun:
         resources.timing.cells -= plan.n_cells  # each pair counts once
         return block
 
-    def _widened(self, number: int, query: _InFlight, rows: NDArray[np.intp], scores: Scores) -> Scores:
+    def _widened(self, query: _InFlight, rows: NDArray[np.intp], scores: Scores) -> Scores:
         """The scores, with those that may exceed their type computed again in the widest."""
         beyond = np.flatnonzero(scores > query.plan.largest_exact)
         if beyond.size:
             longest_first = beyond[::-1]
-            scores[longest_first] = self._widest(number, query, rows[longest_first])
+            scores[longest_first] = self._widest(query, rows[longest_first])
         return scores
 
-    def _widest(self, number: int, query: _InFlight, listed: NDArray[np.intp]) -> NDArray[np.int32]:
+    def _widest(self, query: _InFlight, listed: NDArray[np.intp]) -> NDArray[np.int32]:
         """Score some subjects in the widest type, and wait for it."""
         device, resources = self._device, self._resources
         route = resources.planner.listed(query.plan.profile, Arithmetic.WIDE)
-        profile = self.slot.profile(f"profile listed {number}", route.packed(query.plan.profile))
-        counter = self._zero(f"counter listed {number}", Stream.COMPUTE)
-        buffer = self.slot.upload(f"listed {number}", np.append(listed, len(listed)).astype(np.uint32))
+        profile = self.slot.profile(f"profile listed {query.number}", route.packed(query.plan.profile))
+        counter = self._zero(f"counter listed {query.number}", Stream.COMPUTE)
+        buffer = self.slot.upload(f"listed {query.number}", np.append(listed, len(listed)).astype(np.uint32))
         indices, count = address(buffer), address(buffer, len(listed) * 4)
         on_device = self._listed(query, indices, count, counter, len(listed))
         with device.timed(resources.timing):
