@@ -24,7 +24,7 @@ from swsearch.engine.cuda.search.inter_task_launch import InterTaskLaunch, Inter
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
 from swsearch.engine.cuda.search.long_subjects import LongSubjectLauncher, LongSubjects
 from swsearch.engine.cuda.search.plan import BatchPlan, FloorRange, InterTaskPlan, ListedRoute, PlanOptions, QueryPlan
-from swsearch.engine.cuda.search.planner import Planner
+from swsearch.engine.cuda.search.planner import Planner, listed_route
 from swsearch.engine.cuda.search.selection import ScoreFilter, Selection, Selector, best_of
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import DeviceSubjects
@@ -48,7 +48,7 @@ class Resources:
         self.scratch = Scratch(device)
         self.spare = Slot(device)
         self.lists = IntraTaskLauncher(device, self.scratch)
-        self.long = LongSubjectLauncher(self.lists, self.planner)
+        self.long = LongSubjectLauncher(self.lists)
         self.timing = Timing()
 
 
@@ -328,7 +328,7 @@ class BatchRun:
     def _widest(self, query: _InFlight, listed: NDArray[np.intp]) -> NDArray[np.int32]:
         """Score some subjects in the widest type, and wait for it."""
         device, resources = self._device, self._resources
-        route = resources.planner.listed(query.plan.profile, Arithmetic.WIDE)
+        route = listed_route(device.facts.architecture, query.plan.profile, Arithmetic.WIDE)
         profile = self.slot.profile(f"profile listed {query.number}", route.packed(query.plan.profile))
         counter = self._zero(f"counter listed {query.number}", Stream.COMPUTE)
         buffer = self.slot.upload(f"listed {query.number}", np.append(listed, len(listed)).astype(np.uint32))

@@ -19,7 +19,8 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory, Stream
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
-from swsearch.engine.cuda.search.planner import Planner
+from swsearch.engine.cuda.search.plan import PlanOptions
+from swsearch.engine.cuda.search.planner import listed_route
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.windows import windows_of
 from swsearch.errors import EngineError, InputError
@@ -50,13 +51,12 @@ class EndFinder:
     :class:`~swsearch.engine.cuda.search.plan.PlanOptions` has the sizes of groups.
     """
 
-    def __init__(self, launcher: IntraTaskLauncher, planner: Planner) -> None:
+    def __init__(self, launcher: IntraTaskLauncher, options: PlanOptions) -> None:
         self._device = launcher.device
         self._slot = Slot(launcher.device)
         self._launcher = launcher
-        self._planner = planner
-        self._group_bytes = planner.options.end_group_bytes
-        self._smallest_group = planner.options.smallest_end_group_bytes
+        self._group_bytes = options.end_group_bytes
+        self._smallest_group = options.smallest_end_group_bytes
 
     def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
         """See :meth:`swsearch.engine.protocol.BackgroundEngine.ends`.
@@ -112,7 +112,7 @@ class EndFinder:
     ) -> tuple[Scores, Offsets]:
         """The best score of each subject and its first end, in one launch; ``scores`` are the known best scores."""
         device, slot, n = self._device, self._slot, len(subjects)
-        route = self._planner.listed(profile, arithmetic, "end_positions")
+        route = listed_route(device.facts.architecture, profile, arithmetic, "end_positions")
         counts = np.array([n, 0], dtype=np.uint32)  # the list's length, and the counter of subjects taken from it
         slot.clear()  # the last search has ended
         residues = slot.scratch.buffer("residues", subjects.residues.nbytes)

@@ -20,7 +20,7 @@ from swsearch.engine.cuda.runtime.device import Buffer, Stream, Timing
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
 from swsearch.engine.cuda.search.plan import BatchPlan, ListedRoute, QueryPlan
-from swsearch.engine.cuda.search.planner import Planner
+from swsearch.engine.cuda.search.planner import listed_route
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import DeviceSubjects
 from swsearch.engine.cuda.search.windows import Windows, most_columns, windows_in_place
@@ -44,9 +44,8 @@ class _Cut:
 class LongSubjectLauncher:
     """Plans the launches of one device, and remembers how it has cut the subjects of the last partition."""
 
-    def __init__(self, lists: IntraTaskLauncher, planner: Planner) -> None:
+    def __init__(self, lists: IntraTaskLauncher) -> None:
         self.lists = lists
-        self.planner = planner
         self._partition: Partition | None = None
         self._cuts: dict[tuple[int | None, ...], _Cut] = {}
 
@@ -77,7 +76,7 @@ class LongSubjectLauncher:
             cut = self._cuts[key] = _Cut(long, windows, order, table)
         is_late = int(cut.windows.length.max()) > 2 * plan.window_columns
         stream = Stream.COMPUTE if is_late else side
-        return LongSubjects(self, query, cut, subjects.residues, slot, f"long {side.name}", stream)
+        return LongSubjects(self.lists, query, cut, subjects.residues, slot, f"long {side.name}", stream)
 
 
 class LongSubjects:
@@ -85,7 +84,7 @@ class LongSubjects:
 
     def __init__(
         self,
-        of: LongSubjectLauncher,
+        lists: IntraTaskLauncher,
         query: QueryPlan,
         cut: _Cut,
         residues: Buffer,
@@ -95,7 +94,8 @@ class LongSubjects:
     ) -> None:
         assert query.long is not None
         self.stream = stream
-        self._of = of
+        self._lists = lists
+        self._device = lists.device
         self._profile = query.profile
         self._route = query.long
         self._windows = cut.windows
@@ -111,18 +111,18 @@ class LongSubjects:
     def start(self) -> None:
         """Launch the kernel, after the work of the stream for computation so far."""
         if self.stream is not Stream.COMPUTE:
-            self._of.lists.device.follow(self.stream, Stream.COMPUTE)
+            self._device.follow(self.stream, Stream.COMPUTE)
         self._launch()
 
     def join(self) -> None:
         """Let later work of the stream for computation wait for the scores."""
         if self.stream is not Stream.COMPUTE:
-            self._of.lists.device.follow(Stream.COMPUTE, self.stream)
+            self._device.follow(Stream.COMPUTE, self.stream)
 
     def begin_download(self) -> None:
         """Begin to download the scores; call :meth:`finish` when the download has ended."""
         self._downloaded = self._slot.pinned(len(self._windows), np.int32)
-        self._of.lists.device.begin_download(self._downloaded, self._scores, Stream.FINISH)
+        self._device.begin_download(self._downloaded, self._scores, Stream.FINISH)
 
     def finish(self, timing: Timing) -> ScoreBlock:
         """The block of all these subjects, whose scores above the floor are exact.
@@ -134,10 +134,11 @@ class LongSubjects:
         n_rescored = len(np.unique(self._windows.subject[beyond]))
         while beyond.size and arithmetic.wider is not None:
             arithmetic = arithmetic.wider
-            launch = self._planned(self._of.planner.listed(self._profile, arithmetic), beyond, Stream.COMPUTE)
-            with self._of.lists.device.timed(timing):
+            route = listed_route(self._device.facts.architecture, self._profile, arithmetic)
+            launch = self._planned(route, beyond, Stream.COMPUTE)
+            with self._device.timed(timing):
                 launch()
-            self._of.lists.device.download(scores, self._scores, Stream.COMPUTE)
+            self._device.download(scores, self._scores, Stream.COMPUTE)
             beyond = self._beyond(scores, arithmetic)
         best = self._windows.best(scores)
         indices = self._subjects.subject_index
@@ -160,4 +161,4 @@ class LongSubjects:
             address(listed), address(listed, 4 * n), n, int(self._windows.length.max()), address(self._scores),
             address(listed, 4 * n + 4),
         )  # fmt: skip
-        return self._of.lists.plan(self._profile, profile, on_device, route=route, stream=stream, teams=True)
+        return self._lists.plan(self._profile, profile, on_device, route=route, stream=stream, teams=True)

@@ -6,7 +6,7 @@ Inputs are score requests, a partition and the properties of the device; the out
 :class:`Planner`                         the batches of a call, and the routes of one
 :func:`pair_queries`                     which two queries are scored together, one in each half of a 32-bit word
 :func:`plan_inter_task`                  the strips of the kernel that scores most subjects
-:meth:`Planner.listed`                   the kernel for listed subjects: those that are very long, or whose score
+:func:`listed_route`                     the kernel for listed subjects: those that are very long, or whose score
                                          exceeds the range of a score type
 :func:`first_long`                       from which length on a subject is scored by another kernel
 :meth:`Planner.window_columns`           and in which windows
@@ -247,6 +247,21 @@ def plan_inter_task_bound(profiles: Sequence[QueryProfile], architecture: int) -
     return min(plans, key=lambda plan: plan.cost)
 
 
+def listed_route(
+    architecture: int,
+    profile: QueryProfile,
+    arithmetic: Arithmetic,
+    entry: IntraTaskEntry = "intra_task",
+    *,
+    tall: bool = False,
+) -> ListedRoute:
+    """The route of listed subjects of one query in a number type; ``tall``: the list may be long."""
+    tile = choose_list_tile(architecture, arithmetic, profile.length, tall=tall)
+    edges = BoundaryMode.NONE if tile.strips(profile.length) == 1 else BoundaryMode.OWN
+    gap = _compiled_gap(profile, arithmetic)
+    return ListedRoute(arithmetic, tile, intra_task_kernel(arithmetic, tile, gap, edges=edges, entry=entry))
+
+
 # --- Strips ---
 
 
@@ -437,12 +452,13 @@ class Planner:
         The shorter query is the first. Without ``diamonds``, no subject takes that route; unless it is ``bounded``,
         there is no bound.
         """
+        architecture = self.facts.architecture
         profiles = [request.profile for request in requests]
         ranges = [floor_ranges(request, partition.lengths) for request in requests]
         has_limits = all(each and all(part.limit is not None for part in each) for each in ranges)
         band_rows = self.options.band_rows if bounded else 0
         band = (band_rows or 0) if has_limits else 0
-        inter_task = plan_inter_task(profiles, self.facts.architecture, band=band)
+        inter_task = plan_inter_task(profiles, architecture, band=band)
         n_direct = len(partition)
         if diamonds and len(profiles) == 1:
             n_direct = self.first_tiled(partition, profiles[0])
@@ -473,9 +489,9 @@ class Planner:
                     index,
                     request,
                     of_query,
-                    self.listed(profile, Arithmetic.FAST, tall=many) if n_short < n_direct else None,
+                    listed_route(architecture, profile, Arithmetic.FAST, tall=many) if n_short < n_direct else None,
                     listed,
-                    self.listed(profile, Arithmetic.SHORT) if again else None,
+                    listed_route(architecture, profile, Arithmetic.SHORT) if again else None,
                 )
             )
         most_again = int(max(len(partition) * MAX_BOUND_SHARE, WARP)) if is_bounded else n_short
@@ -490,20 +506,6 @@ class Planner:
             most_again,
             partition.n_residues * sum(rows),
         )
-
-    def listed(
-        self,
-        profile: QueryProfile,
-        arithmetic: Arithmetic,
-        entry: IntraTaskEntry = "intra_task",
-        *,
-        tall: bool = False,
-    ) -> ListedRoute:
-        """The route of listed subjects of one query in a number type; ``tall``: the list may be long."""
-        tile = choose_list_tile(self.facts.architecture, arithmetic, profile.length, tall=tall)
-        edges = BoundaryMode.NONE if tile.strips(profile.length) == 1 else BoundaryMode.OWN
-        gap = _compiled_gap(profile, arithmetic)
-        return ListedRoute(arithmetic, tile, intra_task_kernel(arithmetic, tile, gap, edges=edges, entry=entry))
 
     def window_columns(self, n_residues: int, rows: Sequence[int]) -> int:
         """Columns of a window that takes half the time of the launch of all others, which a bound may shorten.
