@@ -1,13 +1,9 @@
-"""Builders of every engine that the protocol tests run on, and the comparison of score blocks.
-
-An engine that cannot run is skipped with its reason.
-"""
+"""Builders of every engine that the protocol tests run on; an engine that cannot run is skipped with its reason."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pytest
 
 from swsearch import _native
@@ -15,10 +11,9 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.protocol import ScoreEngine, ScoreRequest, score_requests
+from swsearch.engine.protocol import ScoreEngine, ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.query.profile import QueryProfile
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 
 MOST_EMULATED_CELLS = 400_000
@@ -84,18 +79,3 @@ ENGINES = [
     EngineCase("cuda-emulated", _emulated, peer="g++"),
     EngineCase("cuda", _cuda, gpu=True),
 ]
-
-
-def assert_same(found: Sequence[ScoreBlock], wanted: Sequence[ScoreBlock]) -> None:
-    assert len(found) == len(wanted)
-    for one, other in zip(found, wanted, strict=True):
-        np.testing.assert_array_equal(one.subject_index, other.subject_index)
-        np.testing.assert_array_equal(one.score, other.score)
-
-
-def assert_exact(
-    engine: ScoreEngine, profiles: Sequence[QueryProfile], partition: Partition, floors: Sequence[int] | None = None
-) -> None:
-    """The engine returns what the reference engine returns."""
-    requests = score_requests(profiles, floors)
-    assert_same(engine.score(requests, partition), ReferenceEngine().score(requests, partition))

@@ -22,16 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.runtime.compiler import maxima_options
-from swsearch.engine.cuda.runtime.device import (
-    Buffer,
-    Device,
-    DeviceFacts,
-    Event,
-    OutOfDeviceMemory,
-    Stream,
-    Texture,
-    Timing,
-)
+from swsearch.engine.cuda.runtime.device import Buffer, Device, DeviceFacts, Event, OutOfDeviceMemory, Stream, Timing
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.errors import EngineError
 from swsearch.folders import resource_folder
@@ -237,7 +228,7 @@ class EmulatedDevice:
         assert n_bytes % 4 == 0
         self._enqueue(stream, lambda: ctypes.memset(buffer.address, 0, n_bytes) and None)
 
-    def texture(self, buffer: Buffer) -> Texture:
+    def texture(self, buffer: Buffer) -> HostTexture:
         return HostTexture(buffer.address)
 
     def prepare(self, specs: Sequence[KernelSpec]) -> None:
@@ -338,7 +329,6 @@ class OneAtATime(EmulatedDevice):
 
 
 MakeDevice = Callable[..., EmulatedDevice]
-"""The fixture ``emulated``, which makes emulated devices with the given options."""
 
 
 def opener(make: type[EmulatedDevice] = OneAtATime, **options: Any) -> Callable[[int], Device]:

@@ -30,7 +30,7 @@ from swsearch.sequences.alphabet import DNA, PROTEIN, SOFT_MASK_BIT
 from swsearch.sequences.fasta import read_sequences
 from swsearch.typing import Codes
 from tests.engine.cuda.emulation.emulated_device import MakeDevice
-from tests.engine.engines import assert_exact, assert_same
+from tests.engine.cuda.search.test_emulated_engine import assert_exact, assert_same
 from tests.support import random_codes
 
 

@@ -31,7 +31,7 @@ from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA
 from swsearch.sequences.record import SequenceRecord
-from tests.engine.engines import assert_same
+from tests.engine.cuda.search.test_emulated_engine import assert_same
 
 pytestmark = pytest.mark.gpu
 

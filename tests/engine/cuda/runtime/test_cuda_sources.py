@@ -31,7 +31,7 @@ from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.fasta import read_sequences
-from tests.engine.engines import assert_same
+from tests.engine.cuda.search.test_emulated_engine import assert_same
 
 pytestmark = pytest.mark.gpu
 

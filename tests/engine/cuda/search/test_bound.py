@@ -34,8 +34,7 @@ from swsearch.sequences.alphabet import CODE_MASK, DNA, N_CODES, PAD_CODE, PROTE
 from swsearch.typing import Codes
 from tests.engine.bound_reference import COLUMNS_PER_LOOK, Pairs, bounds
 from tests.engine.cuda.emulation.emulated_device import MakeDevice
-from tests.engine.cuda.search.test_emulated_engine import profiles_of, protein_case
-from tests.engine.engines import assert_same
+from tests.engine.cuda.search.test_emulated_engine import assert_same, profiles_of, protein_case
 from tests.support import random_codes, random_profile
 
 BANDS = (5, 6, 8)

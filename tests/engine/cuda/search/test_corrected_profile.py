@@ -11,7 +11,7 @@ from swsearch.query.composition import corrected_profile
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.scheme import GapPenalty
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
-from tests.engine.engines import assert_exact
+from tests.engine.cuda.search.test_emulated_engine import assert_exact
 from tests.support import random_codes
 
 

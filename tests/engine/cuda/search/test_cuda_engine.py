@@ -26,7 +26,7 @@ from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 from swsearch.typing import Codes
-from tests.engine.engines import assert_exact, assert_same
+from tests.engine.cuda.search.test_emulated_engine import assert_exact, assert_same
 
 pytestmark = pytest.mark.gpu
 

@@ -14,14 +14,29 @@ from swsearch.engine.cuda.search.subjects import device_bytes
 from swsearch.engine.protocol import ScoreEngine, ScoreRequest, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError
+from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, SOFT_MASK_BIT, reverse_complement
 from swsearch.typing import Codes, Lengths, Scores
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, MakeDevice
-from tests.engine.engines import assert_exact, assert_same
 from tests.support import random_codes
+
+
+def assert_same(found: Sequence[ScoreBlock], wanted: Sequence[ScoreBlock]) -> None:
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one.subject_index, other.subject_index)
+        np.testing.assert_array_equal(one.score, other.score)
+
+
+def assert_exact(
+    engine: ScoreEngine, profiles: Sequence[QueryProfile], partition: Partition, floors: Sequence[int] | None = None
+) -> None:
+    """The engine returns what the reference engine returns."""
+    requests = score_requests(profiles, floors)
+    assert_same(engine.score(requests, partition), ReferenceEngine().score(requests, partition))
 
 
 def profiles_of(queries: Sequence[Codes], scheme: ScoringScheme) -> list[QueryProfile]:

@@ -22,7 +22,7 @@ from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.typing import Codes
 from tests.engine.cuda.emulation.emulated_device import MakeDevice
-from tests.engine.engines import assert_same
+from tests.engine.cuda.search.test_emulated_engine import assert_same
 from tests.full_matrix import local_end
 from tests.support import random_codes
 

@@ -24,7 +24,7 @@ from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, opener
-from tests.engine.engines import assert_exact, assert_same
+from tests.engine.cuda.search.test_emulated_engine import assert_exact, assert_same
 from tests.support import random_codes
 
 

@@ -19,7 +19,7 @@ from swsearch.query.profile import sequence_profile
 from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme
 from tests.engine.cuda.emulation.emulated_device import MakeDevice
-from tests.engine.engines import assert_exact, assert_same
+from tests.engine.cuda.search.test_emulated_engine import assert_exact, assert_same
 from tests.support import random_codes
 from tests.tiers import mostly_thorough
 

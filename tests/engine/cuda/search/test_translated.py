@@ -15,7 +15,7 @@ from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.genetic_code import genetic_code
 from tests.engine.cuda.emulation.emulated_device import MakeDevice
-from tests.engine.engines import assert_same
+from tests.engine.cuda.search.test_emulated_engine import assert_same
 from tests.support import random_codes
 
 

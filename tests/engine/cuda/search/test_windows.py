@@ -19,7 +19,7 @@ from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA
 from swsearch.typing import Codes
 from tests.engine.cuda.emulation.emulated_device import MakeDevice
-from tests.engine.engines import assert_same
+from tests.engine.cuda.search.test_emulated_engine import assert_same
 from tests.support import random_codes
 
 CONTIGS = (0, 7, 300, 9_000, 9_100, 30_000)
