@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from swsearch.cli.options import Arguments, alphabet_named, refuse_empty
-from swsearch.cli.output import ProgressReport, result_stream, say
+from swsearch.cli.output import ProgressReport, inform, result_stream
 from swsearch.errors import InputError
 from swsearch.output_files import check_plot
 
@@ -73,11 +73,11 @@ def align(
     if n_large and cigar is None and aligner.leaves_large_pairs:
         which = "the pair has" if len(pairs) == 1 else f"{n_large:,} of {len(pairs):,} pairs have"
         advice = "so score and end alone are found; --cigar finds the alignment"
-        say(f"{which} more than {CIGAR_CELLS:,} cells, {advice}", quiet=given.quiet)
+        inform(f"{which} more than {CIGAR_CELLS:,} cells, {advice}")
     with (
         aligner,
         result_stream(given.out) as stream,
-        ProgressReport("aligning", sum(sizes), "GCUPS", 1e9, given.quiet) as progress,
+        ProgressReport("aligning", sum(sizes), "GCUPS", 1e9) as progress,
     ):
         if given.matrix_out is not None:
             path = Path("/dev/stdout") if str(given.matrix_out) == "-" else given.matrix_out

@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 from swsearch.cli import log
 from swsearch.cli.command_line import texts
 from swsearch.cli.options import Arguments, table_options, tell_files
+from swsearch.cli.output import quietly
 from swsearch.cli.parsing import (
     Preparation,
     explain_unknown,
@@ -51,8 +52,10 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Call the function of the command; ``ctx.obj`` has the options of the table."""
+        is_quiet = bool(ctx.params.get("quiet"))
         ctx.obj = Arguments(self.name or "", {str(one.name): ctx.params.pop(str(one.name)) for one in self._of_table})
-        return super().invoke(ctx)
+        with quietly(is_quiet):
+            return super().invoke(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, and tell the registry which files they name; wrong usage is logged.

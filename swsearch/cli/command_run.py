@@ -10,15 +10,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 import typer
 
 from swsearch.cli import options
 from swsearch.cli.command_line import command_line, resuming_line
-from swsearch.cli.output import ProgressReport, say, say_plan
+from swsearch.cli.output import ProgressReport, inform, say
 from swsearch.cli.searchers import open_searcher
 from swsearch.command_log import append, log_path
 from swsearch.errors import InputError, OutputClosed, StoreError
@@ -26,7 +25,7 @@ from swsearch.file_registry import is_store_url
 from swsearch.folders import make_user_folder
 from swsearch.options import COMPARISONS, DEFAULT_STORE, offered, option_of
 from swsearch.output_files import log_file, refuse_compressed
-from swsearch.words import counted
+from swsearch.words import counted, duration
 
 if TYPE_CHECKING:
     from swsearch.cluster.processes import WorkerProcesses
@@ -38,6 +37,9 @@ if TYPE_CHECKING:
     from swsearch.search.queries import Queries
     from swsearch.store.run_file import RunFile
     from swsearch.store.store import Store
+
+LONG_SECONDS: Final = 10.0
+"""The plan of a search is printed before it starts if it is expected to take longer than this."""
 
 
 class CommandRun:
@@ -142,13 +144,14 @@ class CommandRun:
         from swsearch.run import Run
 
         arguments, searcher = self.arguments, self.searcher
-        _say_plan(searcher, found, quiet=arguments.quiet)
+        if not arguments.quiet or log_path() is not None:  # otherwise nobody would read it, and the forecast takes time
+            _say_plan(searcher, found)
         events = None if arguments.events is None else _event_stream(arguments.events, self.stack)
         # A bound may take the place of the scores of some cells.
         every_score = arguments.plot is not None
         every_cell = arguments.no_bound or every_score or searcher.engine_name == "reference"
         unit = "GCUPS" if every_cell else "effective GCUPS"
-        progress = self.stack.enter_context(ProgressReport("searching", found.cells, unit, 1e9, arguments.quiet))
+        progress = self.stack.enter_context(ProgressReport("searching", found.cells, unit, 1e9))
         total = found.asked.n_of_shard
         on_store_failure = None if self.must_store else self._do_without_store
 
@@ -165,14 +168,14 @@ class CommandRun:
             stored_too=stored_too,
             events=events,
             progress=progress.advance,
-            notify=partial(say, quiet=arguments.quiet),
+            notify=inform,
             on_query_done=lambda so_far: progress.note(f"{_n_of(so_far.n_before + so_far.n_done, total)} done"),
             on_store_failure=on_store_failure,
         )
         outcome = self.run.execute(steps, of_each)
         if outcome.n_bounded:
             scores = f"{outcome.n_bounded:,} of {counted(outcome.n_scores, 'score')}"
-            say(f"{scores} were proved too low to report, the others were computed", quiet=arguments.quiet)
+            inform(f"{scores} were proved too low to report, the others were computed")
         return outcome
 
     def _do_without_store(self, error: StoreError) -> None:
@@ -183,19 +186,18 @@ class CommandRun:
             outcome.run_id = None
 
 
-def _say_plan(searcher: PlannedSearch, found: Survey, *, quiet: bool) -> None:
-    if quiet and log_path() is None:  # nobody would read it, and the forecast takes time
-        return
-
+def _say_plan(searcher: PlannedSearch, found: Survey) -> None:
     for line in (searcher.engine_choice, *searcher.notes, *found.notes):
-        say(line, quiet=quiet)
-    say_plan(searcher.forecast(found.cells, found.sample), quiet=quiet)
+        inform(line)
+    forecast = searcher.forecast(found.cells, found.sample)
+    if forecast is not None and forecast.seconds >= LONG_SECONDS:
+        inform(f"plan: {forecast}; about {duration(forecast.seconds)}")
     run = searcher.run_info("")
     held = run.database
     sizes = f"{counted(held.n_subjects, 'sequence')}, {counted(held.n_residues, 'residue')}"
     append(f"database {held.name}: {held.alphabet}, {sizes}, SHA-256 {held.digest}")
     if run.lam is None:
-        say(f"no E-values: {run.statistics}", quiet=quiet)
+        inform(f"no E-values: {run.statistics}")
 
 
 def _named_store(arguments: options.Arguments, *, must_store: bool) -> str:
@@ -291,9 +293,7 @@ def _store_opener(
     def open_store() -> Store | RunFile:
         from swsearch.store.run_file import open_run_store
 
-        opened = open_run_store(
-            arguments.store, stage=arguments.stage_store, notify=partial(say, quiet=arguments.quiet)
-        )
+        opened = open_run_store(arguments.store, stage=arguments.stage_store, notify=inform)
 
         def close() -> None:
             try:

@@ -16,7 +16,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.command_run import CommandRun, checked_report
-from swsearch.cli.output import format_by_name, result_stream, say
+from swsearch.cli.output import format_by_name, inform, result_stream
 from swsearch.cli.searchers import gpus_started
 from swsearch.errors import InputError
 from swsearch.options import OUTPUT, option_of
@@ -55,7 +55,7 @@ def allpairs(
     running = CommandRun(arguments)
     report = checked_report(running.arguments)
     with (
-        open_databases(database, threads=arguments.threads, quiet=arguments.quiet) as subjects,
+        open_databases(database, threads=arguments.threads) as subjects,
         # A query is compared with half of the subjects.
         compared(running, subjects, subjects.n_residues // 2, SubjectQueries.of) as execute,
     ):
@@ -63,7 +63,7 @@ def allpairs(
     if outcome.run_id is not None:
         before = f", {outcome.n_before:,} of them before" if outcome.resumed else ""
         n_done = counted(outcome.n_done + outcome.n_before, "sequence")
-        say(f"run {outcome.run_id} in {outcome.store}: {n_done} compared{before}", quiet=arguments.quiet)
+        inform(f"run {outcome.run_id} in {outcome.store}: {n_done} compared{before}")
 
 
 _FORMATS: Final = ("tsv", "jsonl")
@@ -126,7 +126,7 @@ def cluster(
     running = CommandRun(arguments)
     checked_report(running.arguments)
     with (
-        open_databases(database, threads=arguments.threads, quiet=arguments.quiet) as subjects,
+        open_databases(database, threads=arguments.threads) as subjects,
         compared(running, subjects, subjects.n_residues // 2, SubjectQueries.of) as execute,
     ):
         graph = PairGraph(*SubjectQueries.of(running.searcher).order)
@@ -140,13 +140,12 @@ def cluster(
                     write_record(stream, subjects.header(index), subjects.letters(index))
     n_single = sum(len(one) == 1 for one in clusters)
     have = "has" if n_single == 1 else "have"
-    say(
+    inform(
         f"{counted(len(clusters), 'cluster')} of {counted(sum(len(one) for one in clusters), 'sequence')} "
         f"from {counted(graph.n_pairs, 'pair')}; the largest has {len(clusters[0]):,}, {n_single:,} {have} one",
-        quiet=arguments.quiet,
     )
     if outcome.run_id is not None:
-        say(f"the pairs are run {outcome.run_id} in {outcome.store}", quiet=arguments.quiet)
+        inform(f"the pairs are run {outcome.run_id} in {outcome.store}")
 
 
 def _identifiers(one: Cluster, subjects: PackedDatabase) -> list[str]:
@@ -203,8 +202,8 @@ def rbh(
     running = CommandRun(arguments)
     report = checked_report(running.arguments)
     with (
-        open_databases(first, threads=arguments.threads, quiet=arguments.quiet) as a,
-        open_databases(second, threads=arguments.threads, quiet=arguments.quiet) as b,
+        open_databases(first, threads=arguments.threads) as a,
+        open_databases(second, threads=arguments.threads) as b,
     ):
         if a.alphabet is not b.alphabet:
             raise InputError(f"{first} is {a.alphabet.name} and {second} is {b.alphabet.name}; give two of the same")
@@ -214,10 +213,10 @@ def rbh(
         with compared(running, b, a.n_residues, lambda _: DatabaseQueries(a)) as execute:
             forward = execute(running.report_steps(report), best.reciprocal)
         sets = f"{counted(a.n_subjects, 'sequence')} and {b.n_subjects:,}"
-        say(f"{counted(best.n_pairs, 'pair')} of reciprocal best hits among {sets}", quiet=arguments.quiet)
+        inform(f"{counted(best.n_pairs, 'pair')} of reciprocal best hits among {sets}")
     if forward.run_id is not None:
         kept = f"run {forward.run_id} has the best hits of {first}, run {backward.run_id} those of {second}"
-        say(kept, quiet=arguments.quiet)
+        inform(kept)
 
 
 @contextmanager

@@ -10,14 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swsearch.cli.output import ProgressReport, say
+from swsearch.cli.output import ProgressReport, inform
 from swsearch.database.opening import CachingReport, open_database
 from swsearch.words import counted
 
 if TYPE_CHECKING:
     from swsearch.database.builder import BuildReport
     from swsearch.database.download import HttpFile
-    from swsearch.database.public_databases import Fetching
     from swsearch.database.reader import PackedDatabase
     from swsearch.database.segment_writer import ReadProgress
 
@@ -27,49 +26,41 @@ def open_databases(
     *,
     searched: Sequence[str] | None = None,
     threads: int | None = None,
-    quiet: bool = False,
 ) -> PackedDatabase:
-    """One or several databases, open as one, with reports of their caching unless ``quiet``.
+    """One or several databases, open as one, with reports of their caching.
 
     The parameters are those of :func:`swsearch.database.opening.open_database`.
     """
-    return open_database(databases, searched=searched, threads=threads, caching=_ShownCaching(quiet))
+    return open_database(databases, searched=searched, threads=threads, caching=_ShownCaching())
 
 
 class _ShownCaching(CachingReport):
-    def __init__(self, quiet: bool) -> None:
-        self._quiet = quiet
-
     @contextmanager
     def fetching(self, url: str, n_bytes: int) -> Iterator[Callable[[int], None]]:
-        say(f"fetching {url}, {counted(n_bytes, 'byte')}", quiet=self._quiet)
-        with ProgressReport("fetching", n_bytes, "MB/s", 1e6, self._quiet) as progress:
+        inform(f"fetching {url}, {counted(n_bytes, 'byte')}")
+        with ProgressReport("fetching", n_bytes, "MB/s", 1e6) as progress:
             yield progress.advance
 
     @contextmanager
     def packing(self) -> Iterator[ReadProgress]:
-        with ProgressReport("packing", 0, "M residues/s", 1e6, self._quiet) as progress:
+        with ProgressReport("packing", 0, "M residues/s", 1e6) as progress:
             yield lambda _, residues: progress.reach(residues)
 
     def packed(self, name: str, built: BuildReport, cache: Path) -> None:
         repeated = repetitions(built)
         more = f"; {repeated}" if repeated else ""
-        say(f"{name}: {contents(built, is_asked=False)}, packed into {cache}{more}", quiet=self._quiet)
+        inform(f"{name}: {contents(built, is_asked=False)}, packed into {cache}{more}")
 
 
-def fetching(quiet: bool) -> Fetching:
-    """Shows the downloads of public databases, unless ``quiet``."""
-
-    @contextmanager
-    def shown(download: HttpFile) -> Iterator[Callable[[int], None]]:
-        first = download.n_here
-        size = "" if download.n_bytes is None else f", {counted(download.n_bytes, 'byte')}"
-        here = f", of which {first:,} are here" if first else ""
-        say(f"fetching {download.given}{size}{here}, by way of {download.path}", quiet=quiet)
-        with ProgressReport("fetching", (download.n_bytes or first) - first, "MB/s", 1e6, quiet) as progress:
-            yield lambda n_here: progress.reach(n_here - first)
-
-    return shown
+@contextmanager
+def fetching(download: HttpFile) -> Iterator[Callable[[int], None]]:
+    """Shows the download of a public database."""
+    first = download.n_here
+    size = "" if download.n_bytes is None else f", {counted(download.n_bytes, 'byte')}"
+    here = f", of which {first:,} are here" if first else ""
+    inform(f"fetching {download.given}{size}{here}, by way of {download.path}")
+    with ProgressReport("fetching", (download.n_bytes or first) - first, "MB/s", 1e6) as progress:
+        yield lambda n_here: progress.reach(n_here - first)
 
 
 def contents(built: BuildReport, *, is_asked: bool) -> str:

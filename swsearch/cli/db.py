@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from contextlib import ExitStack
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +13,7 @@ import typer
 from swsearch.cli import options
 from swsearch.cli.command import CommandGroup
 from swsearch.cli.index import Blastdb, Fasta, LeftOut, SkipBad, Skipped, refuse_unused_list, sources_of
-from swsearch.cli.output import ProgressReport, result_stream, say
+from swsearch.cli.output import ProgressReport, inform, result_stream, say
 from swsearch.errors import AlphabetMismatch, DatabaseError, InputError, UsageError
 from swsearch.file_registry import registry
 from swsearch.words import counted, quoted
@@ -91,15 +90,15 @@ def get(
     target = out or row.usual_target
     registry().write_database("--out", str(target))
     if row.is_file:
-        get_file(row, target, fetching(quiet), overwrite=force)
-        say(f"{target}: {row.title}", quiet=quiet)
+        get_file(row, target, fetching, overwrite=force)
+        inform(f"{target}: {row.title}")
         return
     with ExitStack() as stack:
         left_out = LeftOut(None, stack)
         built = get_database(
             row,
             target,
-            fetching(quiet),
+            fetching,
             taxdump=rows.get(row.taxonomy),
             taxonomy=taxonomy,
             overwrite=force,
@@ -107,7 +106,7 @@ def get(
             skip=left_out.add,
         )
     for line in [*built_lines(target, built, is_asked=True), *left_out.lines()]:
-        say(line, quiet=quiet)
+        inform(line)
 
 
 @app.command()
@@ -351,10 +350,10 @@ def add(
     if alphabet not in (None, holds):
         advice = f"leave --alphabet out or take a database of {alphabet}"
         raise AlphabetMismatch(str(alphabet), holds, str(database), advice)
-    sources, _ = sources_of(fasta or [], blastdb or [], ALPHABETS[holds], quiet)
+    sources, _ = sources_of(fasta or [], blastdb or [], ALPHABETS[holds])
     with ExitStack() as stack:
         left_out = LeftOut(skipped, stack)
-        progress = stack.enter_context(ProgressReport("adding", 0, "M residues/s", 1e6, quiet))
+        progress = stack.enter_context(ProgressReport("adding", 0, "M residues/s", 1e6))
         added = add_to_database(
             database,
             sources,
@@ -363,20 +362,21 @@ def add(
             progress=lambda _, residues: progress.reach(residues),
             skip=left_out.add if skip_bad else None,
         )
-    tell = partial(say, quiet=quiet)
     new = added.catalogue.segments[-1]
     come = f"{counted(new.n_subjects, 'sequence')}, {counted(new.n_residues, 'residue')} added"
-    tell(f"{database}: {come}; {_now_holds(added.catalogue)}")
+    inform(f"{database}: {come}; {_now_holds(added.catalogue)}")
     if added.catalogue.taxonomy is not None:
-        tell("what was added has the taxonomy ids of its headers; `swsearch db taxonomy` stores them with their names")
+        inform(
+            "what was added has the taxonomy ids of its headers; `swsearch db taxonomy` stores them with their names"
+        )
     if added.n_duplicates:
-        tell(
+        inform(
             f"warning: {added.n_duplicates:,} of the added identifiers "
             f"{'occurs' if added.n_duplicates == 1 else 'occur'} more than once in the database, "
             f"{added.first_duplicate!r} for one"
         )
     for line in left_out.lines():
-        tell(line)
+        inform(line)
 
 
 @app.command()
@@ -413,7 +413,7 @@ def remove(
     n_subjects = done.before.n_subjects - done.catalogue.n_subjects
     n_residues = done.before.n_residues - done.catalogue.n_residues
     gone = f"{counted(n_subjects, 'sequence')}, {counted(n_residues, 'residue')} removed"
-    say(f"{database}: {gone}; {_now_holds(done.catalogue)}", quiet=quiet)
+    inform(f"{database}: {gone}; {_now_holds(done.catalogue)}")
 
 
 @app.command()
@@ -435,18 +435,18 @@ def compact(
     """
     from swsearch.database.changes import compact_database
 
-    with ProgressReport("compacting", 0, "M residues/s", 1e6, quiet) as progress:
+    with ProgressReport("compacting", 0, "M residues/s", 1e6) as progress:
         done = compact_database(
             database, slices=slices, threads=threads, progress=lambda _, residues: progress.reach(residues)
         )
     if done.catalogue is done.before:
-        say(f"{database} is compact already", quiet=quiet)
+        inform(f"{database} is compact already")
         return
     freed = done.before.n_bytes - done.catalogue.n_bytes
     made = counted(done.catalogue.n_slices, "slice") if done.catalogue.n_slices else "one"
     room = f"{counted(freed, 'byte')} freed" if freed >= 0 else f"{counted(-freed, 'byte')} more"
     merged = f"{counted(len(done.before.segments), 'segment')} made {made}, {room}"
-    say(f"{database}: {merged}; {_now_holds(done.catalogue)}", quiet=quiet)
+    inform(f"{database}: {merged}; {_now_holds(done.catalogue)}")
 
 
 @app.command()
@@ -479,7 +479,7 @@ def taxonomy(
     if done.catalogue.taxonomy is None:
         return
     for line in (f"{database}: {taxonomy_line(done.catalogue.taxonomy)}", *done.notes):
-        say(line, quiet=quiet)
+        inform(line)
 
 
 def _slices(catalogue: Catalogue) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.output import ProgressReport, format_by_name, result_stream, say
+from swsearch.cli.output import ProgressReport, format_by_name, inform, result_stream
 from swsearch.errors import InputError
 from swsearch.words import counted
 
@@ -53,16 +53,15 @@ def domains(
         raise InputError(f"--format {name!r}: choose {', '.join(FORMATS)}")
     limits = DomainLimits(arguments.evalue, arguments.thresholds, arguments.overlaps)
     refuse_repeated_pipes([proteins, *models])
-    quiet = arguments.quiet
     with (
-        open_databases(proteins, threads=arguments.threads, quiet=quiet) as database,
+        open_databases(proteins, threads=arguments.threads) as database,
         open_annotation(database, models, limits, arguments.machine) as annotation,
         result_stream(arguments.out) as stream,
     ):
-        say(annotation.searcher.engine_choice, quiet=quiet)
-        with ProgressReport("searching", annotation.cells, "GCUPS", 1e9, quiet) as progress:
+        inform(annotation.searcher.engine_choice)
+        with ProgressReport("searching", annotation.cells, "GCUPS", 1e9) as progress:
             found = list(annotation.proteins(progress.advance))
         FORMATS[name](found, annotation.facts, stream)
     with_domains = [protein for protein in found if protein.families]
     n_domains = sum(len(family.domains) for protein in with_domains for family in protein.families)
-    say(f"{counted(n_domains, 'domain')} in {len(with_domains):,} of {counted(len(found), 'protein')}", quiet=quiet)
+    inform(f"{counted(n_domains, 'domain')} in {len(with_domains):,} of {counted(len(found), 'protein')}")

@@ -15,7 +15,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.options import INPUT_PATH
-from swsearch.cli.output import ProgressReport, result_stream, say
+from swsearch.cli.output import ProgressReport, inform, result_stream
 from swsearch.errors import InputError, OutputClosed, UsageError
 from swsearch.file_registry import registry
 from swsearch.output_files import COMPRESSED
@@ -111,7 +111,7 @@ class LeftOut:
 
 
 def sources_of(
-    paths: list[Path], blast_names: list[str], alphabet: Alphabet | None, quiet: bool
+    paths: list[Path], blast_names: list[str], alphabet: Alphabet | None
 ) -> tuple[list[Path | HeldFile], Alphabet | None]:
     """The sequence files and the exports of BLAST databases, in order, and the alphabet, if it is known.
 
@@ -123,8 +123,6 @@ def sources_of(
         BLAST databases as BLAST's ``-db`` names them.
     alphabet : Alphabet or None
         That of the BLAST databases, if it is known.
-    quiet : bool
-        Whether no message is printed.
 
     Raises
     ------
@@ -142,7 +140,7 @@ def sources_of(
 
         def begin(alphabet: Alphabet, n_sequences: int, name: str = name) -> None:
             sequences = counted(n_sequences, f"{alphabet.name} sequence")
-            say(f"{name}: a BLAST database of {sequences}, read with blastdbcmd", quiet=quiet)
+            inform(f"{name}: a BLAST database of {sequences}, read with blastdbcmd")
 
         source, alphabet = exported(name, alphabet, begin=begin)
         sources.append(source)
@@ -164,17 +162,16 @@ def index(fasta: Fasta = None, *, context: typer.Context) -> None:
     from swsearch.database.opening import refuse_url
 
     given = options.Arguments.of(context)
-    quiet = given.quiet
     if not fasta and not given.blastdb:
         raise UsageError(f"give FASTA files or --blastdb: swsearch index FASTA… --out {given.out or 'DB'}")
     out = given.out or _usual_name([*(fasta or []), *map(Path, given.blastdb or [])])
     chosen = options.alphabet_named(given.alphabet)
     refuse_unused_list(given.skipped, skip_bad=given.skip_bad)
     refuse_url(str(out))
-    sources, chosen = sources_of(fasta or [], given.blastdb or [], chosen, quiet)
+    sources, chosen = sources_of(fasta or [], given.blastdb or [], chosen)
     with ExitStack() as stack:
         left_out = LeftOut(given.skipped, stack)
-        progress = stack.enter_context(ProgressReport("indexing", 0, "M residues/s", 1e6, quiet))
+        progress = stack.enter_context(ProgressReport("indexing", 0, "M residues/s", 1e6))
         built = build_database(
             sources,
             out,
@@ -188,7 +185,7 @@ def index(fasta: Fasta = None, *, context: typer.Context) -> None:
             skip=left_out.add if given.skip_bad else None,
         )
     for line in [*built_lines(out, built, is_asked=given.alphabet is not None), *left_out.lines()]:
-        say(line, quiet=quiet)
+        inform(line)
 
 
 def built_lines(out: Path, built: BuildReport, *, is_asked: bool) -> Iterator[str]:

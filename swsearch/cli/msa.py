@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.output import ProgressReport, format_by_name, result_stream, say
+from swsearch.cli.output import ProgressReport, format_by_name, inform, result_stream
 from swsearch.cli.query import is_database
 from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import registry
@@ -107,20 +106,19 @@ def msa(
         for path in files_of_queries:
             registry().write("--out", path)
         for line in (searchers[0].engine_choice, *searchers[0].notes):
-            say(line, quiet=arguments.quiet)
+            inform(line)
         cells = sum(searcher.cells(query) for searcher in searchers for query in queries)
-        progress = stack.enter_context(ProgressReport("searching", cells, "GCUPS", 1e9, arguments.quiet))
+        progress = stack.enter_context(ProgressReport("searching", cells, "GCUPS", 1e9))
         names = [searcher.run_info("").database.name for searcher in searchers]
         run = searchers[0].run_info("")
-        tell = partial(say, quiet=arguments.quiet)
-        cut = CutMessage(tell, is_search=True)
+        cut = CutMessage(is_search=True)
         cut.begin(run)
 
         def finish(results: Sequence[QueryResult]) -> QueryResult:
             for result in results:
                 cut.write(result)
             kept, line = _finished(results, searchers[0], names, rows)
-            tell(line)
+            inform(line)
             return kept
 
         found = deep_alignments(queries, searchers, progress.advance)
@@ -197,9 +195,7 @@ def _opened(
     refuse_repeated_pipes([*paths, *databases])
     files = QueryFiles.of_sequences(paths)
     groups = [databases] if together else [[path] for path in databases]
-    subjects = [
-        stack.enter_context(open_databases(paths, threads=arguments.threads, quiet=arguments.quiet)) for paths in groups
-    ]
+    subjects = [stack.enter_context(open_databases(paths, threads=arguments.threads)) for paths in groups]
     refuse_unused(None, arguments)
     searchers = open_searchers(subjects, arguments.asked, stack, arguments.machine)
     for searcher in searchers:

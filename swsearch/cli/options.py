@@ -301,6 +301,7 @@ AnyDatabase = Annotated[str, typer.Argument(metavar="DB", click_type=INPUT_NAME,
 Threads = Annotated[int | None, declared("threads")]
 Out = Annotated[Path | None, declared("out")]
 Quiet = Annotated[bool, declared("quiet")]
+"""What it means is decided in :meth:`swsearch.cli.command.Command.invoke`."""
 DatabaseTaxidMap = Annotated[str | None, declared("taxid_map", "index")]
 KeptStore = Annotated[str, declared("store", "report")]
 CreatedStore = Annotated[str, declared("store", "serve")]

@@ -1,8 +1,9 @@
 """The output of a command: results to stdout or to a file that appears only when it is complete, messages to stderr.
 
 On a terminal, both streams share the screen, with the progress bar on the last line. Therefore all output passes
-through this module, which removes the bar before it writes; the next update of the progress draws the bar again. All
-messages are also lines of the log that ``--log`` names, those that ``--quiet`` keeps from stderr too.
+through this module, which removes the bar before it writes; the next update of the progress draws the bar again.
+``--quiet`` keeps the messages of :func:`inform` and the progress from stderr (:func:`quietly`). All messages are also
+lines of the log that ``--log`` names.
 """
 
 from __future__ import annotations
@@ -16,17 +17,14 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Self, TextIO, cast
+from types import SimpleNamespace, TracebackType
+from typing import Any, BinaryIO, Final, Self, TextIO, cast
 
 from swsearch.command_log import append
 from swsearch.errors import InputError, OutputClosed, writing_to
 from swsearch.file_registry import registry
 from swsearch.output_files import COMPRESSED, descriptor_of, refuse_compressed, text_file
 from swsearch.words import as_options, duration, one_line, quoted
-
-if TYPE_CHECKING:
-    from swsearch.engine.protocol import Forecast
 
 _TO_LINE_START: Final = "\r"
 _CLEAR_TO_END: Final = "\x1b[K"
@@ -92,17 +90,41 @@ def table_width(format_name: str, out: Path | None, width: int | None) -> int | 
     return width
 
 
-def say(message: str, *, quiet: bool = False) -> None:
-    """Write a message of one line to stderr, unless ``quiet``, and to the log of ``--log``, if there is one.
+_command: Final = SimpleNamespace(is_quiet=False)
+"""Whether the command in progress has ``--quiet``; for all threads."""
+
+
+@contextmanager
+def quietly(is_quiet: bool) -> Iterator[None]:
+    """A command that has ``--quiet``, or has not."""
+    before, _command.is_quiet = _command.is_quiet, is_quiet
+    try:
+        yield
+    finally:
+        _command.is_quiet = before
+
+
+def say(message: str) -> None:
+    """Write a message of one line to stderr, and to the log of ``--log``, if there is one.
 
     Control characters, which names of files and identifiers may bring into it, are escaped, and marked options named
     as on the command line (:func:`swsearch.words.option`).
     """
+    message = note(message)
+    last_line.clear_bar()
+    _write_stderr(f"swsearch: {message}\n")
+
+
+def inform(message: str) -> None:
+    """Say a message that ``--quiet`` keeps from stderr."""
+    (note if _command.is_quiet else say)(message)
+
+
+def note(message: str) -> str:
+    """Write a message to the log alone; returns it as :func:`say` writes it."""
     message = as_options(one_line(message))
     append(message, _LEVELS.get(message.partition(":")[0], logging.INFO))
-    if not quiet:
-        last_line.clear_bar()
-        _write_stderr(f"swsearch: {message}\n")
+    return message
 
 
 def format_by_name(
@@ -257,14 +279,6 @@ BAR_INTERVAL_SECONDS: Final = 0.1
 SHORTEST_BAR: Final = 5
 LONGEST_BAR: Final = 40
 """Largest width of the bar, in characters."""
-LONG_SECONDS: Final = 10.0
-"""The plan of a search is printed before it starts if it is expected to take longer than this."""
-
-
-def say_plan(forecast: Forecast | None, *, quiet: bool) -> None:
-    """Print the plan of a long search and an estimate of its time, if one is known."""
-    if forecast is not None and forecast.seconds >= LONG_SECONDS:
-        say(f"plan: {forecast}; about {duration(forecast.seconds)}", quiet=quiet)
 
 
 class ProgressReport:
@@ -280,11 +294,9 @@ class ProgressReport:
         Name of the unit of the rate, ``scale`` units per second, such as ``GCUPS``.
     scale : float
         Number of units in one ``unit``.
-    quiet : bool
-        Whether to print nothing on stderr.
     """
 
-    def __init__(self, what: str, total: int, unit: str, scale: float, quiet: bool = False) -> None:
+    def __init__(self, what: str, total: int, unit: str, scale: float) -> None:
         self._what = what
         self._total = total
         self._unit = unit
@@ -292,8 +304,7 @@ class ProgressReport:
         self._done = 0
         self._note = ""
         self._began = self._said = self._drawn = time.monotonic()
-        self._quiet = quiet
-        self._has_bar = not quiet and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        self._has_bar = not _command.is_quiet and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
     def __enter__(self) -> Self:
         self._began = self._said = self._drawn = time.monotonic()
@@ -324,7 +335,7 @@ class ProgressReport:
         if now - self._said >= min(max(PLAIN_INTERVAL_SECONDS, (now - self._began) / 100), LONGEST_INTERVAL_SECONDS):
             self._said = now
             share = f"{100 * self._done / self._total:.1f} % done, " if self._total else ""
-            say(f"{self._heading()}: {share}{self._figures()}", quiet=self._quiet or self._has_bar)
+            (note if self._has_bar else inform)(f"{self._heading()}: {share}{self._figures()}")
 
     def _bar(self, width: int) -> str:
         """Heading, bar and numbers in at most ``width`` characters, so that the terminal does not wrap the line."""

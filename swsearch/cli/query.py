@@ -26,7 +26,7 @@ from swsearch.cli import options
 from swsearch.cli.command import words_give
 from swsearch.cli.command_line import follows
 from swsearch.cli.command_run import CommandRun, checked_report
-from swsearch.cli.output import say
+from swsearch.cli.output import inform, note, say
 from swsearch.cli.searchers import gpus_started
 from swsearch.command_log import append
 from swsearch.errors import InputError, UsageError
@@ -97,7 +97,7 @@ def query(
 
     outcome = execute(files or [], arguments, skip_refused=False)
     if outcome.run_id is not None:
-        say(f"stored as run {outcome.run_id} in {outcome.store}", quiet=arguments.quiet)
+        inform(f"stored as run {outcome.run_id} in {outcome.store}")
 
 
 def batch(
@@ -138,7 +138,7 @@ def batch(
         say(summary)  # stdout is used by the report or by queries
     else:
         print(summary)
-        say(summary, quiet=True)
+        note(summary)
     for refused in outcome.failed:
         say(f"failed: {refused.line}")
     if outcome.failed:
@@ -188,7 +188,7 @@ def execute(files: list[str], arguments: options.Arguments, *, skip_refused: boo
         report = _checked_report(arguments)
         from swsearch.cli.databases import open_databases  # the first modules that import NumPy
 
-        subjects = stack.enter_context(open_databases(databases, threads=arguments.threads, quiet=arguments.quiet))
+        subjects = stack.enter_context(open_databases(databases, threads=arguments.threads))
         from swsearch.search.queries import QueryFiles
 
         queries = QueryFiles.of(paths, arguments.query_format)
@@ -218,12 +218,12 @@ def execute(files: list[str], arguments: options.Arguments, *, skip_refused: boo
             if arguments.unaligned is not None or arguments.aligned_queries is not None:
                 fastas = FastaOutputs(arguments.unaligned, arguments.aligned_queries, queries, running.stack)
                 steps.insert(0, fastas)
-            cut = CutMessage(partial(say, quiet=arguments.quiet), is_search=True)
+            cut = CutMessage(is_search=True)
             outcome = running.execute(queries, found, [*steps, cut], stored_too=bool(steps), skip_refused=skip_refused)
             if fastas is not None:
                 fastas.write_queries(searcher)
             if sample is not None:
-                _say_misfits(sample, quiet=arguments.quiet)
+                _say_misfits(sample)
             if arguments.plot is not None and check is not None:
                 scheme = searcher.scheme
                 is_one = outcome.n_done == len(found.sample) == 1
@@ -232,7 +232,7 @@ def execute(files: list[str], arguments: options.Arguments, *, skip_refused: boo
                 title = (
                     f"{scored or 'unnamed'} in {database}, {scheme.matrix.name} {scheme.gap.open}/{scheme.gap.extend}"
                 )
-                _plot_scores(check, running.run, title, arguments.plot, quiet=arguments.quiet)
+                _plot_scores(check, running.run, title, arguments.plot)
         return outcome
 
 
@@ -252,7 +252,7 @@ def translating(arguments: options.Arguments, queries: QueryFiles, database: str
     found = f"the queries are proteins, {database} is DNA: it is searched in six frames"
     if side == "query":
         found = f"the queries are DNA, {database} is protein: they are translated in six frames"
-    say(f"{found}; --translate none refuses", quiet=arguments.quiet)
+    inform(f"{found}; --translate none refuses")
     return arguments.changed(translate=side)
 
 
@@ -379,17 +379,17 @@ def _sample_check(searcher: PlannedSearch) -> SampleCheck | None:
     return check
 
 
-def _say_misfits(check: SampleCheck, *, quiet: bool) -> None:
+def _say_misfits(check: SampleCheck) -> None:
     """Print one warning if queries do not follow the statistics; the log names all of them."""
     of_all = f"{check.n_checked:,} of {counted(check.n_queries, 'query', 'queries')}"
     append(f"the scores of {of_all} were compared with their statistics")
     for misfit in check.misfits if len(check.misfits) > 1 else ():
         append(str(misfit), logging.WARNING)
     if (message := check.warning) is not None:
-        say(f"warning: {message}; --mask tantan leaves repeats out, --plot shows the scores", quiet=quiet)
+        inform(f"warning: {message}; --mask tantan leaves repeats out, --plot shows the scores")
 
 
-def _plot_scores(check: ScoreCheck, run: Run | None, title: str, path: Path, *, quiet: bool) -> None:
+def _plot_scores(check: ScoreCheck, run: Run | None, title: str, path: Path) -> None:
     """Draw the counted scores; print and store the warning if they disagree with the statistics."""
     from swsearch.search.score_check import write_score_plot
 
@@ -397,9 +397,9 @@ def _plot_scores(check: ScoreCheck, run: Run | None, title: str, path: Path, *, 
     write_score_plot(checked, title, path)
     if checked.fit is None:
         n_scores = counted(checked.n_scores, "score")
-        say(f"{n_scores}: too few to fit a distribution to; the plot has none", quiet=quiet)
+        inform(f"{n_scores}: too few to fit a distribution to; the plot has none")
     if checked.warning is not None:
-        say(checked.warning, quiet=quiet)
+        inform(checked.warning)
         if run is not None and run.open_store is not None and run.outcome.run_id is not None:
             run.open_store.runs.note_statistics(run.outcome.run_id, checked.warning)
 

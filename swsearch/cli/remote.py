@@ -6,7 +6,6 @@ import os
 import shutil
 import tempfile
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.command import words_give
-from swsearch.cli.output import ProgressReport, result_stream, say
+from swsearch.cli.output import ProgressReport, inform, result_stream, say
 from swsearch.errors import InputError, SwSearchError, UsageError
 from swsearch.options import MACHINE, SEARCH_FILES, offered
 
@@ -44,7 +43,7 @@ def execute_on_server(url: str, files: list[str], arguments: options.Arguments) 
     from swsearch.service.client import Client
 
     report = asked_report(arguments, "table" if arguments.format == "none" else arguments.format)
-    client = Client(url, notify=partial(say, quiet=arguments.quiet))
+    client = Client(url, notify=inform)
     holds, subjects = _subjects(client, database)
     queries = QueryFiles.of(paths, arguments.query_format)
     arguments = translating(arguments, queries, database, holds)
@@ -52,7 +51,7 @@ def execute_on_server(url: str, files: list[str], arguments: options.Arguments) 
     name = database if subjects is None else ""
     submitted = client.submit(text, name, _options(arguments), subjects=subjects, alphabet=arguments.alphabet)
     try:
-        with ProgressReport("searching", submitted["cells"], "GCUPS", 1e9, arguments.quiet) as progress:
+        with ProgressReport("searching", submitted["cells"], "GCUPS", 1e9) as progress:
             n_done = 0
 
             def advance(found: dict[str, Any]) -> None:
@@ -86,8 +85,8 @@ def execute_on_server(url: str, files: list[str], arguments: options.Arguments) 
     for query in failed:
         say(f"failed: query {query['number'] + 1}: {query['reason']}")
     if found["list_ends"] is not None:
-        say(found["list_ends"], quiet=arguments.quiet)
-    say(f"stored as search {done['id']} at {client.url}", quiet=arguments.quiet)
+        inform(found["list_ends"])
+    inform(f"stored as search {done['id']} at {client.url}")
     if failed:
         raise typer.Exit(1)
 

@@ -6,9 +6,8 @@ it. Searches use them, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import ExitStack
-from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -18,7 +17,7 @@ import typer
 
 from swsearch.cli import completion, options
 from swsearch.cli.command import words_give
-from swsearch.cli.output import format_by_name, result_stream, say, table_width
+from swsearch.cli.output import format_by_name, inform, result_stream, say, table_width
 from swsearch.errors import DatabaseError, InputError
 from swsearch.file_registry import is_url
 from swsearch.hits.result import QueryResult, RunInfo
@@ -106,7 +105,7 @@ def steps_of_report(
     if context.taxonomy is None:
         return [report]
     lca_top = report.lca_top if arguments.cuts_lists else None
-    return [report, TaxonMessages(context.taxonomy, lca_top, partial(say, quiet=arguments.quiet))]
+    return [report, TaxonMessages(context.taxonomy, lca_top)]
 
 
 class TaxonMessages(Step):
@@ -118,14 +117,11 @@ class TaxonMessages(Step):
         That of the report, which tells what ids are not current.
     lca_top : float or None
         The percentage for the taxa of queries, if lists may be too short for them.
-    say : callable
-        Called with each message.
     """
 
-    def __init__(self, taxonomy: TaxonomyOfSubjects, lca_top: float | None, say: Callable[[str], None]) -> None:
+    def __init__(self, taxonomy: TaxonomyOfSubjects, lca_top: float | None) -> None:
         self._taxonomy = taxonomy
         self._lca_top = lca_top
-        self._say = say
 
     def begin(self, run: RunInfo) -> None:
         """Count the lists of the run."""
@@ -144,9 +140,9 @@ class TaxonMessages(Step):
         from swsearch.report.taxa import cut_lists
 
         for message in self._taxonomy.messages():
-            self._say(message)
+            inform(message)
         if self._ancestors is not None and (cut := cut_lists(self._run, self._ancestors.percent, self._n_cut)):
-            self._say(f"warning: {cut}")
+            inform(f"warning: {cut}")
 
 
 # --- the ends of lists ---
@@ -157,16 +153,13 @@ class CutMessage(Step):
 
     Parameters
     ----------
-    say : callable
-        Called with the message.
     is_search : bool
         Whether the run is a search of this command, which could list more.
     holds_all : bool
         Whether a stored run has all subjects, so that a longer report lists them.
     """
 
-    def __init__(self, say: Callable[[str], None], *, is_search: bool, holds_all: bool = False) -> None:
-        self._say = say
+    def __init__(self, *, is_search: bool, holds_all: bool = False) -> None:
         self._is_search = is_search
         self._holds_all = holds_all
 
@@ -192,12 +185,12 @@ class CutMessage(Step):
         """Say the message."""
         message = self._lists.message("--top all" if self._is_search or self._holds_all else "a search with --top all")
         if message is not None:
-            self._say(message)
+            inform(message)
         if self._n_subjects:
             have = "subject has" if self._n_subjects == 1 else "subjects have"
             further = counted(self._n_alignments, "further alignment")
             how = "" if self._is_search else "a search with a larger "
-            self._say(f"{self._n_subjects:,} listed {have} {further} (n_hsps); {how}--max-hsps lists more of them")
+            inform(f"{self._n_subjects:,} listed {have} {further} (n_hsps); {how}--max-hsps lists more of them")
 
 
 # --- --save-pssm ---
@@ -385,7 +378,7 @@ def report(
             if save_pssm is not None:
                 steps.insert(0, SavedProfiles(save_pssm, stored.info, stack))
             holds_all = stored.info.parameters.get("top") == EVERY_SUBJECT
-            steps.append(CutMessage(say, is_search=False, holds_all=holds_all))
+            steps.append(CutMessage(is_search=False, holds_all=holds_all))
             perform(steps, info, narrowing.results(stored.info, results))
     if narrowing.n_incomplete:
         lists = counted(narrowing.n_incomplete, "list was", "lists were")

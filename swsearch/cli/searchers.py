@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import sys
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from swsearch.cli.options import Arguments, device_list
-from swsearch.cli.output import ProgressReport, say
+from swsearch.cli.output import ProgressReport, inform
 from swsearch.errors import SwSearchError
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ def open_searcher(
             machine=arguments.machine,
             slices=arguments.slices,
             deadline_seconds=arguments.deadline,
-            notify=functools.partial(say, quiet=arguments.quiet),
+            notify=inform,
         )
     if processes is not None:
         return _open_separate(arguments, processes, database, query_residues)
@@ -142,7 +141,7 @@ def _open_separate(
             of_worker,
             own=replace(of_worker, threads=arguments.threads),
             slices="no",
-            notify=functools.partial(say, quiet=arguments.quiet),
+            notify=inform,
         )
         searcher.when_answered = processes.end  # the run searches once
     if searcher is not None and searcher.is_kept:
@@ -162,7 +161,7 @@ def _open_here(arguments: Arguments, database: PackedDatabase, query_residues: i
     is_translated = asked.translate in ("subject", "both")
     with contextlib.ExitStack() as stack:
         with (
-            ProgressReport("translating", database.n_residues, "M bases/s", 1e6, arguments.quiet)
+            ProgressReport("translating", database.n_residues, "M bases/s", 1e6)
             if is_translated
             else contextlib.nullcontext()
         ) as report:

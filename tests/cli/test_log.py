@@ -12,7 +12,7 @@ from datetime import datetime
 import pytest
 
 from swsearch.cli import output
-from swsearch.cli.output import ProgressReport
+from swsearch.cli.output import ProgressReport, quietly
 from swsearch.command_log import close_log, open_log
 from tests.cli.conftest import DATA
 from tests.cli.test_progress import Clock
@@ -298,7 +298,7 @@ def test_progress_is_logged_in_plain_lines_whatever_stderr_shows(tmp_path, monke
     monkeypatch.setattr(output, "time", clock)
     open_log(tmp_path / "p.log", print)
     try:
-        with ProgressReport("searching", 100_000_000_000, "GCUPS", 1e9, quiet=True) as report:
+        with quietly(True), ProgressReport("searching", 100_000_000_000, "GCUPS", 1e9) as report:
             report.advance(0)
             clock.now += 6
             report.advance(30_000_000_000)

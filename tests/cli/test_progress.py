@@ -18,7 +18,7 @@ import pyte
 import pytest
 
 from swsearch.cli import output
-from swsearch.cli.output import PLAIN_INTERVAL_SECONDS, ProgressReport, say
+from swsearch.cli.output import PLAIN_INTERVAL_SECONDS, ProgressReport, quietly, say
 from tests.cli.conftest import DATA
 from tests.processes import SWSEARCH
 
@@ -85,7 +85,7 @@ def test_an_unknown_total_tells_the_rate_alone(clock, capsys):
 
 
 def test_quiet_says_nothing(clock, capsys):
-    with ProgressReport("searching", 100, "GCUPS", 1e9, quiet=True) as report:
+    with quietly(True), ProgressReport("searching", 100, "GCUPS", 1e9) as report:
         clock.now += 60
         report.advance(50)
     assert capsys.readouterr().err == ""

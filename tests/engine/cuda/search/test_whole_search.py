@@ -525,7 +525,7 @@ def test_a_long_search_says_its_plan_beforehand(case, monkeypatch, capfd):
     use(monkeypatch, opener())
     n_residues = open_database("subjects.db").n_residues
     command = ["query", "queries.fasta", "subjects.db", "--alphabet", "protein", "--engine", "cuda", "--store", "none"]
-    monkeypatch.setattr("swsearch.cli.output.LONG_SECONDS", 0.0)
+    monkeypatch.setattr("swsearch.cli.command_run.LONG_SECONDS", 0.0)
     assert main(command) == 0
     (plan,) = [line for line in capfd.readouterr().err.splitlines() if "plan" in line]
     seconds = 127 * n_residues / (2 * 1e4 * 24)
@@ -533,7 +533,7 @@ def test_a_long_search_says_its_plan_beforehand(case, monkeypatch, capfd):
     assert plan.endswith(f"; 2 pairs of queries and 0 alone; about {round(seconds)} s")
     assert main([*command, "--quiet"]) == 0
     assert "plan" not in capfd.readouterr().err
-    monkeypatch.setattr("swsearch.cli.output.LONG_SECONDS", seconds + 1)
+    monkeypatch.setattr("swsearch.cli.command_run.LONG_SECONDS", seconds + 1)
     assert main(command) == 0
     assert "plan" not in capfd.readouterr().err
 
