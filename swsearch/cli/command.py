@@ -48,7 +48,7 @@ class Command(TyperCommand):
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self._of_table = table_options(self.name or "")
-        self.params += [*self._of_table, log.option(), Preparation(self)]
+        self.params += [*self._of_table, log.option(), Preparation()]
 
     def invoke(self, ctx: Any) -> Any:
         """Call the function of the command; ``ctx.obj`` has the options of the table."""
@@ -79,10 +79,10 @@ class Command(TyperCommand):
                 own = {name for one in self.get_params(ctx) for name in one.opts}
                 error.possibilities = [name for name in similar if name in own]  # type: ignore[attr-defined]
             if not ctx.resilient_parsing:
-                prepare(self, ctx, leniently_parsed(self, ctx, words))
+                prepare(ctx, leniently_parsed(ctx, words))
             _refuse_option_of_searches(name_of(ctx), getattr(error, "option_name", ""))
             if hasattr(error, "possibilities"):  # an unknown option; the parser has taken the words up to it
-                explain_unknown(error, self, ctx, words, len(words) - len(args) - 1)
+                explain_unknown(error, ctx, words, len(words) - len(args) - 1)
             raise
         if not ctx.resilient_parsing:
             _note_given(ctx)
@@ -158,7 +158,7 @@ def context_of(command: Any, name: str) -> typer.Context:
 
 def names_of_all() -> dict[str, list[str]]:
     """The names of the options of each command, with ``_``."""
-    return {name: list(option_names(one, context_of(one, name))) for name, one in all_commands().items()}
+    return {name: list(option_names(context_of(one, name))) for name, one in all_commands().items()}
 
 
 def _with_words_for_values(records: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
@@ -184,7 +184,7 @@ class Group(TyperGroup):
             left = super().parse_args(ctx, args)
         except Exception as error:
             if is_refusal(error) and not ctx.resilient_parsing:
-                log.begin_log(leniently_parsed(self, ctx, words).get(log.NAME), ())
+                log.begin_log(leniently_parsed(ctx, words).get(log.NAME), ())
                 self._refuse_other_words(ctx, words)
             raise
         _note_given(ctx)

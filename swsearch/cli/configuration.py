@@ -267,9 +267,9 @@ def config(
         raise UsageError(f"there is no command {quoted(name)}; `swsearch --help` lists all")
     context = context_of(known[name], name)
     file = ConfigurationFile.read()
-    found = configured(known[name], context, name)
+    found = configured(context)
     rows: list[dict[str, Any]] = []
-    for one in option_names(known[name], context).values():
+    for one in option_names(context).values():
         value, given = found.get(one.name, (one.get_default(context), None))
         source = ("built-in", None) if given is None else (given.source, given.place)
         shown = value if value is None or isinstance(value, bool | int | float) else str(value)

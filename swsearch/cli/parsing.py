@@ -33,17 +33,16 @@ _DATABASE: Final[dict[str, str | None]] = {"query": None, "batch": None, "msa": 
 class Preparation(TyperOption):
     """An option of every command that has no name; the parser processes it before those with a value."""
 
-    def __init__(self, command: Any) -> None:
+    def __init__(self) -> None:
         super().__init__(param_decls=["preparation", "--preparation"], hidden=True, is_eager=True, expose_value=False)
-        self._command = command
 
     def add_to_parser(self, parser: Any, ctx: Any) -> None:
         """Add the other names of the command's options: with one dash, and those of other programs."""
-        options = _options(self._command, ctx)
+        options = _options(ctx)
         for one in options.values():
             _add(parser, one, [name[1:] for name in one.opts if len(name) > 3], const=True)
             _add(parser, one, [name[1:] for name in one.secondary_opts], const=False)
-        for row in _usable(name_of(ctx), options, ctx.meta.get(PROGRAMS)):
+        for row in _usable(ctx, options, ctx.meta.get(PROGRAMS)):
             target = options.get(row.here)
             names = [name for name in row.names if name == row.name or name not in options]
             if target is not None and row.convert is None:
@@ -56,22 +55,18 @@ class Preparation(TyperOption):
         """Prepare the values of the command line, unless only a shell's completion asks."""
         if not ctx.resilient_parsing:
             assert isinstance(opts, dict)
-            replace_names(self._command, ctx, opts)
-            command_line.note(name_of(ctx), self._command.get_params(ctx), opts)
-            prepare(self._command, ctx, opts)
+            replace_names(ctx, opts)
+            command_line.note(name_of(ctx), ctx.command.get_params(ctx), opts)
+            prepare(ctx, opts)
         return None, args
 
 
-def prepare(command: Any, ctx: Any, opts: Mapping[str, Any]) -> None:
+def prepare(ctx: Any, opts: Mapping[str, Any]) -> None:
     """Find the defaults of the environment and the configuration file, and open the log.
 
-    Parameters
-    ----------
-    command, ctx
-    opts : mapping of str to str, bool or sequence
-        The values of the parser by the names of the parameters.
+    ``opts`` has the values of the parser by the names of the parameters.
     """
-    found = configured(command, ctx, name_of(ctx), on_server=opts.get("server") not in (None, "auto"))
+    found = configured(ctx, on_server=opts.get("server") not in (None, "auto"))
     ctx.default_map = {key: value for key, (value, _) in found.items()}
     named = next((one for one in (opts.get(log.NAME), ctx.meta.get(log.KEY)) if one is not None), None)
     others = [text for key, value in opts.items() if key != log.NAME for text in command_line.texts(value)]
@@ -102,15 +97,15 @@ def value_behind(words: Sequence[str], at: int) -> str | None:
     return follows[0] if follows and re.match("[^-]|-?$|-[0-9.]", follows[0]) else None
 
 
-def one_dash_names(command: Any, ctx: Any) -> set[str]:
+def one_dash_names(ctx: Any) -> set[str]:
     """The names with one dash that the parser knows, also those of other programs, with ``_`` and with ``-``."""
-    options = _options(command, ctx)
+    options = _options(ctx)
     names = {name[1:] for one in options.values() for name in (*one.opts, *one.secondary_opts)}
-    names |= {row.name for row in _usable(name_of(ctx), options, ctx.meta.get(PROGRAMS))}
+    names |= {row.name for row in _usable(ctx, options, ctx.meta.get(PROGRAMS))}
     return names | {name.replace("-", "_").replace("_", "-", 1) for name in names}
 
 
-def explain_unknown(error: Any, command: Any, ctx: Any, words: Sequence[str], at: int) -> None:
+def explain_unknown(error: Any, ctx: Any, words: Sequence[str], at: int) -> None:
     """Let the error of an unknown option, which stands at a place of the line, name it and its meaning elsewhere.
 
     The parser names a word with one dash by its first letter.
@@ -120,8 +115,8 @@ def explain_unknown(error: Any, command: Any, ctx: Any, words: Sequence[str], at
     name, _, value = words[at].partition("=")
     if name[:2] != "--" and not is_long_name(name):
         name, value = name[:2], name[2:] or value
-    options = _options(command, ctx)
-    rows = [row for row in _usable(name_of(ctx), options, ALL_PROGRAMS) if row.name == name]
+    options = _options(ctx)
+    rows = [row for row in _usable(ctx, options, ALL_PROGRAMS) if row.name == name]
     given = value or value_behind(words, at)
     meanings = [
         f"that of {row.program} {described}"
@@ -131,25 +126,25 @@ def explain_unknown(error: Any, command: Any, ctx: Any, words: Sequence[str], at
     error.message = "; ".join([f"No such option: {shortened(name)}", *meanings])
 
 
-def leniently_parsed(command: Any, ctx: Any, words: Sequence[str]) -> dict[str, Any]:
+def leniently_parsed(ctx: Any, words: Sequence[str]) -> dict[str, Any]:
     """The values of a line that has wrong words, by the names of the parameters; those it states rightly."""
     lenient = typer.Context(
-        command, parent=ctx.parent, info_name=ctx.info_name, resilient_parsing=True, ignore_unknown_options=True
+        ctx.command, parent=ctx.parent, info_name=ctx.info_name, resilient_parsing=True, ignore_unknown_options=True
     )
-    opts, _, _ = command.make_parser(lenient).parse_args(list(words))
+    opts, _, _ = ctx.command.make_parser(lenient).parse_args(list(words))
     return dict(opts)
 
 
-def configured(command: Any, ctx: Any, name: str, *, on_server: bool = False) -> dict[str, tuple[Any, Given]]:
+def configured(ctx: Any, *, on_server: bool = False) -> dict[str, tuple[Any, Given]]:
     """The defaults of a command from the environment and the configuration file, by the names of its parameters.
 
     With ``on_server``, those of options that concern this machine are left out.
     """
     from swsearch.cli.command import names_of_all
 
-    by_name = option_names(command, ctx)
+    by_name = option_names(ctx)
     usable = [one for one in by_name if not on_server or one in SEARCH_OPTIONS or one == log.NAME]
-    found = defaults_of(name, usable, names_of_all)
+    found = defaults_of(name_of(ctx), usable, names_of_all)
     return {by_name[key].name: (converted(by_name[key], ctx, given), given) for key, given in found}
 
 
@@ -158,20 +153,20 @@ def name_of(ctx: Any) -> str:
     return str(ctx.command_path.removeprefix(f"{ctx.find_root().info_name} "))
 
 
-def option_names(command: Any, ctx: Any) -> dict[str, Any]:
+def option_names(ctx: Any) -> dict[str, Any]:
     """The options of a command by their long names with ``_``."""
     return {
         max(one.opts, key=len).lstrip("-").replace("-", "_"): one
-        for one in command.get_params(ctx)
+        for one in ctx.command.get_params(ctx)
         if one.param_type_name == "option" and not one.hidden and "--help" not in one.opts
     }
 
 
-def _options(command: Any, ctx: Any) -> dict[str, Any]:
+def _options(ctx: Any) -> dict[str, Any]:
     """The options of a command by each of their names."""
     return {
         name: one
-        for one in command.get_params(ctx)
+        for one in ctx.command.get_params(ctx)
         if one.param_type_name == "option" and not one.hidden
         for name in one.opts
     }
@@ -188,10 +183,11 @@ def _add(parser: Any, option: Any, names: Sequence[str], *, const: bool) -> None
         parser.add_option(obj=option, opts=names, dest=option.name, action=action, nargs=option.nargs)
 
 
-def _usable(command: str, options: Mapping[str, Any], programs: Sequence[str] | None) -> Iterable[Spelling]:
+def _usable(ctx: Any, options: Mapping[str, Any], programs: Sequence[str] | None) -> Iterable[Spelling]:
     """The rows that a command can follow: those of a program take precedence over its own names, others do not."""
     from swsearch.cli.spellings import FIRST, LAST, SPELLINGS
 
+    command = name_of(ctx)
     for row in SPELLINGS:
         is_own = row.name in options
         is_of = not (row.is_short or is_own) if programs is None else row.program in programs
@@ -200,7 +196,7 @@ def _usable(command: str, options: Mapping[str, Any], programs: Sequence[str] | 
             yield row
 
 
-def replace_names(command: Any, ctx: Any, opts: dict[str, Any], problems: list[str] | None = None) -> None:
+def replace_names(ctx: Any, opts: dict[str, Any], problems: list[str] | None = None) -> None:
     """Replace what the parser found under names of other programs by options and arguments of the command.
 
     Raises
@@ -213,9 +209,9 @@ def replace_names(command: Any, ctx: Any, opts: dict[str, Any], problems: list[s
         return
     from swsearch.cli.spellings import FIRST, LAST
 
-    options, programs = _options(command, ctx), ctx.meta.get(PROGRAMS)
-    rows = {row.name: row for row in _usable(name_of(ctx), options, programs)}
-    arguments = next((one.name for one in command.get_params(ctx) if one.nargs == -1), "")
+    options = _options(ctx)
+    rows = {row.name: row for row in _usable(ctx, options, ctx.meta.get(PROGRAMS))}
+    arguments = next((one.name for one in ctx.command.get_params(ctx) if one.nargs == -1), "")
     files = list(opts.pop(arguments, None) or ())
     source_of: dict[str, str] = {}
     found = dict(opts)

@@ -500,9 +500,9 @@ def _line(arguments: Sequence[str], meant: ProgramWord, command: Any) -> str:
     context = context_of(command, meant.command)
     context.meta[PROGRAMS] = meant.programs or None
     missing = _MISSING[meant.command]
-    opts, rest, problems = _parsed(arguments, command, context)
+    opts, rest, problems = _parsed(arguments, context)
     has_only_last = not opts.keys() & _NAMES[FIRST] and bool(opts.keys() & _NAMES[LAST])
-    replace_names(command, context, opts, problems)
+    replace_names(context, opts, problems)
     if opts.get("help"):
         return f"swsearch {meant.command} --help"
     names = [one.name for one in command.params if one.param_type_name == "argument"]
@@ -548,7 +548,7 @@ def _translated_side(queries: Sequence[str], database: str, usual: str) -> str |
         return None
 
 
-def _parsed(arguments: Sequence[str], command: Any, context: Any) -> tuple[dict[str, Any], list[str], list[str]]:
+def _parsed(arguments: Sequence[str], context: Any) -> tuple[dict[str, Any], list[str], list[str]]:
     """What the parser finds in the words that it knows, the arguments that are left, and a refusal of each other word.
 
     The word behind an unknown option is its value unless it is an option, or a file where files have no options.
@@ -557,14 +557,14 @@ def _parsed(arguments: Sequence[str], command: Any, context: Any) -> tuple[dict[
     have_only_options = BLAST in programs or DIAMOND in programs
     words = list(arguments)
     if have_only_options:  # an unknown name is not a short option with its value, as -f oo for -foo
-        known = one_dash_names(command, context)
+        known = one_dash_names(context)
         words = [f"-{word}" if is_long_name(word) and word not in known else word for word in words]
     shown = list(arguments)
     problems: list[str] = []
     while True:
         left = list(words)
         try:
-            opts, rest, _ = command.make_parser(context).parse_args(left)
+            opts, rest, _ = context.command.make_parser(context).parse_args(left)
             return opts, rest, problems
         except Exception as error:
             if not is_refusal(error):

@@ -160,7 +160,7 @@ def parsed(given, *programs):
     context = typer.Context(command, info_name=name, parent=parent)
     context.meta[PROGRAMS] = programs or None
     opts, _, _ = command.make_parser(context).parse_args(shlex.split(given))
-    replace_names(command, context, opts)
+    replace_names(context, opts)
     return words_of("", command.params, {key: value for key, value in opts.items() if value is not None})
 
 
