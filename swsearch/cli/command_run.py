@@ -1,8 +1,8 @@
 """The run of a command line: its store, its report, its progress, and its messages on stderr.
 
-All commands that search and store use it: ``query``, ``batch`` and those of all against all. :class:`CommandRun` and
-:func:`checked_report` take their options, :meth:`CommandRun.opened` opens the engine, :meth:`CommandRun.execute`
-searches.
+All commands that search and store use it: ``query``, ``batch`` and those of all against all. :class:`CommandRun` takes
+their options, :meth:`CommandRun.check` refuses wrong ones, :meth:`CommandRun.opened` opens the engine, and
+:meth:`CommandRun.execute` searches.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final
 
 import typer
 
@@ -43,7 +43,7 @@ LONG_SECONDS: Final = 10.0
 
 
 class CommandRun:
-    """A search of a command: made of its options, then opened, then executed.
+    """A search of a command: made of its options, which are checked; then opened, then executed.
 
     Parameters
     ----------
@@ -60,6 +60,8 @@ class CommandRun:
         The shard of the queries that is searched.
     must_store : bool
         Whether it is an error if the hits cannot be stored; otherwise, the search continues without a store.
+    report : Report or None
+        The report, if one is requested, once the options were checked.
     searcher : PlannedSearch
         The engine, while the search is open.
     stack : ExitStack
@@ -84,7 +86,30 @@ class CommandRun:
         is_named = arguments.store != DEFAULT_STORE
         self.must_store: bool = arguments.command == "batch" or is_named or arguments.resume is not None
         self.arguments = arguments.changed(store=_named_store(arguments, must_store=self.must_store))
+        self.report: Report | None = None
         self.run: Run | None = None
+
+    def check(self) -> None:
+        """Refuse wrong options, before databases are packed or fetched, which may take long.
+
+        Raises
+        ------
+        InputError
+            An option is out of its range, options exclude each other, there is no such format, or an option that
+            chooses a part of a report, or a taxonomy, is given for none.
+        """
+        arguments = self.arguments
+        if arguments.store == "none" and arguments.resume is not None:
+            raise InputError("--resume goes on with a stored run; name its store with --store")
+        for name in ("slices", "deadline"):
+            if arguments.cluster is None and getattr(arguments, name) != option_of(name).default:
+                raise InputError(f"--{name} is for the workers of a cluster; name one with --cluster, or leave it out")
+        appended = "each event is appended as it happens, which no archive can take"
+        refuse_compressed(arguments.events, "--events", appended)
+        self.report = _asked_report(arguments)
+        if arguments.translate is None:  # the alphabets may call for one, and only then are its options judged
+            arguments = arguments.changed(genetic_code=None, max_intron=None)
+        _ = arguments.asked
 
     @contextmanager
     def opened(
@@ -106,7 +131,7 @@ class CommandRun:
             _say_what_is_kept(self.run, error, self.paths)
             raise
 
-    def report_steps(self, report: Report | None) -> list[Step]:
+    def report_steps(self) -> list[Step]:
         """The steps that write the report of this search, if there is one, to the output.
 
         Raises
@@ -116,9 +141,10 @@ class CommandRun:
         """
         from swsearch.cli.report import steps_of_report
 
-        if report is None:
+        if self.report is None:
             return []
-        return steps_of_report(report, self.arguments, self.searcher.run_info(""), self.searcher.database, self.stack)
+        run, database = self.searcher.run_info(""), self.searcher.database
+        return steps_of_report(self.report, self.arguments, run, database, self.stack)
 
     def execute(
         self,
@@ -146,20 +172,22 @@ class CommandRun:
         arguments, searcher = self.arguments, self.searcher
         if not arguments.quiet or log_path() is not None:  # otherwise nobody would read it, and the forecast takes time
             _say_plan(searcher, found)
-        events = None if arguments.events is None else _event_stream(arguments.events, self.stack)
+        events = None
+        if arguments.events is not None:
+            path = Path("/dev/stdout") if str(arguments.events) == "-" else arguments.events
+            events = self.stack.enter_context(log_file(path, "--events"))
         # A bound may take the place of the scores of some cells.
         every_score = arguments.plot is not None
         every_cell = arguments.no_bound or every_score or searcher.engine_name == "reference"
         unit = "GCUPS" if every_cell else "effective GCUPS"
         progress = self.stack.enter_context(ProgressReport("searching", found.cells, unit, 1e9))
         total = found.asked.n_of_shard
-        on_store_failure = None if self.must_store else self._do_without_store
 
         self.run = Run(
             queries,
             searcher,
             command=command_line(),
-            store=_store_opener(arguments, self.stack, on_store_failure),
+            store=None if arguments.store == "none" else self._open_store,
             resume=arguments.resume,
             resume_finished=arguments.command in ("cluster", "rbh"),  # they need all pairs, also those stored before
             asked=found.asked,
@@ -170,7 +198,7 @@ class CommandRun:
             progress=progress.advance,
             notify=inform,
             on_query_done=lambda so_far: progress.note(f"{_n_of(so_far.n_before + so_far.n_done, total)} done"),
-            on_store_failure=on_store_failure,
+            on_store_failure=None if self.must_store else self._do_without_store,
         )
         outcome = self.run.execute(steps, of_each)
         if outcome.n_bounded:
@@ -178,12 +206,28 @@ class CommandRun:
             inform(f"{scores} were proved too low to report, the others were computed")
         return outcome
 
+    def _open_store(self) -> Store | RunFile:
+        """Open the store, which is done while a GPU starts or works."""
+        from swsearch.store.run_file import open_run_store
+
+        opened = open_run_store(self.arguments.store, stage=self.arguments.stage_store, notify=inform)
+        self.stack.callback(self._close_store, opened)
+        return opened
+
+    def _close_store(self, store: Store | RunFile) -> None:
+        try:
+            store.close()
+        except StoreError as error:  # of a staged store, whose last states cannot be published
+            if self.must_store:
+                raise
+            self._do_without_store(error)
+
     def _do_without_store(self, error: StoreError) -> None:
-        outcome = None if self.run is None or not self.run.is_open else self.run.outcome
-        is_open = outcome is not None and outcome.run_id is not None  # only its last states are not published
-        _say_not_stored(error, outcome.n_done if outcome is not None and not is_open else 0)
-        if outcome is not None and is_open:
-            outcome.run_id = None
+        assert self.run is not None
+        outcome = self.run.outcome
+        is_open = outcome.run_id is not None  # only its last states are not published
+        _say_not_stored(error, 0 if is_open else outcome.n_done)
+        outcome.run_id = None
 
 
 def _say_plan(searcher: PlannedSearch, found: Survey) -> None:
@@ -230,29 +274,8 @@ def _say_not_stored(error: StoreError, n_stored: int = 0) -> None:
     say(f"warning: {kept}: {error.marked}")
 
 
-def checked_report(arguments: options.Arguments) -> Report | None:
-    """The report, or None if no report is requested.
-
-    It is called before databases are packed or fetched, which may take long.
-
-    Raises
-    ------
-    InputError
-        An option is out of its range, options exclude each other, there is no such format, or an option that chooses a
-        part of a report, or a taxonomy, is given for none.
-    """
-    if arguments.store == "none" and arguments.resume is not None:
-        raise InputError("--resume goes on with a stored run; name its store with --store")
-    arguments.refuse_options_of_clusters()
-    refuse_compressed(arguments.events, "--events", "each event is appended as it happens, which no archive can take")
-    report = _asked_report(arguments)
-    if arguments.translate is None:  # the alphabets may call for one, and only then are its options judged
-        arguments = arguments.changed(genetic_code=None, max_intron=None)
-    _ = arguments.asked
-    return report
-
-
 def _asked_report(arguments: options.Arguments) -> Report | None:
+    """The report; None if none is requested."""
     from swsearch.cli.report import asked_report, refuse_unused
 
     if arguments.format == "none" and arguments.fields is not None:
@@ -273,40 +296,6 @@ def _asked_report(arguments: options.Arguments) -> Report | None:
     report = asked_report(arguments, name, usual)
     refuse_unused(report, arguments)
     return report
-
-
-def _event_stream(path: Path, stack: ExitStack) -> TextIO:
-    return stack.enter_context(log_file(Path("/dev/stdout") if str(path) == "-" else path, "--events"))
-
-
-def _store_opener(
-    arguments: options.Arguments, stack: ExitStack, on_failure: Callable[[StoreError], None] | None
-) -> Callable[[], Store | RunFile] | None:
-    """A function that opens the store; None if nothing is stored.
-
-    The store is opened late, while a GPU starts or works. ``stack`` closes it; an error is then passed to
-    ``on_failure``, if that is a function.
-    """
-    if arguments.store == "none":
-        return None
-
-    def open_store() -> Store | RunFile:
-        from swsearch.store.run_file import open_run_store
-
-        opened = open_run_store(arguments.store, stage=arguments.stage_store, notify=inform)
-
-        def close() -> None:
-            try:
-                opened.close()
-            except StoreError as error:  # of a staged store, whose last states cannot be published
-                if on_failure is None:
-                    raise
-                on_failure(error)
-
-        stack.callback(close)
-        return opened
-
-    return open_store
 
 
 def _say_what_is_kept(run: Run | None, error: BaseException, paths: Sequence[str]) -> None:

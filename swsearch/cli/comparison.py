@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TextIO
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.command_run import CommandRun, checked_report
+from swsearch.cli.command_run import CommandRun
 from swsearch.cli.output import format_by_name, inform, result_stream
 from swsearch.cli.searchers import gpus_started
 from swsearch.errors import InputError
@@ -53,13 +53,13 @@ def allpairs(
     from swsearch.search.queries import SubjectQueries
 
     running = CommandRun(arguments)
-    report = checked_report(running.arguments)
+    running.check()
     with (
         open_databases(database, threads=arguments.threads) as subjects,
         # A query is compared with half of the subjects.
         compared(running, subjects, subjects.n_residues // 2, SubjectQueries.of) as execute,
     ):
-        outcome = execute(running.report_steps(report))
+        outcome = execute(running.report_steps())
     if outcome.run_id is not None:
         before = f", {outcome.n_before:,} of them before" if outcome.resumed else ""
         n_done = counted(outcome.n_done + outcome.n_before, "sequence")
@@ -124,7 +124,7 @@ def cluster(
         raise InputError(f"--mode {mode}: choose {', '.join(CLUSTER_MODES)}")
     output_format = format_by_name(output_format, "tsv", arguments.out, _FORMATS)
     running = CommandRun(arguments)
-    checked_report(running.arguments)
+    running.check()
     with (
         open_databases(database, threads=arguments.threads) as subjects,
         compared(running, subjects, subjects.n_residues // 2, SubjectQueries.of) as execute,
@@ -200,7 +200,7 @@ def rbh(
             f"--resume {arguments.resume}: the best hits of A and those of B are two runs; say --resume latest"
         )
     running = CommandRun(arguments)
-    report = checked_report(running.arguments)
+    running.check()
     with (
         open_databases(first, threads=arguments.threads) as a,
         open_databases(second, threads=arguments.threads) as b,
@@ -211,7 +211,7 @@ def rbh(
         with compared(running, a, b.n_residues, lambda _: DatabaseQueries(b)) as execute:
             backward = execute([best])
         with compared(running, b, a.n_residues, lambda _: DatabaseQueries(a)) as execute:
-            forward = execute(running.report_steps(report), best.reciprocal)
+            forward = execute(running.report_steps(), best.reciprocal)
         sets = f"{counted(a.n_subjects, 'sequence')} and {b.n_subjects:,}"
         inform(f"{counted(best.n_pairs, 'pair')} of reciprocal best hits among {sets}")
     if forward.run_id is not None:

@@ -394,18 +394,6 @@ class Arguments:
         is_asked = self.aligned or self.flank is not None
         return SubjectPart(aligned=True, flank=self.flank or 0) if is_asked else None
 
-    def refuse_options_of_clusters(self) -> None:
-        """Refuse options for the workers of a cluster if there is none.
-
-        Raises
-        ------
-        InputError
-            Such an option is given without ``--cluster``.
-        """
-        for name in ("slices", "deadline"):
-            if self.cluster is None and getattr(self, name) != option_of(name).default:
-                raise InputError(f"--{name} is for the workers of a cluster; name one with --cluster, or leave it out")
-
 
 def _converted(row: Option, value: Any) -> Any:
     """The value of Typer's parser as the program uses it."""

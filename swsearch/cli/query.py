@@ -25,7 +25,7 @@ import typer
 from swsearch.cli import options
 from swsearch.cli.command import words_give
 from swsearch.cli.command_line import follows
-from swsearch.cli.command_run import CommandRun, checked_report
+from swsearch.cli.command_run import CommandRun
 from swsearch.cli.output import inform, note, say
 from swsearch.cli.searchers import gpus_started
 from swsearch.command_log import append
@@ -36,7 +36,6 @@ from swsearch.output_files import COMPRESSED, check_plot
 from swsearch.words import counted
 
 if TYPE_CHECKING:
-    from swsearch.report.base import Report
     from swsearch.run import Run, RunOutcome
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import QueryFiles
@@ -185,7 +184,8 @@ def execute(files: list[str], arguments: options.Arguments, *, skip_refused: boo
         gpus_started(arguments, about_subjects(databases), query_residues, are_many) as processes,
         ExitStack() as stack,
     ):
-        report = _checked_report(arguments)
+        _check_outputs(arguments)  # this imports modules, which takes time, so it is done while GPUs start
+        running.check()
         from swsearch.cli.databases import open_databases  # the first modules that import NumPy
 
         subjects = stack.enter_context(open_databases(databases, threads=arguments.threads))
@@ -211,7 +211,7 @@ def execute(files: list[str], arguments: options.Arguments, *, skip_refused: boo
                 raise typer.Exit
             check = _score_check(searcher) if arguments.plot is not None and isinstance(searcher, Searcher) else None
             sample = _sample_check(searcher) if arguments.plot is None and arguments.cluster is None else None
-            steps = running.report_steps(report)
+            steps = running.report_steps()
             if arguments.save_pssm is not None:
                 steps.insert(0, SavedProfiles(arguments.save_pssm, searcher.run_info(""), running.stack))
             fastas = None
@@ -314,11 +314,8 @@ def _refuse_sequences(queries: QueryFiles) -> None:
             raise InputError(f"--in-pssm {name} is not a checkpoint, PSSM, model or Stockholm file; {advice}")
 
 
-def _checked_report(arguments: options.Arguments) -> Report | None:
-    """The report; options that exclude each other, and plots that cannot be written, are refused.
-
-    The modules that this imports take time, so it is done while GPUs start.
-    """
+def _check_outputs(arguments: options.Arguments) -> None:
+    """Refuse outputs that exclude each other, and plots that cannot be written."""
     from swsearch.cli.report import refuse_shared_stdout
 
     if arguments.plot is not None and arguments.resume is not None:
@@ -347,7 +344,6 @@ def _checked_report(arguments: options.Arguments) -> Report | None:
             raise InputError(f"{option} -: {others[0]} is written to stdout, too; name a file for one of them")
     if arguments.plot is not None:
         check_plot(arguments.plot)
-    return checked_report(arguments)
 
 
 def _score_check(searcher: Searcher) -> ScoreCheck:
