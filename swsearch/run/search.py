@@ -51,8 +51,6 @@ class RunOutcome:
         Number of queries that the run had before this call.
     n_scores, n_bounded : int
         Number of scores that the search needed, and of those that a bound proved to be too low to report.
-    n_repeated : int
-        Number of queries among ``n_done`` whose results were copied from a query with the same letters.
     failed : list of InvalidRecord
         Records that could not be searched, with the reason.
     """
@@ -62,7 +60,6 @@ class RunOutcome:
     resumed: bool = False
     n_done: int = 0
     n_before: int = 0
-    n_repeated: int = 0
     n_scores: int = 0
     n_bounded: int = 0
     failed: list[InvalidRecord] = field(default_factory=list)
@@ -377,7 +374,6 @@ class Run(Closeable):
         if entry.copy_of is None:
             return self._stored(entry.number)
         assert entry.record is not None
-        self.outcome.n_repeated += 1
         stats = SearchStats(cells=0, score_seconds=0.0, total_seconds=0.0, n_rescored=0)
         letters = self.searcher.as_searched(entry.record).letters
         source = self._stored(entry.copy_of)
