@@ -314,7 +314,7 @@ class SearchResults(Closeable):
         table = TsvReport(None if fields is None else names("fields", fields), lca_top)
         chosen = table.fields(self.run)
         columns: dict[str, list[Any]] = {field.name: [] for field in chosen}
-        context = self.context_of(table)
+        context = replace(self.context_of(table), ancestors=table.ancestors)
         for result in self:
             for hit in self.run.listed(result):
                 for field in chosen:

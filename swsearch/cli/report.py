@@ -28,6 +28,7 @@ from swsearch.words import counted
 if TYPE_CHECKING:
     from swsearch.database.reader import PackedDatabase
     from swsearch.report.base import Report
+    from swsearch.report.taxa import CommonAncestors
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import QueryFiles
     from swsearch.store.runs import StoredRun
@@ -104,8 +105,7 @@ def steps_of_report(
     report.write_to(stack.enter_context(result_stream(arguments.out, binary=report.binary)), context)
     if context.taxonomy is None:
         return [report]
-    lca_top = report.lca_top if arguments.cuts_lists else None
-    return [report, TaxonMessages(context.taxonomy, lca_top)]
+    return [report, TaxonMessages(context.taxonomy, report.ancestors if arguments.cuts_lists else None)]
 
 
 class TaxonMessages(Step):
@@ -115,20 +115,17 @@ class TaxonMessages(Step):
     ----------
     taxonomy : TaxonomyOfSubjects
         That of the report, which tells what ids are not current.
-    lca_top : float or None
-        The percentage for the taxa of queries, if lists may be too short for them.
+    ancestors : CommonAncestors or None
+        That of the report, if lists may be too short for the taxa of queries.
     """
 
-    def __init__(self, taxonomy: TaxonomyOfSubjects, lca_top: float | None) -> None:
+    def __init__(self, taxonomy: TaxonomyOfSubjects, ancestors: CommonAncestors | None) -> None:
         self._taxonomy = taxonomy
-        self._lca_top = lca_top
+        self._ancestors = ancestors
 
     def begin(self, run: RunInfo) -> None:
         """Count the lists of the run."""
-        from swsearch.report.taxa import CommonAncestors
-
         self._run = run
-        self._ancestors = None if self._lca_top is None else CommonAncestors(self._lca_top)
         self._n_cut = 0
 
     def write(self, result: QueryResult) -> None:

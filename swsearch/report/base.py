@@ -24,6 +24,7 @@ from swsearch.sequences.fasta_text import SubjectReader
 from swsearch.words import option
 
 if TYPE_CHECKING:  # a report that uses no taxonomy need not import it
+    from swsearch.report.taxa import CommonAncestors
     from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 
 
@@ -71,11 +72,14 @@ class ReportContext:
         The database, for reports with letters of subjects that the records of hits do not contain.
     taxonomy : TaxonomyOfSubjects or None
         The organisms of the subjects, if they are known.
+    ancestors : CommonAncestors or None
+        That of the report (:attr:`Report.ancestors`).
     """
 
     run: RunInfo
     subjects: SubjectReader | None = None
     taxonomy: TaxonomyOfSubjects | None = None
+    ancestors: CommonAncestors | None = None
 
     @property
     def needed_subjects(self) -> SubjectReader:
@@ -117,10 +121,13 @@ class Report(Step, ABC):
     stream : text stream
         Where the report is written; binary reports use its ``buffer``. It should accept surrogate escapes
         (``errors="surrogateescape"``), because headers are written as they were read. The caller closes it.
+    ancestors : CommonAncestors or None
+        Assigns queries to taxa; None if the report assigns none.
     """
 
     context: ReportContext
     stream: TextIO
+    ancestors: CommonAncestors | None = None
 
     @property
     def format(self) -> Format:
@@ -164,17 +171,12 @@ class Report(Step, ABC):
         """What the report takes from a taxonomy."""
         return self.format.taxonomy
 
-    @property
-    def lca_top(self) -> float | None:
-        """The percentage of the best bit score for the taxa of queries; None if the report assigns no query."""
-        return None
-
     # --- what it writes ---
 
     def write_to(self, stream: TextIO, context: ReportContext) -> None:
         """Say where the report is written, and what it reads beside the results; before :meth:`begin`."""
         self.stream = stream
-        self.context = context
+        self.context = replace(context, ancestors=self.ancestors)
 
     def begin(self, run: RunInfo) -> None:
         """Write what precedes the first query.

@@ -8,7 +8,7 @@ A :class:`Field` computes a value from the records; a format converts the value 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from swsearch.errors import InputError
@@ -99,14 +99,9 @@ def _of_taxa(
 
 
 def _of_query(name: str, title: str, kind: type[str] | type[int] = str) -> Field:
-    """A column of the query's taxon, whose value :func:`select_fields` assigns."""
-    return Field(name, title, lambda *_: None, kind=kind, use=Use.NEEDED)
-
-
-def _assigned_by(ancestors: taxa.CommonAncestors, field: Field) -> Field:
-    """A field; one of the query's taxon with the percentage of ``ancestors``."""
-    value = taxa.LCA.get(field.name)
-    return field if value is None else replace(field, value=lambda context, query, _: value(ancestors, context, query))
+    """A column of the query's taxon, which the report assigns."""
+    value = taxa.LCA[name]
+    return Field(name, title, lambda context, query, _: value(context, query), kind=kind, use=Use.NEEDED)
 
 
 _IF_KNOWN: Final = Use.IF_KNOWN
@@ -189,19 +184,13 @@ STANDARD: Final = (
 """The twelve default columns of BLAST, its ``std``."""
 
 
-def select_fields(names: Sequence[str], lca_percent: float = taxa.DEFAULT_PERCENT) -> tuple[Field, ...]:
+def select_fields(names: Sequence[str]) -> tuple[Field, ...]:
     """The fields with these names; ``std`` denotes the twelve default columns of BLAST.
-
-    Parameters
-    ----------
-    names : sequence of str
-    lca_percent : float
-        For the fields of the query's taxon (:class:`swsearch.report.taxa.CommonAncestors`).
 
     Raises
     ------
     InputError
-        A name is unknown, ``names`` is empty, or ``lca_percent`` is out of its range.
+        A name is unknown, or ``names`` is empty.
     """
     expanded = [name for given in names for name in (STANDARD if given == "std" else (given,))]
     unknown = [name for name in expanded if name not in FIELDS]
@@ -209,6 +198,4 @@ def select_fields(names: Sequence[str], lca_percent: float = taxa.DEFAULT_PERCEN
         raise InputError(f"there is no field {', '.join(unknown)}; choose from std, {', '.join(FIELDS)}")
     if not expanded:
         raise InputError(f"{option('fields')} names no field; choose from std, {', '.join(FIELDS)}")
-    chosen = (FIELDS[name] for name in expanded)
-    ancestors = taxa.CommonAncestors(lca_percent)
-    return tuple(_assigned_by(ancestors, field) for field in chosen)
+    return tuple(FIELDS[name] for name in expanded)

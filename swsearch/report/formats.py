@@ -329,7 +329,7 @@ def new_report(
     module, _, of_class = form.report.partition(".")
     make = getattr(import_module(f"swsearch.report.{module}"), of_class)
     report: Report = make(**{one: value for one, value in given.items() if one in form.takes})
-    if lca_top is not None and report.lca_top is None:
+    if lca_top is not None and report.ancestors is None:
         fields_of_it = "with these columns " if name in COLUMNS else ""
         fields_of_taxa = "the fields lca, lcarank, lcaname and lcalineage"
         there = f"give it with {option('format')} {', '.join(TAXA)}, or with {fields_of_taxa}"

@@ -22,7 +22,7 @@ from swsearch.errors import InputError
 from swsearch.hits.formatting import UNKNOWN, blast_evalue, one_line
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
-from swsearch.report.taxa import DEFAULT_PERCENT, LCA, UNCLASSIFIED, CommonAncestors, ValueOfQuery
+from swsearch.report.taxa import DEFAULT_PERCENT, LCA, UNCLASSIFIED, CommonAncestors, ValueOfQuery, assignment
 from swsearch.sequences.record import identifier
 from swsearch.words import option
 
@@ -46,12 +46,7 @@ class AssigningReport(Report):
     """
 
     def __init__(self, lca_top: float = DEFAULT_PERCENT) -> None:
-        self.ancestors = CommonAncestors(lca_top)
-
-    @property
-    def lca_top(self) -> float:
-        """The percentage of the best bit score."""
-        return self.ancestors.percent
+        self.ancestors: CommonAncestors = CommonAncestors(lca_top)
 
 
 class CountedTaxaReport(AssigningReport):
@@ -91,16 +86,16 @@ class CountedTaxaReport(AssigningReport):
 # --- lca ---
 
 
-def _evalue(ancestors: CommonAncestors, context: ReportContext, query: QueryResult) -> str:
-    taxon, evalue = ancestors.of(context, query)
+def _evalue(context: ReportContext, query: QueryResult) -> str:
+    taxon, evalue = assignment(context, query)
     return "0" if taxon is None else blast_evalue(evalue, digits=2)
 
 
 _COLUMNS: Final[dict[str, ValueOfQuery]] = {
-    "qseqid": lambda _, __, query: identifier(query.header),
-    "qacc": lambda _, __, query: identifier(query.header),
-    "qaccver": lambda _, __, query: identifier(query.header),
-    "qlen": lambda _, __, query: query.length,
+    "qseqid": lambda _, query: identifier(query.header),
+    "qacc": lambda _, query: identifier(query.header),
+    "qaccver": lambda _, query: identifier(query.header),
+    "qlen": lambda _, query: query.length,
     "evalue": _evalue,
     **LCA,
 }
@@ -134,7 +129,7 @@ class LcaReport(AssigningReport):
 
     def write(self, query: QueryResult) -> None:
         """Write the line of a query."""
-        values = (column(self.ancestors, self.context, query) for column in self._columns)
+        values = (column(self.context, query) for column in self._columns)
         self.stream.write("\t".join(UNKNOWN if value is None else one_line(str(value)) for value in values) + "\n")
 
 

@@ -20,7 +20,7 @@ from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.fields import STANDARD, Field, select_fields
 from swsearch.report.formats import Use
-from swsearch.report.taxa import DEFAULT_PERCENT, LCA
+from swsearch.report.taxa import DEFAULT_PERCENT, LCA, CommonAncestors
 
 
 class ColumnsReport(Report):
@@ -40,8 +40,11 @@ class ColumnsReport(Report):
     """
 
     def __init__(self, fields: Sequence[str] | None = None, lca_top: float = DEFAULT_PERCENT) -> None:
-        self.asked = None if fields is None else select_fields(fields, lca_top)
-        self._lca_top = lca_top
+        self.asked: tuple[Field, ...] | None = None
+        if fields is not None:
+            self.asked = select_fields(fields)
+            ancestors = CommonAncestors(lca_top)
+            self.ancestors = ancestors if any(field.name in LCA for field in self.asked) else None
 
     def fields(self, run: RunInfo) -> tuple[Field, ...]:
         """The fields of the report of a run."""
@@ -60,10 +63,6 @@ class ColumnsReport(Report):
     @property
     def taxonomy_use(self) -> Use:  # noqa: D102
         return max((field.use for field in self.asked or ()), default=Use.NONE)
-
-    @property
-    def lca_top(self) -> float | None:  # noqa: D102
-        return self._lca_top if any(field.name in LCA for field in self.asked or ()) else None
 
 
 # --- tables of BLAST ---

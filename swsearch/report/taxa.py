@@ -191,20 +191,26 @@ def cut_lists(run: RunInfo, percent: float, n_queries: int) -> str | None:
 
 # --- the values of an assignment, as functions of a query ---
 
-ValueOfQuery = Callable[[CommonAncestors, ReportContext, QueryResult], str | int | None]
+ValueOfQuery = Callable[[ReportContext, QueryResult], str | int | None]
 
 
-def query_taxid(ancestors: CommonAncestors, context: ReportContext, query: QueryResult) -> int:
+def assignment(context: ReportContext, query: QueryResult) -> tuple[int | None, float | None]:
+    """The result of :meth:`CommonAncestors.of` for the percentage of the report."""
+    assert context.ancestors is not None
+    return context.ancestors.of(context, query)
+
+
+def query_taxid(context: ReportContext, query: QueryResult) -> int:
     """The taxonomy id; :data:`UNCLASSIFIED` if there is none."""
-    taxon, _ = ancestors.of(context, query)
+    taxon, _ = assignment(context, query)
     return UNCLASSIFIED if taxon is None else context.needed_taxonomy.tree.taxid(taxon)
 
 
 def _of_taxon(name: NameOfTaxon) -> ValueOfQuery:
     """The name of this kind of the taxon; None if there is none."""
 
-    def value(ancestors: CommonAncestors, context: ReportContext, query: QueryResult) -> str | None:
-        taxon, _ = ancestors.of(context, query)
+    def value(context: ReportContext, query: QueryResult) -> str | None:
+        taxon, _ = assignment(context, query)
         return None if taxon is None else name(context.needed_taxonomy.tree, taxon)
 
     return value

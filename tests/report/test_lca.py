@@ -136,11 +136,11 @@ def test_lca_has_one_line_for_each_query(written, tree):
 
 
 def test_reports_say_whether_they_have_taxa_of_queries():
-    assert new_report("lca").lca_top == 10
-    assert new_report("lca", lca_top=3.0).lca_top == 3
-    assert new_report("tsv", ["qseqid", "lca"], lca_top=0).lca_top == 0
-    assert new_report("tsv", ["qseqid"]).lca_top is None
-    assert new_report("table").lca_top is None
+    assert new_report("lca").ancestors.percent == 10
+    assert new_report("lca", lca_top=3.0).ancestors.percent == 3
+    assert new_report("tsv", ["qseqid", "lca"], lca_top=0).ancestors.percent == 0
+    assert new_report("tsv", ["qseqid"]).ancestors is None
+    assert new_report("table").ancestors is None
     assert new_report("lca").taxonomy_use is Use.NEEDED
     assert new_report("csv", ["lca"]).taxonomy_use is Use.NEEDED
 
