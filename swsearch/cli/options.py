@@ -214,7 +214,8 @@ def table_options(command: str) -> list[TyperOption]:
 
 
 def _table_option(row: Option, command: str) -> TyperOption:
-    check = _CHECKS.get(row.file or row.name)
+    settings = _settings(row)
+    check = settings.pop("callback")
     return TyperOption(
         param_decls=[row.name, *row.flags],
         type=_type(row),
@@ -223,14 +224,22 @@ def _table_option(row: Option, command: str) -> TyperOption:
         default=row.default_in(command),
         show_default=True,
         callback=None if check is None else lambda _ctx, _param, value: check(value),
-        metavar=_metavar(row),
-        help=_help(row),
         hidden=row.is_hidden,
-        autocompletion=_completion(row),
-        envvar=_variable(row),
         show_envvar=True,
-        rich_help_panel=row.panel or None,
+        **settings,
     )
+
+
+def _settings(row: Option) -> dict[str, Any]:
+    """What Typer is told about an option in a signature and about one of its parser."""
+    return {
+        "help": _help(row),
+        "rich_help_panel": row.panel or None,
+        "metavar": row.metavar or (f"[{'|'.join(row.choices)}]" if row.choices else None),
+        "autocompletion": _completion(row),
+        "callback": _CHECKS.get(row.file or row.name),
+        "envvar": STORE_VARIABLE if row.name == "store" else None,
+    }
 
 
 def _help(row: Option) -> str:
@@ -254,14 +263,6 @@ def _type(row: Option) -> Any:
     return get_click_type(annotation=kind, parameter_info=typer.Option(min=row.minimum, max=row.maximum))
 
 
-def _variable(row: Option) -> str | None:
-    return STORE_VARIABLE if row.name == "store" else None
-
-
-def _metavar(row: Option) -> str | None:
-    return row.metavar or (f"[{'|'.join(row.choices)}]" if row.choices else None)
-
-
 def _completion(row: Option) -> Callable[[Any, list[str], str], list[Any]] | None:
     if not row.choices and not row.completion:
         return None
@@ -275,18 +276,8 @@ def declared(name: str, command: str | None = None, **changes: Any) -> Any:
     ``command`` is one whose row is meant, if several options have the name.
     """
     row = option_of(name, command)
-    settings: dict[str, Any] = {
-        "help": row.help,
-        "rich_help_panel": row.panel or None,
-        "min": row.minimum,
-        "max": row.maximum,
-        "metavar": _metavar(row),
-        "click_type": _FILES.get(row.file),
-        "autocompletion": _completion(row),
-        "callback": _CHECKS.get(row.file or row.name),
-        "envvar": _variable(row),
-    }
-    return typer.Option(*row.flags, **settings | changes)
+    kind = {"min": row.minimum, "max": row.maximum, "click_type": _FILES.get(row.file)}
+    return typer.Option(*row.flags, **_settings(row) | kind | changes)
 
 
 def table_or_json(name: str) -> str:
