@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from swsearch.cluster.connection import WorkerInfo
-from swsearch.cluster.tasks import Ready, SearchSpec
+from swsearch.cluster.tasks import Ready
 from swsearch.hits.result import QueryResult
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.sequences.record import SequenceRecord
@@ -29,10 +29,11 @@ MEMORY_SHARE: Final = 0.7
 class SliceTask:
     """What all parts of one slice have in common.
 
-    ``n_bytes`` is the memory that a worker needs to hold the slice, ``share`` its share of the cells of a query.
+    ``spec`` is its packed :class:`SearchSpec`, ``n_bytes`` the memory that a worker needs to hold the slice, ``share``
+    its share of the cells of a query.
     """
 
-    spec: SearchSpec
+    spec: bytes
     n_bytes: int
     share: float
 

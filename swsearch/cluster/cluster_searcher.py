@@ -18,7 +18,7 @@ from swsearch.cluster.batches import SliceTask
 from swsearch.cluster.connection import Connection, WorkerInfo
 from swsearch.cluster.dispatcher import Dispatcher
 from swsearch.cluster.processes import PREFIX, WorkerProcesses
-from swsearch.cluster.tasks import Ready, SearchSpec
+from swsearch.cluster.tasks import Ready, SearchSpec, packed
 from swsearch.database.opening import Databases, opened
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Forecast
@@ -130,7 +130,7 @@ class ClusterSearcher(PlannedSearch):
         self.is_kept = all(
             ready.kept_bytes is None or self._n_bytes(complete) <= ready.kept_bytes for _, ready, _ in workers
         )
-        self.dispatcher.set_slices([first or self._task(one) for one in self.slices])
+        self.dispatcher.slices = [first or self._task(one) for one in self.slices]
         self.engine_choice = self._described(connection.title, workers)
 
     @property
@@ -234,7 +234,7 @@ class ClusterSearcher(PlannedSearch):
             expected=expected,
         )
         n_residues = self.search_subjects.n_residues  # a subject of two bases has none in any frame
-        return SliceTask(spec, self._n_bytes(one), one.n_residues / n_residues if n_residues else 1.0)
+        return SliceTask(packed(spec), self._n_bytes(one), one.n_residues / n_residues if n_residues else 1.0)
 
     def _described(self, title: str, workers: Sequence[tuple[WorkerInfo, Ready, int]]) -> str:
         engines = sorted({ready.engine_choice.split(";")[0] for _, ready, _ in workers})

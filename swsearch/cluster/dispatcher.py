@@ -79,8 +79,9 @@ class Dispatcher:
     notify : callable
         Called with messages for the user about workers and the scheduler.
 
-    ``n_tasks`` counts the parts that were sent, repeated ones included; ``search_seconds`` is the sum of the times in
-    which workers searched them.
+    ``slices`` are those whose results make up the results of the database; the caller sets them once, before the first
+    search. ``n_tasks`` counts the parts that were sent, repeated ones included; ``search_seconds`` is the sum of the
+    times in which workers searched them.
     """
 
     def __init__(
@@ -99,9 +100,8 @@ class Dispatcher:
         self._max_queries = max(1, MAX_HITS // top)
         self._deadline_seconds = deadline_seconds
         self._notify = notify
-        self._slices: list[SliceTask] = []
-        self._specs: list[bytes] = []
-        self._first: tuple[SliceTask, bytes] | None = None
+        self.slices: list[SliceTask] = []
+        self._first: bytes | None = None
         self._workers: dict[str, Worker] = {}
         self._streams: list[BatchStream] = []
         self._waiting: list[Part] = []
@@ -120,7 +120,7 @@ class Dispatcher:
         If ``first``, the only slice of the search, is known, workers open it as soon as they are ready. Raises
         :class:`SwSearchError` if a worker has another version of the program, or cannot open the engine.
         """
-        self._first = None if first is None else (first, packed(first.spec))
+        self._first = None if first is None else first.spec
         while not any(worker.ready is not None for worker in self._workers.values()) or any(
             worker.ready is None and not worker.is_silent and not worker.is_left_out
             for worker in self._workers.values()
@@ -128,12 +128,6 @@ class Dispatcher:
             self.step()
         there = [worker for worker in self._workers.values() if worker.ready is not None]
         return [(worker.info, worker.ready, worker.room_bytes) for worker in there if worker.ready is not None]
-
-    def set_slices(self, slices: Sequence[SliceTask]) -> None:
-        """Set the slices whose results make up those of the database; called once, before the first search."""
-        self._slices = list(slices)
-        first, spec = self._first or (None, b"")
-        self._specs = [spec if one is first else packed(one.spec) for one in slices]
 
     # --- the search ---
 
@@ -186,11 +180,10 @@ class Dispatcher:
     def _end(self, stream: BatchStream) -> None:
         """Forget all parts of a search."""
         self._streams.remove(stream)
-        ended = set(map(id, stream.batches))
-        self._waiting = [part for part in self._waiting if id(part.batch) not in ended]
+        self._waiting = [part for part in self._waiting if part.batch not in stream.batches]
         for worker in self._workers.values():
             for ticket, flight in list(worker.flights.items()):
-                if flight.part is not None and id(flight.part.batch) in ended:
+                if flight.part is not None and flight.part.batch in stream.batches:
                     self._connection.forget(ticket)
                     del worker.flights[ticket]
 
@@ -229,9 +222,9 @@ class Dispatcher:
             if address in self._workers:
                 self._workers[address].info = info
             else:
-                worker = Worker(info, FIRST_CELLS_PER_SECOND * info.threads, heard=now, is_late=bool(self._slices))
+                worker = Worker(info, FIRST_CELLS_PER_SECOND * info.threads, heard=now, is_late=bool(self.slices))
                 self._workers[address] = worker
-                ticket = self._connection.ask(address, PREPARE, self._machine, self._first and self._first[1])
+                ticket = self._connection.ask(address, PREPARE, self._machine, self._first)
                 worker.flights[ticket] = Flight(None, 0.0, now)
         if not self._workers and not self._has_said_waiting:
             self._notify(f"{self._connection.where} has no workers yet; waiting for some")
@@ -251,7 +244,7 @@ class Dispatcher:
 
     def _again(self, part: Part, *, is_loss: bool) -> None:
         """Let a part wait again, unless it is done, waits, or is at another worker."""
-        if part.is_done or any(part is one for one in self._waiting):
+        if part.is_done or part in self._waiting:
             return
         part.losses += is_loss
         if part.at:
@@ -309,7 +302,7 @@ class Dispatcher:
         if flight.part is None:
             return allowed + OPENING_SECONDS
         if not worker.slices.get(flight.part.slice):
-            n_bytes = self._slices[flight.part.slice].n_bytes
+            n_bytes = self.slices[flight.part.slice].n_bytes
             allowed += OPENING_SECONDS + n_bytes / OPENING_BYTES_PER_SECOND
         return allowed
 
@@ -345,8 +338,8 @@ class Dispatcher:
         waiting = [part for part in self._waiting if part.slice not in worker.slices]
         if not waiting:
             return None
-        n_waiting = [sum(part.slice == number for part in waiting) for number in range(len(self._slices))]
-        holders = [self._n_holders(number) for number in range(len(self._slices))]
+        n_waiting = [sum(part.slice == number for part in waiting) for number in range(len(self.slices))]
+        holders = [self._n_holders(number) for number in range(len(self.slices))]
 
         def urgency(part: Part) -> float:
             return n_waiting[part.slice] / holders[part.slice] if holders[part.slice] else float("inf")
@@ -381,19 +374,19 @@ class Dispatcher:
         )
 
     def _has_room(self, worker: Worker, number: int) -> bool:
-        needed = sum(self._slices[one].n_bytes for one in (*worker.slices, number))
+        needed = sum(self.slices[one].n_bytes for one in (*worker.slices, number))
         return not worker.slices or needed <= worker.room_bytes
 
     def _add_batch(self, worker: Worker) -> bool:
         """Let the parts of a new batch wait, if there are queries and not too many batches; whether it did."""
         n_places = PLACES * len(self._workers)
-        most = 4 + 2 * -(-n_places // len(self._slices)) if self._slices else 0
+        most = 4 + 2 * -(-n_places // len(self.slices)) if self.slices else 0
         for stream in self._streams:
             if stream.is_read or len(stream.batches) >= most:
                 continue
-            batch = stream.add_batch(next(self._orders), self._cells_of_batch(stream, worker), len(self._slices))
+            batch = stream.add_batch(next(self._orders), self._cells_of_batch(stream, worker), len(self.slices))
             if batch is not None:
-                for number in range(len(self._slices)):
+                for number in range(len(self.slices)):
                     self._wait(Part(batch, number, 0, len(batch.queries)))
                 return True
         return False
@@ -404,7 +397,7 @@ class Dispatcher:
         Near the end of the search it is half of the worker's share of the queries that are left, which lets all workers
         end at about the same time (guided self-scheduling; Polychronopoulos and Kuck 1987).
         """
-        share = max(one.share for one in self._slices)
+        share = max(one.share for one in self.slices)
         if not worker.is_measured:
             return worker.rate * TASK_SECONDS / share / 4
         rate_of_all = sum(one.rate for one in self._workers.values() if one.is_well)
@@ -422,10 +415,10 @@ class Dispatcher:
         if not was_open and not self._has_room(worker, part.slice):
             worker.slices.clear()  # the worker itself decides which of them it closes
         worker.slices[part.slice] = was_open
-        task = self._slices[part.slice]
+        task = self.slices[part.slice]
         queries = packed(part.batch.queries[part.first : part.stop])
-        room = worker.room_bytes if len(self._slices) > 1 else None
-        ticket = self._connection.ask(worker.info.address, SEARCH, self._specs[part.slice], queries, room)
+        room = worker.room_bytes if len(self.slices) > 1 else None
+        ticket = self._connection.ask(worker.info.address, SEARCH, task.spec, queries, room)
         self.n_tasks += 1
         part.at.add(worker.info.address)
         cells = task.share * sum(part.batch.cells[part.first : part.stop])
@@ -496,4 +489,4 @@ class Dispatcher:
             batch.n_missing -= 1
         progress = next((stream.progress for stream in self._streams if batch in stream.batches), None)
         if progress is not None:
-            progress(round(self._slices[part.slice].share * sum(batch.cells[part.first : part.stop])))
+            progress(round(self.slices[part.slice].share * sum(batch.cells[part.first : part.stop])))

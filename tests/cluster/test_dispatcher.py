@@ -115,8 +115,7 @@ def dealt(hands: Hands, n_queries: int, slices: list[int], **named: Any) -> tupl
     """A search of so many queries in slices of these sizes; a result has the slices that were joined as letters."""
     deals = Dispatcher(hands, Machine(), cells_of=lambda _: 1000, top=25, **named)  # type: ignore[arg-type]
     deals.meet()
-    tasks = [SliceTask(number, n_bytes, 1 / len(slices)) for number, n_bytes in enumerate(slices)]  # type: ignore[arg-type]
-    deals.set_slices(tasks)
+    deals.slices = [SliceTask(packed(number), n_bytes, 1 / len(slices)) for number, n_bytes in enumerate(slices)]
 
     def joined(parts: Any) -> QueryResult:
         letters = "".join(part.letters for part in parts)
@@ -156,7 +155,7 @@ def test_the_number_of_unfinished_batches_is_bounded() -> None:
     read: list[int] = []
     deals = Dispatcher(hands, Machine(), cells_of=lambda _: 1000, top=25)  # type: ignore[arg-type]
     deals.meet()
-    deals.set_slices([SliceTask(0, 1, 1.0)])  # type: ignore[arg-type]
+    deals.slices = [SliceTask(packed(0), 1, 1.0)]
     results = deals.search(
         (read.append(number) or query(number) for number in range(10**6)), None, lambda parts: parts[0]
     )
