@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Self, TextIO
 from swsearch.errors import InputError, StoreError
 from swsearch.file_registry import registry
 from swsearch.hits.result import QueryResult, RunInfo, SearchStats
-from swsearch.hits.shards import AskedQueries, Failure, RecordCount, Shard
+from swsearch.hits.shards import AskedQueries, Failure, RecordCount
 from swsearch.report.base import Step, perform
 from swsearch.run.resume import check_number, check_queries, check_query, open_run
-from swsearch.run.surveys import WHOLE, add_to_count, count_queries, query_key, refusal
+from swsearch.run.surveys import add_to_count, count_queries, query_key, refusal
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import Queries
 from swsearch.sequences.record import InvalidRecord, SequenceRecord
@@ -97,10 +97,9 @@ class Run(Closeable):
         if there is none. Requires a store.
     resume_finished : bool
         Whether ``latest`` may also be a finished run of the same search, in which nothing is missing.
-    shard : Shard
-        The shard of the queries to search.
     asked : AskedQueries, optional
-        The ``asked`` of a :func:`survey` of these files; by default, the files are read once more.
+        The ``asked`` of a :func:`survey` of these files, with the shard of the queries to search. By default, all are
+        searched, and the files are read once more.
     skip_refused : bool
         Whether records that cannot be searched are stored as failed; otherwise, they raise an error.
     search_repeated : bool
@@ -141,7 +140,6 @@ class Run(Closeable):
     store: Store | Callable[[], Store | RunFile] | None = None
     resume: str | None = None
     resume_finished: bool = False
-    shard: Shard = WHOLE
     asked: AskedQueries | None = None
     skip_refused: bool = True
     search_repeated: bool = False
@@ -235,8 +233,8 @@ class Run(Closeable):
         if self.asked is not None:
             return self.asked
         if self.store is None:
-            return AskedQueries(self.shard)
-        return count_queries(self.queries, self.searcher, self.shard)
+            return AskedQueries()
+        return count_queries(self.queries, self.searcher)
 
     # --- the run in the store ---
 

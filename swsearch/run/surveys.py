@@ -122,12 +122,12 @@ def add_to_count(count: RecordCount, record: SequenceRecord | InvalidRecord) -> 
         count.add(record.identifier, "")
 
 
-def count_queries(files: Queries, searcher: PlannedSearch, shard: Shard) -> AskedQueries:
+def count_queries(files: Queries, searcher: PlannedSearch) -> AskedQueries:
     """The description of the files' queries; reads all files."""
     count = RecordCount()
     for record in files.records(searcher):
         add_to_count(count, record)
-    return count.asked(shard)
+    return count.asked(WHOLE)
 
 
 def refusal(searcher: PlannedSearch, number: int, record: SequenceRecord) -> InvalidRecord | None:
