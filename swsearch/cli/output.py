@@ -17,7 +17,7 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import SimpleNamespace, TracebackType
+from types import SimpleNamespace
 from typing import Any, BinaryIO, Final, Self, TextIO, cast
 
 from swsearch.command_log import append
@@ -307,12 +307,9 @@ class ProgressReport:
         self._has_bar = not _command.is_quiet and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
     def __enter__(self) -> Self:
-        self._began = self._said = self._drawn = time.monotonic()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         last_line.clear_bar()
 
     def note(self, text: str) -> None:
