@@ -126,13 +126,7 @@ def _refuse_contradictions(given: Arguments, *, has_subject: bool) -> None:
 
 
 def _pairs(query: str, subject: str | None, given: Arguments) -> list[Pair]:
-    """The pairs of sequences.
-
-    Raises
-    ------
-    InputError
-        A sequence cannot be read, or an option does not fit the mode.
-    """
+    """The pairs of sequences."""
     from swsearch.pairs.sequence import PairSequence, read_pairs, read_text_pairs
 
     if not _compares_letters(given):

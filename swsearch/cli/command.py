@@ -107,13 +107,7 @@ class Command(TyperCommand):
 
 
 def _refuse_option_of_searches(command: str, unknown: str) -> None:
-    """Refuse an unknown option of ``report`` that decides which hits a search finds, in words that say so.
-
-    Raises
-    ------
-    UsageError
-        It is one.
-    """
+    """Refuse an unknown option of ``report`` that decides which hits a search finds, in words that say so."""
     if command == "report" and unknown.lstrip("-").replace("-", "_") in SEARCH_OPTIONS:
         reason = "it belongs to a search, and `swsearch report` computes nothing"
         raise UsageError(f"{shortened(unknown)}: {reason}; search again with it")

@@ -212,13 +212,7 @@ def verify(databases: AnyDatabases, threads: options.Threads = None) -> None:
 
 
 def _verify(database: str, threads: int | None) -> None:
-    """Check one database.
-
-    Raises
-    ------
-    DatabaseError, InputError
-        It is damaged, or cannot be opened.
-    """
+    """Check one database, and refuse it if it is damaged."""
     from swsearch.cli.databases import open_databases
     from swsearch.database.verify import verify_path
 

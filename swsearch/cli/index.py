@@ -203,13 +203,7 @@ def built_lines(out: Path, built: BuildReport, *, is_asked: bool) -> Iterator[st
 
 
 def _usual_name(sources: list[Path]) -> Path:
-    """The database of one source, if none is named: in this folder, ``x.db`` for ``x.fasta.gz``.
-
-    Raises
-    ------
-    UsageError
-        There are several sources, or it is stdin.
-    """
+    """The database of one source, if none is named: in this folder, ``x.db`` for ``x.fasta.gz``."""
     if len(sources) > 1 or str(sources[0]) == "-":
         given = " ".join(shlex.quote(str(source)) for source in sources)
         raise UsageError(f"name the database: swsearch index {given} --out DB")

@@ -414,13 +414,7 @@ def _database(
 
 
 def _run_database(stored: StoredRun, paths: list[str] | None, stack: ExitStack) -> PackedDatabase:
-    """The database of a stored run, open until ``stack`` is closed; by default, where it was searched.
-
-    Raises
-    ------
-    DatabaseError
-        The database is not there any more, or its content has changed.
-    """
+    """The database of a stored run, open until ``stack`` is closed; by default, where it was searched."""
     from swsearch.cli.databases import open_databases
 
     searched = stored.info.database

@@ -71,13 +71,7 @@ def _subject_coverage(query: QueryResult, hit: Hit) -> int:
 
 
 def _subject(context: ReportContext, hit: Hit) -> str:
-    """The whole subject as written.
-
-    Raises
-    ------
-    InputError
-        The context has no reader of subjects.
-    """
+    """The whole subject as written."""
     if context.subjects is None:
         raise InputError("full_sseq is in the database of the search, which was not opened")
     return context.subjects.letters(hit.subject_index)
