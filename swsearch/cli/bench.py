@@ -97,12 +97,12 @@ def bench(
     Example: swsearch bench --residues 20000000 --threads 1,2
     """
     if context.invoked_subcommand is not None:
-        given = [f"--{name.replace('_', '-')}" for name in given_names()]
+        given = [f"--{name.replace('_', '-')}" for name in given_names(context)]
         if given:
             where = f"swsearch bench {context.invoked_subcommand}"
             raise InputError(f"{given[0]} stands before {context.invoked_subcommand}; put its options behind `{where}`")
         return
-    if fasta is not None and "residues" in given_names():
+    if fasta is not None and "residues" in given_names(context):
         raise InputError("--residues is the size of generated subjects; leave it out, or --fasta")
     from swsearch.bench.workloads import generated_proteins, generated_query, measure, workload_of_file
     from swsearch.cli.documents import describe_measurement, write_document
@@ -182,7 +182,7 @@ def kernels(
     for task in chosen:
         if task not in kernel_rates.TASKS:
             raise InputError(f"--tasks {task!r}: choose {', '.join(kernel_rates.TASKS)}")
-    _refuse_useless(given_names(), chosen)
+    _refuse_useless(given_names(context), chosen)
     n_threads = threads_to_use(arguments.threads)
     gpu = kernel_rates.usable_gpu()
     measured: list[KernelRow] = []

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
 import typer
@@ -37,8 +36,6 @@ _VALUES: Final = {
 """The words for values in the help, in place of Typer's names of types."""
 MAX_WIDTH: Final = 120
 """Largest number of columns of the help."""
-_GIVEN: Final[ContextVar[tuple[str, ...]]] = ContextVar("swsearch_given_options", default=())
-"""The names of the parameters that the command line in progress gives."""
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -52,8 +49,9 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Call the function of the command; ``ctx.obj`` has the options of the table."""
-        is_quiet = bool(ctx.params.get("quiet"))
-        ctx.obj = Arguments(self.name or "", {str(one.name): ctx.params.pop(str(one.name)) for one in self._of_table})
+        is_quiet, given = bool(ctx.params.get("quiet")), given_names(ctx)
+        values = {str(one.name): ctx.params.pop(str(one.name)) for one in self._of_table}
+        ctx.obj = Arguments(self.name or "", values, given)
         with quietly(is_quiet):
             return super().invoke(ctx)
 
@@ -85,7 +83,6 @@ class Command(TyperCommand):
                 explain_unknown(error, ctx, words, len(words) - len(args) - 1)
             raise
         if not ctx.resilient_parsing:
-            _note_given(ctx)
             tell_files(self.params, ctx.params)
         return left
 
@@ -113,19 +110,10 @@ def _refuse_option_of_searches(command: str, unknown: str) -> None:
         raise UsageError(f"{shortened(unknown)}: {reason}; search again with it")
 
 
-def _note_given(context: typer.Context) -> None:
+def given_names(context: typer.Context) -> list[str]:
+    """The names of the parameters that the command line gives; the values of others are defaults."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
-    _GIVEN.set(tuple(name for name, source in sources.items() if getattr(source, "name", "") == "COMMANDLINE"))
-
-
-def given_names() -> tuple[str, ...]:
-    """The names of the parameters that the command line in progress gives; the values of others are defaults."""
-    return _GIVEN.get()
-
-
-def words_give(*names: str) -> bool:
-    """Whether the command line in progress gives one of these parameters."""
-    return any(name in names for name in given_names())
+    return [name for name, source in sources.items() if getattr(source, "name", "") == "COMMANDLINE"]
 
 
 def all_commands() -> dict[str, Any]:
@@ -181,7 +169,6 @@ class Group(TyperGroup):
                 log.begin_log(leniently_parsed(ctx, words).get(log.NAME), ())
                 self._refuse_other_words(ctx, words)
             raise
-        _note_given(ctx)
         if not left and self.invoke_without_command and not ctx.resilient_parsing:
             log.begin_log(ctx.meta.get(log.KEY), [text for value in ctx.params.values() for text in texts(value)])
         return left

@@ -16,7 +16,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.command_run import CommandRun
-from swsearch.cli.output import format_by_name, inform, result_stream
+from swsearch.cli.output import inform, result_stream
 from swsearch.cli.searchers import gpus_started
 from swsearch.errors import InputError
 from swsearch.options import OUTPUT, option_of
@@ -122,7 +122,7 @@ def cluster(
 
     if mode not in CLUSTER_MODES:
         raise InputError(f"--mode {mode}: choose {', '.join(CLUSTER_MODES)}")
-    output_format = format_by_name(output_format, "tsv", arguments.out, _FORMATS)
+    output_format = arguments.format_by_name(output_format, "tsv", arguments.out, _FORMATS)
     running = CommandRun(arguments)
     running.check()
     with (

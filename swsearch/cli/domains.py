@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.output import ProgressReport, format_by_name, inform, result_stream
+from swsearch.cli.output import ProgressReport, inform, result_stream
 from swsearch.errors import InputError
 from swsearch.words import counted
 
@@ -48,7 +48,7 @@ def domains(
     from swsearch.domains.domain_report import FORMATS
     from swsearch.sequences.source import refuse_repeated_pipes
 
-    name = format_by_name(arguments.format, "table", arguments.out, FORMATS)
+    name = arguments.format_by_name(arguments.format, "table", arguments.out, FORMATS)
     if name not in FORMATS:
         raise InputError(f"--format {name!r}: choose {', '.join(FORMATS)}")
     limits = DomainLimits(arguments.evalue, arguments.thresholds, arguments.overlaps)

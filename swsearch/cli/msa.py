@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.output import ProgressReport, format_by_name, inform, result_stream
+from swsearch.cli.output import ProgressReport, inform, result_stream
 from swsearch.cli.query import is_database
 from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import registry
@@ -92,7 +92,7 @@ def msa(
 
     folder = None if out is None or not (out.endswith("/") or Path(out).is_dir()) else Path(out)
     file = out if folder is None else None
-    format_name = format_by_name(arguments.format, "a3m", file, ALIGNMENTS)
+    format_name = arguments.format_by_name(arguments.format, "a3m", file, ALIGNMENTS)
     report = _report(format_name, pair)
     if folder is not None and pair != PAIRINGS[0]:
         raise InputError(f"--out {out}: a complex has one alignment; name a file")

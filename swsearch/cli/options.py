@@ -7,7 +7,7 @@ the signatures of the commands that have other options too. :class:`Arguments` h
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import fields
 from pathlib import Path
@@ -23,6 +23,7 @@ from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import FileRegistry, registry
 from swsearch.folders import check_staging, make_user_folder, user_store
 from swsearch.options import DEFAULT_STORE, EVERY_SUBJECT, OPTIONS, Option, offered, option_of
+from swsearch.output_files import COMPRESSED
 from swsearch.words import quoted
 
 if TYPE_CHECKING:
@@ -307,11 +308,12 @@ class Arguments:
     for this command, such as ``top`` of all against all.
     """
 
-    def __init__(self, command: str, given: Mapping[str, Any]) -> None:
+    def __init__(self, command: str, values: Mapping[str, Any], given: Collection[str]) -> None:
         self.command = command
+        self._given = given
         rows = (*reversed(OPTIONS), *offered(command))  # of several rows, that of the command or else the first counts
         self._values = {row.name: row.default_in(command) for row in rows}
-        self._values |= {row.name: _converted(row, given[row.name]) for row in offered(command) if row.name in given}
+        self._values |= {row.name: _converted(row, values[row.name]) for row in offered(command) if row.name in values}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self._values:
@@ -329,6 +331,45 @@ class Arguments:
         other = copy(self)
         other._values = self._values | values
         return other
+
+    def gives(self, *names: str) -> bool:
+        """Whether the command line gives one of these parameters; the values of others are defaults."""
+        return any(name in names for name in self._given)
+
+    def format_by_name(
+        self, format_name: str, default: str, out: str | os.PathLike[str] | None, formats: Collection[str] = ()
+    ) -> str:
+        """The format of a report: as asked, or what the name of its file says if no format is given.
+
+        Parameters
+        ----------
+        format_name, default : str
+            The format that is given or follows from the command, and that of the command.
+        out : path or None
+            The file; ``.gz`` and its like may follow the suffix.
+        formats : collection of str
+            The formats of the command; by default, all.
+
+        The lines of blast6 are tab-separated, so ``.tsv`` says nothing else for them.
+
+        Raises
+        ------
+        InputError
+            The name is that of a file that no format writes, such as a spreadsheet.
+        """
+        from swsearch.report.formats import FOREIGN_SUFFIXES, FORMATS, SUFFIXES
+
+        if out is None or format_name != default or self.gives("format", "output_format"):
+            return format_name
+        path = Path(out)
+        suffix = (Path(path.stem) if path.suffix.lower() in COMPRESSED else path).suffix.lower()
+        if suffix in FOREIGN_SUFFIXES:
+            own = ", ".join(one for one, name in SUFFIXES.items() if name in (formats or FORMATS))
+            raise InputError(
+                f"--out {quoted(str(out))}: there are no reports as {suffix}; choose {own}, or say --format"
+            )
+        named = SUFFIXES.get(suffix, default)
+        return default if named not in (formats or FORMATS) or (named, default) == ("tsv", "blast6") else named
 
     @property
     def asked(self) -> SearchOptions:

@@ -14,7 +14,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,8 +23,8 @@ from typing import Any, BinaryIO, Final, Self, TextIO, cast
 from swsearch.command_log import append
 from swsearch.errors import InputError, OutputClosed, writing_to
 from swsearch.file_registry import registry
-from swsearch.output_files import COMPRESSED, descriptor_of, refuse_compressed, text_file
-from swsearch.words import as_options, duration, one_line, quoted
+from swsearch.output_files import descriptor_of, refuse_compressed, text_file
+from swsearch.words import as_options, duration, one_line
 
 _TO_LINE_START: Final = "\r"
 _CLEAR_TO_END: Final = "\x1b[K"
@@ -125,41 +125,6 @@ def note(message: str) -> str:
     message = as_options(one_line(message))
     append(message, _LEVELS.get(message.partition(":")[0], logging.INFO))
     return message
-
-
-def format_by_name(
-    format_name: str, default: str, out: str | os.PathLike[str] | None, formats: Collection[str] = ()
-) -> str:
-    """The format of a report: as asked, or what the name of its file says if no format is given.
-
-    Parameters
-    ----------
-    format_name, default : str
-        The format that is given or follows from the command, and that of the command.
-    out : path or None
-        The file; ``.gz`` and its like may follow the suffix.
-    formats : collection of str
-        The formats of the command; by default, all.
-
-    The lines of blast6 are tab-separated, so ``.tsv`` says nothing else for them.
-
-    Raises
-    ------
-    InputError
-        The name is that of a file that no format writes, such as a spreadsheet.
-    """
-    from swsearch.cli.command import words_give
-    from swsearch.report.formats import FOREIGN_SUFFIXES, FORMATS, SUFFIXES
-
-    if out is None or format_name != default or words_give("format", "format_name", "output_format"):
-        return format_name
-    path = Path(out)
-    suffix = (Path(path.stem) if path.suffix.lower() in COMPRESSED else path).suffix.lower()
-    if suffix in FOREIGN_SUFFIXES:
-        own = ", ".join(one for one, name in SUFFIXES.items() if name in (formats or FORMATS))
-        raise InputError(f"--out {quoted(str(out))}: there are no reports as {suffix}; choose {own}, or say --format")
-    named = SUFFIXES.get(suffix, default)
-    return default if named not in (formats or FORMATS) or (named, default) == ("tsv", "blast6") else named
 
 
 def _write_stderr(text: str) -> None:

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.command import words_give
 from swsearch.cli.command_line import follows
 from swsearch.cli.command_run import CommandRun
 from swsearch.cli.output import inform, note, say
@@ -170,7 +169,7 @@ def execute(files: list[str], arguments: options.Arguments, *, skip_refused: boo
         arguments.db or (),
         arguments.command,
         has_queries=bool(arguments.in_pssm),
-        are_defaults=not words_give("db"),
+        are_defaults=not arguments.gives("db"),
     )
     from swsearch.sequences.source import refuse_repeated_pipes
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.command import words_give
 from swsearch.cli.output import ProgressReport, inform, result_stream, say
 from swsearch.errors import InputError, SwSearchError, UsageError
 from swsearch.options import MACHINE, SEARCH_FILES, offered
@@ -104,14 +103,14 @@ def on_running_server(
     from swsearch.service.client import Client, running_servers
 
     local = [row for row in offered(arguments.command) if row.is_local]
-    if words_give("store", *(row.name for row in local)):
+    if arguments.gives("store", *(row.name for row in local)):
         return None
     # Of the configured defaults, those of the machine have no effect on what is found and printed.
     defaults = {row.name: row.default_in(arguments.command) for row in local if row.panel == MACHINE}
     further, arguments = arguments.db or (), arguments.changed(**defaults, db=None)
     with suppress(SwSearchError):
         _refuse_options_of_this_machine(arguments)
-        are_defaults = not words_give("db")
+        are_defaults = not arguments.gives("db")
         paths, databases = queries_and_databases(files, further, arguments.command, are_defaults=are_defaults)
         digests = [load_catalogue(Path(database)).digest for database in databases]
         if all(map(os.path.isfile, paths)) and not QueryFiles.of(paths, arguments.query_format).hold_profiles:

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from swsearch.cli import completion, options
-from swsearch.cli.command import words_give
-from swsearch.cli.output import format_by_name, inform, result_stream, say, table_width
+from swsearch.cli.output import inform, result_stream, say, table_width
 from swsearch.errors import DatabaseError, InputError
 from swsearch.file_registry import is_url
 from swsearch.hits.result import QueryResult, RunInfo
@@ -47,7 +46,7 @@ def asked_report(arguments: options.Arguments, name: str, usual: str = "table") 
     """
     from swsearch.report.formats import new_report
 
-    name = format_by_name(name, usual, arguments.out)
+    name = arguments.format_by_name(name, usual, arguments.out)
     return new_report(
         name,
         options.field_list(arguments.fields),
@@ -68,7 +67,7 @@ def refuse_unused(report: Report | None, arguments: options.Arguments) -> None:
     InputError
         One of them is given, and nothing uses it.
     """
-    if arguments.taxid is not None or not words_give("taxonomy", "taxid_map"):
+    if arguments.taxid is not None or not arguments.gives("taxonomy", "taxid_map"):
         return
     from swsearch.report.formats import Use
 
