@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from swsearch.hits.formatting import blast_bits, blast_evalue, one_line
-from swsearch.report.html import bar_of, bits_class, closing, colour_key, graphic, graphic_row, no_script, opening, text
+from swsearch.report.html import bar_of, bits_class, closing, colour_key, graphic, graphic_row, opening, text
 from swsearch.sequences.record import identifier, split_header
 from swsearch.words import counted
 
@@ -150,10 +150,9 @@ def _write_jsonl(proteins: Iterable[AnnotatedProtein], facts: Mapping[str, str],
 
 
 def _write_html(proteins: Iterable[AnnotatedProtein], facts: Mapping[str, str], stream: TextIO) -> None:
-    stream.writelines(opening("Domains of proteins", "Domains of proteins", ("domains", "Skip to the domains"), facts))
-    stream.write(no_script("Sorting the tables needs JavaScript; all else works without."))
-    stream.write('</header>\n<nav aria-label="Proteins" hidden><details><summary></summary></details></nav>\n')
-    stream.write('<p class="status unseen" role="status"></p>\n<main id="domains">\n')
+    title, skip = "Domains of proteins", ("domains", "Skip to the domains")
+    remark = "Sorting the tables needs JavaScript; all else works without."
+    stream.writelines(opening(title, title, skip, facts, remark, "Proteins"))
     n_drawn = 0
     for protein in proteins:
         if protein.families:

@@ -66,8 +66,10 @@ def text(value: str) -> str:
     return escape(one_line(value))
 
 
-def opening(title: str, heading: str, skip: tuple[str, str], facts: Mapping[str, str | None]) -> Iterator[str]:
-    """The page up to the facts of its header, which is not closed.
+def opening(
+    title: str, heading: str, skip: tuple[str, str], facts: Mapping[str, str | None], remark: str, sections: str = ""
+) -> Iterator[str]:
+    """The page up to the beginning of its content.
 
     Parameters
     ----------
@@ -76,6 +78,10 @@ def opening(title: str, heading: str, skip: tuple[str, str], facts: Mapping[str,
         The id of the content, and the words of the link that leads the keyboard there.
     facts : mapping of str to str or None
         Facts by their names; those that are None are left out.
+    remark : str
+        For browsers without scripts, where all rows of a table are shown.
+    sections : str
+        What the sections are, which a script lists for navigation; empty if there are none.
     """
     yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
     yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
@@ -85,13 +91,11 @@ def opening(title: str, heading: str, skip: tuple[str, str], facts: Mapping[str,
     yield f'<body>\n<a class="skip" href="#{skip[0]}">{skip[1]}</a>\n<header>\n'
     yield f'<h1>{heading}</h1>\n<dl class="facts">\n'
     yield from (f"<dt>{name}</dt><dd>{text(fact)}</dd>\n" for name, fact in facts.items() if fact)
-    yield "</dl>\n"
-
-
-def no_script(words: str) -> str:
-    """A remark for browsers without scripts, where all rows of a table are shown."""
     shown = "table.short tbody tr { display: table-row !important; } .all { display: none; }"
-    return f"<noscript><p>{words}</p><style>{shown}</style></noscript>\n"
+    yield f"</dl>\n<noscript><p>{remark}</p><style>{shown}</style></noscript>\n</header>\n"
+    if sections:
+        yield f'<nav aria-label="{sections}" hidden><details><summary></summary></details></nav>\n'
+    yield f'<p class="status unseen" role="status"></p>\n<main id="{skip[0]}">\n'
 
 
 def all_rows_button(table: str, n_rows: int) -> str:
@@ -358,12 +362,10 @@ def _opening(context: ReportContext) -> Iterator[str]:
         "Frames": frames_line(run),
         "Program": run.program,
     }
-    yield from opening(f"Hits in {run.database.name}", "Smith-Waterman search", ("hits", "Skip to the hits"), facts)
+    title, skip = f"Hits in {run.database.name}", ("hits", "Skip to the hits")
     uses = "Sorting the tables needs" if context.taxonomy is None else "Sorting the tables and enlarging taxa need"
-    yield no_script(f"{uses} JavaScript; all else works without.")
-    yield "</header>\n"
-    yield '<nav aria-label="Queries" hidden><details><summary></summary></details></nav>\n'
-    yield '<p class="status unseen" role="status"></p>\n<main id="hits">\n'
+    remark = f"{uses} JavaScript; all else works without."
+    return opening(title, "Smith-Waterman search", skip, facts, remark, "Queries")
 
 
 def _section(context: ReportContext, query: QueryResult) -> Iterator[str]:

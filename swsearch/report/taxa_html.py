@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from swsearch.report.html import ROWS_SHOWN, all_rows_button, closing, no_script, opening, text
+from swsearch.report.html import ROWS_SHOWN, all_rows_button, closing, opening, text
 from swsearch.report.icicle import icicle, share, shown_name
 from swsearch.report.query_taxa import CountedTaxaReport
 from swsearch.report.summary import database_line, frames_line, scoring_line
@@ -46,11 +46,9 @@ class TaxaHtmlReport(CountedTaxaReport):
             "Cut lists": cut_lists(run, percent, self.n_cut),
             "Program": run.program,
         }
-        stream.writelines(
-            opening(f"Taxa in {run.database.name}", "Taxa of the queries", ("taxa", "Skip to the taxa"), facts)
-        )
-        stream.write(no_script("Exploring the graphic needs JavaScript; the table has all numbers."))
-        stream.write('</header>\n<p class="status unseen" role="status"></p>\n<main id="taxa">\n')
+        title, skip = f"Taxa in {run.database.name}", ("taxa", "Skip to the taxa")
+        remark = "Exploring the graphic needs JavaScript; the table has all numbers."
+        stream.writelines(opening(title, "Taxa of the queries", skip, facts, remark))
         if self.tree is not None and self.direct:
             counts = clade_counts(self.tree, self.direct)
             shown = without_repetitions(counts)
