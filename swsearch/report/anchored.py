@@ -36,7 +36,7 @@ import numpy as np
 from swsearch.hits.cigar import GAP, gapped
 from swsearch.hits.formatting import one_line, shown
 from swsearch.hits.hit import Hit
-from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.hits.result import QueryResult
 from swsearch.report.base import Report
 from swsearch.report.row_filter import EVERY_ROW, RowFilter
 from swsearch.sequences.alphabet import ALPHABETS, N_AMINO_ACIDS, N_BASES, PAD_CODE, PROTEIN, Alphabet
@@ -162,29 +162,21 @@ class AnchoredReport(Report):
     def __init__(self, rows: RowFilter = EVERY_ROW) -> None:
         self._rows = rows
 
-    def begin(self, run: RunInfo) -> None:
-        """Write nothing yet."""
-        super().begin(run)
-        self._is_first = True
-
     def write(self, query: QueryResult) -> None:
         """Write the alignment of a query."""
-        kept = with_kept_rows(query, self._rows, ALPHABETS[self.run.aligned_alphabet])
-        self.write_alignment(kept, is_first=self._is_first)
-        self._is_first = False
+        self.write_alignment(with_kept_rows(query, self._rows, ALPHABETS[self.run.aligned_alphabet]))
 
     @abstractmethod
-    def write_alignment(self, query: QueryResult, *, is_first: bool) -> None:
+    def write_alignment(self, query: QueryResult) -> None:
         """Write the alignment of a query with the hits that have a row."""
 
 
 class A3mReport(AnchoredReport):
     """Blocks of ``a3m``, divided by :data:`SEPARATOR`."""
 
-    def write_alignment(self, query: QueryResult, *, is_first: bool) -> None:
+    def write_alignment(self, query: QueryResult) -> None:
         """Write one block."""
-        if not is_first:
-            self.stream.write(SEPARATOR)
+        self.write_between(SEPARATOR)
         self.stream.write(query_row(query))
         self.stream.writelines(hit_row(query, hit) for hit in query.hits)
 
@@ -201,7 +193,7 @@ _NOT_IN_FRONT: Final = re.compile("^(?:#|//)")
 class StockholmReport(AnchoredReport):
     """Alignments of ``sto``, each ended by its own line."""
 
-    def write_alignment(self, query: QueryResult, *, is_first: bool) -> None:
+    def write_alignment(self, query: QueryResult) -> None:
         """Write one alignment."""
         widths, stream = insertion_widths(query), self.stream
         query_name, *hit_names = row_names(query)
@@ -221,11 +213,11 @@ class StockholmReport(AnchoredReport):
 class AlignedFastaReport(AnchoredReport):
     """Blocks of ``afasta``, divided like those of ``a3m``."""
 
-    def write_alignment(self, query: QueryResult, *, is_first: bool) -> None:
+    def write_alignment(self, query: QueryResult) -> None:
         """Write one block."""
         widths, stream = insertion_widths(query), self.stream
-        stream.write(f"{'' if is_first else SEPARATOR}>{name_of(query.header)}\n")
-        stream.write(f"{expanded(query_letters(query), widths, GAP)}\n")
+        self.write_between(SEPARATOR)
+        stream.write(f">{name_of(query.header)}\n{expanded(query_letters(query), widths, GAP)}\n")
         for hit in query.hits:
             row = expanded(aligned_letters(query, hit), widths, GAP)
             stream.write(f">{row_header(query, hit)}\n{row.upper()}\n")

@@ -188,6 +188,13 @@ class Report(Step, ABC):
         """
         self.check_fits(run)
         self.context = replace(self.context, run=run)
+        self._has_queries = False
+
+    def write_between(self, text: str) -> None:
+        """Write what separates two queries, unless the query that follows is the first."""
+        if self._has_queries:
+            self.stream.write(text)
+        self._has_queries = True
 
     @abstractmethod
     def write(self, query: QueryResult) -> None:

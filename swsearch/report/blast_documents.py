@@ -270,12 +270,10 @@ class Json2Report(Report):
         """Write the beginning of the object."""
         super().begin(run)
         self.stream.write('{"BlastOutput2": [\n')
-        self._before = ""
 
     def write(self, query: QueryResult) -> None:
         """Write a query."""
-        self.stream.write(self._before)
-        self._before = ",\n"
+        self.write_between(",\n")
         self.stream.writelines(_json({"report": _report(self.context, query)}))
 
     def end(self) -> None:

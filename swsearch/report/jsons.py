@@ -124,14 +124,12 @@ class JsonReport(Report):
         super().begin(run)
         head = _text({**describe_run(run), "parameters": run.reported_parameters})
         self.stream.write(f'{head[:-1]}, "queries": [')
-        self._before = "\n"
 
     def write(self, query: QueryResult) -> None:
         """Write a query with its hits."""
         stream = self.stream
-        stream.write(self._before)
-        self._before = ",\n"
-        stream.write(f'{_text(describe_query(query))[:-1]}, "hits": [')
+        self.write_between(",")
+        stream.write(f'\n{_text(describe_query(query))[:-1]}, "hits": [')
         for place, hit in enumerate(self.run.listed(query)):
             stream.write(",\n" if place else "\n")
             stream.write(_text(describe_hit(query, hit, self.context)))

@@ -46,16 +46,10 @@ class TableReport(Report):
     def __init__(self, width: int = WIDTH) -> None:
         self._width = width
 
-    def begin(self, run: RunInfo) -> None:
-        """Write nothing: each query has its own description of the search."""
-        super().begin(run)
-        self._before = ""
-
     def write(self, query: QueryResult) -> None:
-        """Write the lines of a query."""
+        """Write the description of the search and the lines of a query."""
         run, stream = self.run, self.stream
-        stream.write(self._before)
-        self._before = "\n"
+        self.write_between("\n")
         stream.write(f"Query:    {query_line(run, query, self._width - 10)}\n")
         stream.writelines(_search_lines(run))
         if (rounds := rounds_line(run, query)) is not None:
