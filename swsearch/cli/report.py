@@ -392,41 +392,32 @@ def _database(
     """The database of a stored run, if its report reads it; open until ``stack`` is closed.
 
     If headers can take its place and it is not there any more, a warning is printed. ``paths`` are those of the
-    databases now.
+    databases now, if they are named.
     """
     from swsearch.report.formats import Use
     from swsearch.report_context import database_use
 
+    searched = stored.info.database
     use = database_use(report, stored.info, arguments.taxonomy, arguments.taxid_map, is_named=bool(paths))
     if use is Use.NONE:
         if paths:
             raise InputError(f"--database {paths[0]}: this report is written from the store alone; leave it out")
         return None
-    try:
-        return _run_database(stored, paths, stack)
-    except DatabaseError as error:
-        if use is Use.NEEDED:
-            raise
-        there = "--database names the database if it has another path now"
-        say(f"warning: {error.__cause__}; taxonomy ids are those that headers state; {there}")
-        return None
-
-
-def _run_database(stored: StoredRun, paths: list[str] | None, stack: ExitStack) -> PackedDatabase:
-    """The database of a stored run, open until ``stack`` is closed; by default, where it was searched."""
     from swsearch.cli.databases import open_databases
 
-    searched = stored.info.database
-    places = paths or searched.paths
     try:
-        for place in places:
+        for place in paths or searched.paths:
             if not is_url(place) and not Path(place).exists():
                 raise DatabaseError(f"{place} does not exist")
-        return stack.enter_context(open_databases(places, searched=searched.digests))
+        return stack.enter_context(open_databases(paths or searched.paths, searched=searched.digests))
     except DatabaseError as error:
-        several = len(searched.digests) > 1
-        which = "the databases of the run" if several else "the database of the run"
+        if use is not Use.NEEDED:
+            there = "--database names the database if it has another path now"
+            say(f"warning: {error}; taxonomy ids are those that headers state; {there}")
+            return None
+        which = "the database of the run"
         advice = "name the database with --database if it has another path now"
-        if several:
+        if len(searched.digests) > 1:
+            which = "the databases of the run"
             advice = "name each database with --database, in this order, if they have other paths now"
         raise DatabaseError(f"run {stored.id}: this report needs {which}; {error.marked}; {advice}") from error
