@@ -170,10 +170,11 @@ def created_store(store: str) -> str:
 
 _CHECKS: Final[dict[str, Callable[[str], Any]]] = {
     "store": store_or_none, "kept store": kept_store, "created store": created_store, "stage_store": check_staging,
+    "fields": lambda names: None if names is None else names.replace(",", " ").split(),
     "format": lambda name: "blast6" if name == "m8" else name,  # as BLAST's -m 8 was called
     "subject_sets": lambda folder: refuse_empty("--subject-sets") if folder == "" else folder,
 }  # fmt: skip
-"""What else the value of an option must be, by its name or by what it names."""
+"""What else the value of an option must be or becomes, by its name or by what it names."""
 
 
 def tell_files(parameters: Iterable[Any], values: Mapping[str, Any]) -> None:
@@ -501,12 +502,3 @@ def whole_numbers(text: str) -> list[int] | None:
     if not all(word.isascii() and word.isdecimal() and len(word) <= 9 for word in words):
         return None
     return [int(word) for word in words]
-
-
-def field_list(fields: str | None) -> list[str] | None:
-    """Field names from ``--fields``.
-
-    >>> field_list("qseqid sseqid,evalue")
-    ['qseqid', 'sseqid', 'evalue']
-    """
-    return None if fields is None else fields.replace(",", " ").split()

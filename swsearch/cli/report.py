@@ -49,7 +49,7 @@ def asked_report(arguments: options.Arguments, name: str, usual: str = "table") 
     name = arguments.format_by_name(name, usual, arguments.out)
     return new_report(
         name,
-        options.field_list(arguments.fields),
+        arguments.fields,
         arguments.rows,
         arguments.part,
         table_width(name, arguments.out, arguments.width),
