@@ -8,7 +8,7 @@ changed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -32,28 +32,27 @@ def open_run(
     info: RunInfo,
     resume: str | None,
     asked: AskedQueries,
-    has_content: Callable[[Sequence[str]], bool],
+    queries: Queries,
+    searcher: PlannedSearch,
     notify: Callable[[str], None],
-    check: Callable[[StoredRun], None],
     *,
     or_finished: bool = False,
 ) -> tuple[int, bool]:
     """The id of the run to write to, which is marked as in use by this process, and whether it existed before.
 
     With ``latest``, a shard that has a finished run continues this run, in which nothing is missing; with
-    ``or_finished``, so does a search of all queries. A run of another
-    machine is continued if a scheduler has queued this job again and the run has the same command line.
+    ``or_finished``, so does a search of all queries. A run of another machine is continued if a scheduler has queued
+    this job again and the run has the same command line.
 
-    ``has_content`` tells whether the databases have digests, or had them before compactions, which do not change hits.
-    ``check`` raises StoreError for a run of other queries than those of this search; it is called before the run is
-    changed.
+    A run of the same databases before compactions is of the same search, because these do not change hits. A run of
+    other queries raises StoreError, before it is changed.
     """
     shard = asked.shard
 
     def obstacle(run: StoredRun) -> str | None:
         """The reason why this search cannot resume a run; None if it can."""
         found = run.info
-        if has_content(found.database.digests):
+        if searcher.database.has_content(found.database.digests):
             found = replace(found, database=info.database)
         difference = info.differences(found)
         if difference:
@@ -68,6 +67,18 @@ def open_run(
     def was_left(run: StoredRun) -> bool:
         """Whether a run of another machine is that of an earlier attempt of this job, which the scheduler has ended."""
         return is_queued_again(os.environ) and not run.process.is_here and run.info.command == info.command
+
+    def check(run: StoredRun) -> None:
+        """Raise StoreError for a run of other queries."""
+        known = None if run.asked is None else run.asked.digest
+        if known != asked.digest:
+            check_queries(queries, searcher, store, run.id)
+
+    def resumed(run: StoredRun) -> tuple[int, bool]:
+        store.runs.resume(run.id, run)
+        if asked.digest is not None:
+            store.runs.note_asked(run.id, asked)
+        return run.id, True
 
     def has_these(run: StoredRun) -> bool:
         """Whether the queries of the run are those of this search."""
@@ -97,10 +108,7 @@ def open_run(
             resume = None
             break
         with suppress(RunTaken):  # another process resumed the run in the meantime: search again
-            store.runs.resume(left[-1].id, left[-1])
-            if asked.digest is not None:
-                store.runs.note_asked(left[-1].id, asked)
-            return left[-1].id, True
+            return resumed(left[-1])
     if resume is None:
         return store.runs.start(info, asked), False
     run = store.runs.get(resume)
@@ -116,10 +124,7 @@ def open_run(
         # stores it ends with an error.
         notify(f"run {run.id} was left to {run.process}, which cannot be seen from here; going on with it")
     check(run)
-    store.runs.resume(run.id, run)
-    if asked.digest is not None:
-        store.runs.note_asked(run.id, asked)
-    return run.id, True
+    return resumed(run)
 
 
 def _is_asked(run: StoredRun, asked: AskedQueries) -> bool:

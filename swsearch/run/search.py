@@ -19,7 +19,7 @@ from swsearch.file_registry import registry
 from swsearch.hits.result import QueryResult, RunInfo, SearchStats
 from swsearch.hits.shards import AskedQueries, Failure, RecordCount
 from swsearch.report.base import Step, perform
-from swsearch.run.resume import check_number, check_queries, check_query, open_run
+from swsearch.run.resume import check_number, check_query, open_run
 from swsearch.run.surveys import add_to_count, count_queries, query_key, refusal
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import Queries
@@ -29,7 +29,6 @@ from swsearch.words import as_options
 
 if TYPE_CHECKING:  # the store imports SQLAlchemy, which takes longer than many searches
     from swsearch.store.run_file import RunFile
-    from swsearch.store.runs import StoredRun
     from swsearch.store.store import Store
 
 
@@ -246,20 +245,14 @@ class Run(Closeable):
             self.outcome.run_id = opened.runs.start(self.info, asked)
             return
         store = self.open_store = opened.full
-
-        def check(run: StoredRun) -> None:
-            known = None if run.asked is None else run.asked.digest
-            if known != asked.digest:
-                check_queries(self.queries, self.searcher, store, run.id)
-
         self.outcome.run_id, self.outcome.resumed = open_run(
             store,
             self.info,
             resume,
             asked,
-            self.searcher.database.has_content,
+            self.queries,
+            self.searcher,
             self.notify or (lambda _: None),
-            check,
             or_finished=self.resume_finished,
         )
         self._committed = store.results.committed(self.outcome.run_id)
