@@ -1,6 +1,7 @@
-"""Opening of the databases of a command: folders, URLs of an object store, or sequence files in their place.
+"""The databases of a command: how they are opened, and what is said about new ones.
 
-What takes long, fetching and packing, is reported on stderr. Afterwards, the node's cache has the database.
+A database is a folder, a URL of an object store, or a sequence file in its place. What takes long, fetching and
+packing, is reported on stderr. Afterwards, the node's cache has the database.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from swsearch.words import counted
 if TYPE_CHECKING:
     from swsearch.database.builder import BuildReport
     from swsearch.database.download import HttpFile
+    from swsearch.database.format import TaxonomyEntry
     from swsearch.database.reader import PackedDatabase
     from swsearch.database.segment_writer import ReadProgress
 
@@ -63,6 +65,18 @@ def fetching(download: HttpFile) -> Iterator[Callable[[int], None]]:
         yield lambda n_here: progress.reach(n_here - first)
 
 
+def built_lines(out: Path, built: BuildReport, *, is_asked: bool) -> Iterator[str]:
+    """What is reported about a new database; ``is_asked`` is whether its alphabet was asked for."""
+    catalogue = built.catalogue
+    sliced = f", {counted(catalogue.n_slices, 'slice')}" if catalogue.n_slices else ""
+    yield f"{out}: {contents(built, is_asked=is_asked)}{sliced}"
+    if catalogue.taxonomy is not None:
+        yield f"{out}: {taxonomy_line(catalogue.taxonomy)}"
+        yield from built.notes
+    if repeated := repetitions(built):
+        yield f"warning: {repeated}"
+
+
 def contents(built: BuildReport, *, is_asked: bool) -> str:
     """What a new database holds; ``is_asked`` is whether its alphabet was asked for, otherwise it was detected."""
     catalogue = built.catalogue
@@ -77,3 +91,9 @@ def repetitions(built: BuildReport) -> str:
         return ""
     repeated = counted(built.n_duplicates, "identifier occurs", "identifiers occur")
     return f"{repeated} more than once, {built.first_duplicate!r} for one"
+
+
+def taxonomy_line(taxonomy: TaxonomyEntry) -> str:
+    """What a database has stored about the organisms of its sequences."""
+    assigned = f"{taxonomy.n_assigned:,} of {counted(taxonomy.n_rows, 'sequence')}"
+    return f"{counted(taxonomy.n_taxa, 'taxon', 'taxa')}; {assigned} with a taxonomy id"

@@ -68,8 +68,7 @@ def get(
 
     Example: swsearch db get pfam && swsearch query Pfam-A.hmm.gz swissprot.db
     """
-    from swsearch.cli.databases import fetching
-    from swsearch.cli.index import built_lines
+    from swsearch.cli.databases import built_lines, fetching
     from swsearch.database.public_databases import TABLE_VARIABLE, get_database, get_file, public_databases
 
     rows = public_databases()
@@ -147,7 +146,7 @@ def _print_rows(rows: Iterable[tuple[str, str]]) -> None:
 
 def _rows(described: dict[str, Any], catalogue: Catalogue) -> Iterator[tuple[str, str]]:
     """What a database holds, as names and values."""
-    from swsearch.cli.index import taxonomy_line
+    from swsearch.cli.databases import taxonomy_line
 
     def amount(of: str) -> str:
         n_subjects, n_residues = described[f"n_{of}_subjects"], described[f"n_{of}_residues"]
@@ -466,7 +465,7 @@ def taxonomy(
 
     Example: swsearch db taxonomy nr.db taxdump/ --taxid-map prot.accession2taxid.gz
     """
-    from swsearch.cli.index import taxonomy_line
+    from swsearch.cli.databases import taxonomy_line
     from swsearch.database.changes import set_taxonomy
 
     done = set_taxonomy(database, taxdump, taxid_map)

@@ -22,10 +22,6 @@ from swsearch.output_files import COMPRESSED
 from swsearch.words import as_options, counted, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from swsearch.database.builder import BuildReport
-    from swsearch.database.format import TaxonomyEntry
     from swsearch.sequences.alphabet import Alphabet
     from swsearch.sequences.record import InvalidRecord
     from swsearch.sequences.source import HeldFile
@@ -158,6 +154,7 @@ def index(fasta: Fasta = None, *, context: typer.Context) -> None:
 
     Example: swsearch index uniprot.fasta.gz -o uniprot.db --taxonomy taxdump.tar.gz
     """
+    from swsearch.cli.databases import built_lines
     from swsearch.database.builder import build_database
     from swsearch.database.opening import refuse_url
 
@@ -188,20 +185,6 @@ def index(fasta: Fasta = None, *, context: typer.Context) -> None:
         inform(line)
 
 
-def built_lines(out: Path, built: BuildReport, *, is_asked: bool) -> Iterator[str]:
-    """What is reported about a new database; ``is_asked`` is whether its alphabet was asked for."""
-    from swsearch.cli.databases import contents, repetitions
-
-    catalogue = built.catalogue
-    sliced = f", {counted(catalogue.n_slices, 'slice')}" if catalogue.n_slices else ""
-    yield f"{out}: {contents(built, is_asked=is_asked)}{sliced}"
-    if catalogue.taxonomy is not None:
-        yield f"{out}: {taxonomy_line(catalogue.taxonomy)}"
-        yield from built.notes
-    if repeated := repetitions(built):
-        yield f"warning: {repeated}"
-
-
 def _usual_name(sources: list[Path]) -> Path:
     """The database of one source, if none is named: in this folder, ``x.db`` for ``x.fasta.gz``."""
     if len(sources) > 1 or str(sources[0]) == "-":
@@ -214,9 +197,3 @@ def _usual_name(sources: list[Path]) -> Path:
     out = Path(f"{name}.db")
     registry().write_database("--out", str(out))
     return out
-
-
-def taxonomy_line(taxonomy: TaxonomyEntry) -> str:
-    """What a database has stored about the organisms of its sequences."""
-    assigned = f"{taxonomy.n_assigned:,} of {counted(taxonomy.n_rows, 'sequence')}"
-    return f"{counted(taxonomy.n_taxa, 'taxon', 'taxa')}; {assigned} with a taxonomy id"
