@@ -128,12 +128,12 @@ check-packages: $(VENV)/.installed-test $(VENV)/.installed-packaging
 images:
 	for target in cpu cuda service; do $(DOCKER) build --target $$target --tag swsearch:$$target . || exit 1; done
 
-# Kills, full disks, signals, damage, and random pairs against other programs, for an hour. One that was stopped goes on;
-# one that ended begins anew. The figures are in build/campaign/summary.txt and .json.
+# Kills, full disks, signals, damage, and random pairs against other programs, for an hour; each part is a test.
 # Atheris leads one part of it; where its wheel does not fit this Python, that part says so.
 campaign: $(VENV)/.peers $(VENV)/.installed-test
 	-$(PIP_INSTALL) --only-binary :all: 'atheris>=3'
-	$(BIN)/python -m tests.campaign --minutes $(CAMPAIGN_MINUTES) --jobs $(CAMPAIGN_JOBS) $(CAMPAIGN_OPTIONS)
+	$(BIN)/pytest -n $(CAMPAIGN_JOBS) --dist worksteal -rA --campaign $(CAMPAIGN_MINUTES) $(CAMPAIGN_OPTIONS) \
+		tests/campaign/test_parts.py
 
 # The faults of tests/mutants/mutations.txt, each of which a test must find.
 mutants: $(VENV)/.peers $(VENV)/.installed-test

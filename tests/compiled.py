@@ -37,7 +37,7 @@ def digest_of(*folders: Path) -> str:
     return digest.hexdigest()
 
 
-def compiled(name: str, parts: Iterable[str], make: Callable[[Path], None]) -> Path:
+def compiled(name: str, parts: Iterable[str], make: Callable[[Path], object]) -> Path:
     """Return the file that ``make`` writes, made now or earlier, here or in another process.
 
     Parameters

@@ -7,10 +7,8 @@ that stores its hits may also leave the state `between`: some of its queries are
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import io
-import os
 import re
 import shutil
 import sqlite3
@@ -19,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -57,19 +55,11 @@ class Template:
     folder: Path
 
     @staticmethod
+    @cache
     def make(state_dir: Path) -> Template:
-        """Return the template that all parts of a campaign share; an existing complete template is reused."""
-        folder = state_dir.parent / "template"
-        with open(state_dir.parent / "template.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not (folder / "whole").exists():
-                Template._fill(folder)
-        return Template(folder)
-
-    @staticmethod
-    def _fill(folder: Path) -> None:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        """Return the template of a part."""
+        folder = state_dir / "template"
+        folder.mkdir()
         (folder / "a.fa").write_text(fasta("S", 30, 1))
         (folder / "more.fa").write_text(fasta("N", 12, 2))
         (folder / "more1.fa").write_text(fasta("N", 12, 7))
@@ -89,7 +79,7 @@ class Template:
         for command in commands:
             done = run(command, folder)
             assert done.code == 0, (command, done.text)
-        (folder / "whole").touch()
+        return Template(folder)
 
     def copy(self, names: Sequence[str], folder: Path) -> None:
         """Copy some of the template's files and folders."""
@@ -132,7 +122,6 @@ class Command(ABC):
     calls: int = 0
     seconds: float = 0.0
     learned: dict[str, Any] = field(default_factory=dict)
-    whole_calls: ClassVar[bool] = False
 
     def prepare(self, template: Template, folder: Path) -> None:
         """Prepare a folder in its state before the command."""
@@ -141,8 +130,7 @@ class Command(ABC):
 
     def learn(self, template: Template) -> Command:
         """Run the command undisturbed and record its effects."""
-        folder = template.folder.with_name(f"undisturbed-{self.name}-{os.getpid()}")
-        shutil.rmtree(folder, ignore_errors=True)
+        folder = template.folder.with_name(f"undisturbed-{self.name}")
         self.prepare(template, folder)
         self.remember(OLD, folder)
         done = run(self.arguments, folder)
@@ -257,7 +245,6 @@ class StoreCommand(Command):
     """Whether queries are committed in input order, so that a killed run holds the first ones."""
     one_transaction: bool = False
     """Whether the run is stored completely or not at all."""
-    _NO_STORE: ClassVar[str] = "nothing"
 
     def remember(self, state: str, folder: Path) -> None:
         self.learned[state] = self._runs(folder)
@@ -423,12 +410,16 @@ def commands() -> dict[str, Command]:
     return {command.name: command for command in every}
 
 
-def learned(name: str, state_dir: Path) -> tuple[Template, Command]:
-    """Return a command with its template; it is learned once per process."""
-    return _learned(name, state_dir.parent)
-
-
 @cache
-def _learned(name: str, campaign_dir: Path) -> tuple[Template, Command]:
-    template = Template.make(campaign_dir / name)
+def learned(name: str, state_dir: Path) -> tuple[Template, Command]:
+    """Return a command with its template."""
+    template = Template.make(state_dir)
     return template, commands()[name].learn(template)
+
+
+def prepared(trial: Trial, name: str) -> tuple[Command, Path]:
+    """Return a command, and a folder of the trial in its state before the command."""
+    template, command = learned(name, trial.state_dir)
+    folder = trial.folder / "work"
+    command.prepare(template, folder)
+    return command, folder

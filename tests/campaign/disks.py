@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.campaign import faults
-from tests.campaign.commands import BETWEEN, NEW, Command, commands, learned
+from tests.campaign.commands import BETWEEN, NEW, Command, commands, learned, prepared
 from tests.campaign.faults import Fault
 from tests.campaign.processes import Done, forked
 from tests.campaign.processes import run as run_forked
@@ -85,15 +85,13 @@ def failing_calls(trial: Trial) -> None:
     """Make one call of one command fail in one way."""
     name = NAMES[trial.number % len(NAMES)]
     kind = list(KINDS)[(trial.number // len(NAMES)) % len(KINDS)]
-    template, command = learned(name, trial.state_dir)
     calls = calls_of(name, KINDS[kind].of, trial.state_dir)
     if not calls:
         trial.counts["commands without such a call"] += 1
         return
     pattern = KINDS[kind]
     fault = Fault(trial.rng.randint(1, calls), pattern.action, pattern.value, pattern.sticky, pattern.of)
-    folder = trial.folder / "work"
-    command.prepare(template, folder)
+    command, folder = prepared(trial, name)
     done = forked(command.arguments, folder, fault).wait()
     how = f"{name} with {kind} at call {fault.at} of {calls}, {done.what}"
     if kind in UNNOTICED:
@@ -106,9 +104,7 @@ def full_disk(trial: Trial) -> None:
     if os.geteuid() != 0:
         raise LeftOut("only root may mount a small file system")
     name = NAMES[trial.number % len(NAMES)]
-    template, command = learned(name, trial.state_dir)
-    folder = trial.folder / "work"
-    command.prepare(template, folder)
+    command, folder = prepared(trial, name)
     before = _pages(folder)
     done = run_forked(command.arguments, folder)
     grown = max(2, _pages(folder) - before)
@@ -123,7 +119,7 @@ def full_disk(trial: Trial) -> None:
         return
     try:
         try:
-            command.prepare(template, folder)
+            prepared(trial, name)
             (folder / "tmp").mkdir(exist_ok=True)
         except OSError:
             trial.counts["no room for the files before the command"] += 1
@@ -143,9 +139,7 @@ def _pages(folder: Path) -> int:
 def file_limit(trial: Trial) -> None:
     """Limit the size of each file, as `ulimit -f` does."""
     name = NAMES[trial.number % len(NAMES)]
-    template, command = learned(name, trial.state_dir)
-    folder = trial.folder / "work"
-    command.prepare(template, folder)
+    command, folder = prepared(trial, name)
     high = trial.rng.choice((3_000, 20_000, 200_000))
     limit = trial.rng.randrange(500, high)
     done = forked(command.arguments, folder, limits={resource.RLIMIT_FSIZE: limit}).wait()

@@ -1,14 +1,14 @@
 """Faults that can be injected at a numbered system call, and the library that injects them (`shim.c`)."""
 
 import ctypes
-import errno
 import mmap
 import os
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from tests.compiled import compiled, compiler_version, digest_of
 
 WRITE, CREATE, RENAME, SYNC, UNLINK, READ, OPEN = (1 << bit for bit in range(7))
 CHANGES: Final = WRITE | CREATE | RENAME | SYNC | UNLINK
@@ -32,14 +32,6 @@ class Fault:
         """Return the environment variables, besides the preloaded library, that inject the fault into a program."""
         words = f"{self.at} {self.action} {self.value} {int(self.sticky)} {self.of}"
         return {"CAMPAIGN_ROOT": f"{root}/", "CAMPAIGN_PAGE": str(page), "CAMPAIGN_FAULT": words}
-
-    def __str__(self) -> str:
-        if not self.at:
-            return "no fault"
-        what = {FAIL: errno.errorcode.get(self.value, ""), SHORT: "half done", SIGNAL: f"signal {self.value}"}.get(
-            self.action, next((f"killed {name}" for name, action in KILLS.items() if action == self.action), "")
-        )
-        return f"{what} at call {self.at}{' and all later' if self.sticky else ''}"
 
 
 NONE: Final = Fault()
@@ -67,17 +59,12 @@ class Page:
         self._bytes.close()
 
 
-def build_shim(folder: Path) -> Path:
-    """Compile the library."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    assert compiler, "a C compiler is needed for the library that makes system calls fail"
-    source, library = Path(__file__).with_name("shim.c"), folder / "shim.so"
-    if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
-        unfinished = library.with_suffix(f".{id(library)}")
-        command = [compiler, "-O1", "-shared", "-fPIC", "-o", str(unfinished), str(source), "-ldl"]
-        subprocess.run(command, check=True)
-        unfinished.rename(library)
-    return library
+def shim() -> Path:
+    """Return the library, compiled."""
+    source = Path(__file__).with_name("shim.c")
+    command = ["gcc", "-O1", "-shared", "-fPIC", source, "-ldl", "-o"]
+    parts = [compiler_version("gcc"), digest_of(source.parent)]
+    return compiled("shim.so", parts, lambda path: subprocess.run([*command, path], check=True))
 
 
 def is_loaded() -> bool:
@@ -86,7 +73,7 @@ def is_loaded() -> bool:
 
 
 def without_shim() -> dict[str, str]:
-    """Return the environment without the library of :func:`build_shim`: sanitizers must be loaded first."""
+    """Return the environment without the library of :func:`shim`: sanitizers must be loaded first."""
     return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 
 
@@ -97,8 +84,3 @@ def arm(root: Path, page: Path, fault: Fault) -> None:
         f"{root}/".encode(), str(page).encode(), ctypes.c_long(fault.at), fault.action, fault.value, int(fault.sticky),
         ctypes.c_uint(fault.of),
     )  # fmt: skip
-
-
-def watch(descriptor: int) -> None:
-    """Count calls on an already open file of this process as well, for example its standard output."""
-    ctypes.CDLL(None).campaign_watch(descriptor)

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from tests.campaign import faults
-from tests.campaign.commands import BETWEEN, Command, learned
+from tests.campaign.commands import BETWEEN, Command, prepared
 from tests.campaign.faults import Fault
 from tests.campaign.processes import forked, started, wait_for
 from tests.campaign.trials import Trial
@@ -27,9 +27,7 @@ def moments(name: str, seed: int, calls: int) -> list[tuple[int, str]]:
 def kill(trial: Trial) -> None:
     """Kill the command of the part: three of four kills are at a system call, the others at a random time."""
     name = trial.part.removeprefix("kill_")
-    template, command = learned(name, trial.state_dir)
-    folder = trial.folder / "work"
-    command.prepare(template, folder)
+    command, folder = prepared(trial, name)
     group, index = divmod(trial.number, 4)
     if index < 3:
         every = moments(name, trial.seed, command.calls)
@@ -46,7 +44,7 @@ def kill(trial: Trial) -> None:
         trial.counts["kills at random times"] += done.code == -signal.SIGKILL
     else:
         # Starting the interpreter takes most of a small command's time, so count from the first file change.
-        process = started(command.arguments, folder, Fault(), shim=faults.build_shim(trial.state_dir))
+        process = started(command.arguments, folder, Fault())
         before = trial.rng.randrange(command.calls)
         wait_for(lambda: process.page.calls > before, process)
         time.sleep(trial.rng.random() * 0.002)

@@ -9,7 +9,7 @@ import resource
 from functools import cache
 from pathlib import Path
 
-from tests.campaign.commands import NEW, learned
+from tests.campaign.commands import NEW, learned, prepared
 from tests.campaign.disks import NAMES
 from tests.campaign.kills import judge
 from tests.campaign.processes import started
@@ -36,14 +36,12 @@ def enough(name: str, state_dir: Path) -> int:
 def one_limit(trial: Trial) -> None:
     """Run one command with one limit: most limits are just below its need, so that its own work fails."""
     name = NAMES[trial.number % len(NAMES)]
-    template, command = learned(name, trial.state_dir)
+    command, folder = prepared(trial, name)
     need = enough(name, trial.state_dir)
     if trial.rng.random() < 0.7:
         limit = need - trial.rng.randrange(48 * MIB)
     else:
         limit = trial.rng.randrange(LEAST_BYTES, need + 8 * MIB)
-    folder = trial.folder / "work"
-    command.prepare(template, folder)
     done = started(command.arguments, folder, limits={resource.RLIMIT_AS: limit}).wait()
     how = f"{name} in {limit / MIB:.1f} MiB of {need / MIB:.0f}"
     state = judge(trial, command, folder, how)

@@ -1,10 +1,6 @@
 """The parts of the campaign: the name of each, what it tests, and the function that runs it.
 
-A part is a function that runs one of its numbered trials. A trial is determined by the part's name, the seed and its
-number alone, so `python -m tests.campaign --part NAME --seed SEED --trial NUMBER` repeats it. The loop is in
-`tests/campaign/trials.py`: it counts trials, records finished trials in the part's folder, and resumes there after a
-campaign was killed.
-
+A part is a function that runs one of its numbered trials (`tests/campaign/trials.py`); `test_parts.py` runs the parts.
 To add a part, write `tests/campaign/<module>.py` with such a function and add a row to `PARTS`.
 """
 
@@ -19,7 +15,7 @@ from tests.campaign.trials import Trial
 class Part:
     """A row of the table."""
 
-    name: str  # as in `--part NAME`: letters, digits and _
+    name: str
     what: str  # one line for the summary
     function: str  # that of a trial, with its module: `module.function` in `tests.campaign`
     share: float = 1.0  # of the campaign's time, relative to the other parts

@@ -117,7 +117,6 @@ def forked(
     *,
     limits: Limits | None = None,
     stdout: int | None = None,
-    watch_stdout: bool = False,
 ) -> Process:
     """Run `swsearch` with these arguments in a folder, in a fork of this process."""
     load_program()
@@ -140,8 +139,6 @@ def forked(
         if fault.at or fault.action == faults.COUNT:
             if faults.is_loaded():
                 faults.arm(folder, page.path, fault)
-                if watch_stdout:
-                    faults.watch(1)
             elif fault.at:
                 raise RuntimeError("a fork meets faults only where the campaign was started with its library")
         _run_as_interpreter(mark)
@@ -210,20 +207,15 @@ def started(
     folder: Path,
     fault: faults.Fault | None = None,
     *,
-    shim: Path | None = None,
     limits: Limits | None = None,
     closed: Sequence[int] = (),
     stdout: int | None = None,
-    stderr: int | None = None,
-    extra: Mapping[str, str] | None = None,
 ) -> Process:
     """Start the installed command `swsearch` with these arguments in a folder; streams in `closed` are closed."""
     out, err, page = _places(folder)
-    variables = {**os.environ, **environment(folder), **(extra or {})}
-    variables.pop("LD_PRELOAD", None)
+    variables = {**faults.without_shim(), **environment(folder)}
     if fault is not None:
-        assert shim is not None
-        variables |= {**fault.environment(folder, page.path), "LD_PRELOAD": str(shim)}
+        variables |= {**fault.environment(folder, page.path), "LD_PRELOAD": str(faults.shim())}
     pid = os.fork()
     if pid:
         with contextlib.suppress(PermissionError, ProcessLookupError):
@@ -236,7 +228,7 @@ def started(
             signal.signal(number, signal.SIG_DFL)
         sources = [os.open(os.devnull, os.O_RDONLY)]
         sources.append(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) if stdout is None else stdout)
-        sources.append(os.open(err, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) if stderr is None else stderr)
+        sources.append(os.open(err, os.O_WRONLY | os.O_CREAT | os.O_TRUNC))
         for target, source in enumerate(sources):
             os.dup2(source, target)
         os.closerange(3, 256)

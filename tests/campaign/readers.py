@@ -7,7 +7,6 @@ readers.
 """
 
 import os
-import shutil
 import time
 from functools import cache
 from pathlib import Path
@@ -51,7 +50,6 @@ def known(state_dir: Path) -> tuple[Template, dict[int, list[bytes]]]:
 
 
 def _prepare(template: Template, folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     template.copy(("some.db", "q.fa", "more1.fa", "more2.fa"), folder)
 

@@ -131,8 +131,6 @@ void campaign_arm(const char *below, const char *counter, long n, int what, int 
     armed = 1;
 }
 
-void campaign_watch(int fd) { watched[fd] = 1; }
-
 __attribute__((constructor)) static void begin(void) {
     const char *below = getenv("CAMPAIGN_ROOT"), *rest = getenv("CAMPAIGN_FAULT"), *counter = getenv("CAMPAIGN_PAGE");
     long n;

@@ -8,10 +8,9 @@ the command handles a reader that has ended as a write error.
 import os
 import signal
 import time
-from pathlib import Path
 
 from tests.campaign import faults
-from tests.campaign.commands import NEW, OLD, SEARCH, learned
+from tests.campaign.commands import NEW, OLD, SEARCH, prepared
 from tests.campaign.disks import NAMES
 from tests.campaign.faults import Fault
 from tests.campaign.kills import judge as judge_kill
@@ -20,7 +19,6 @@ from tests.campaign.trials import Trial
 
 SENT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: -signal.SIGHUP}
-ALIVE = 'File "'
 PRINTING = (
     ("query", "q.fa", "base.db", "--store", "none", "--format", "blast6", *SEARCH),
     ("query", "q.fa", "base.db", "--store", "none", "--format", "pairwise", *SEARCH),
@@ -41,9 +39,7 @@ def signals(trial: Trial) -> None:
     """Send one signal to one command, at a system call or at a random time."""
     name = NAMES[trial.number % len(NAMES)]
     sent = SENT[(trial.number // len(NAMES)) % len(SENT)]
-    template, command = learned(name, trial.state_dir)
-    folder = trial.folder / "work"
-    command.prepare(template, folder)
+    command, folder = prepared(trial, name)
     way = trial.rng.randrange(3)
     if way == 0:
         call = trial.rng.randint(1, command.calls)
@@ -100,17 +96,14 @@ def check_end(trial: Trial, done: Done, sent: signal.Signals, how: str, *, began
 
 def streams(trial: Trial) -> None:
     """Run with any of the three streams closed from the start, or with stdout closed by its reader after some bytes."""
-    template, _ = learned("query", trial.state_dir)
-    folder = trial.folder / "work"
     if trial.number % 2:
-        _closed_by_reader(trial, folder)
+        _closed_by_reader(trial)
         return
     closed = [stream for stream in range(3) if (trial.number // 2) % 7 + 1 & 1 << stream]
     which = (trial.number // 14) % (len(NAMES) + len(PRINTING))
     if which < len(NAMES):
         name = NAMES[which]
-        template, command = learned(name, trial.state_dir)
-        command.prepare(template, folder)
+        command, folder = prepared(trial, name)
         done = started(command.arguments, folder, closed=closed).wait()
         how = f"{name} with streams {closed} closed"
         state = judge_kill(trial, command, folder, how)
@@ -118,7 +111,7 @@ def streams(trial: Trial) -> None:
         trial.check(done.code or state == NEW, f"{how}: exit code 0, but the state is {state}")
     else:
         arguments = PRINTING[which - len(NAMES)]
-        _printing_folder(trial, folder)
+        folder = prepared(trial, "query")[1]
         done = started(arguments, folder, closed=closed).wait()
         how = f"{' '.join(arguments)} with streams {closed} closed"
         trial.check(done.code in (0, 1), f"{how}: exit code {done.code}: {done.text[-300:]}")
@@ -128,15 +121,9 @@ def streams(trial: Trial) -> None:
     trial.counts["streams closed from the beginning"] += 1
 
 
-def _printing_folder(trial: Trial, folder: Path) -> None:
-    template, _ = learned("query", trial.state_dir)
-    folder.mkdir()
-    template.copy(("q.fa", "base.db", "hits.sqlite"), folder)
-
-
-def _closed_by_reader(trial: Trial, folder: Path) -> None:
+def _closed_by_reader(trial: Trial) -> None:
     arguments = PRINTING[(trial.number // 2) % len(PRINTING)]
-    _printing_folder(trial, folder)
+    folder = prepared(trial, "query")[1]
     n_bytes = trial.rng.choice((0, 1, 10, 100, 1000, 5000))
     reader, writer = os.pipe()
     os.set_inheritable(writer, True)

@@ -11,15 +11,15 @@ import atexit
 import os
 import shutil
 import sqlite3
+import tempfile
 import time
-import zlib
 from functools import cache
 from pathlib import Path
 
 from swsearch.errors import StoreError
 from swsearch.store.store import Store
 from tests.campaign import faults
-from tests.campaign.commands import SEARCH, StoreCommand, Template, learned, unstamped
+from tests.campaign.commands import SEARCH, Command, StoreCommand, Template, prepared, unstamped
 from tests.campaign.faults import Fault
 from tests.campaign.processes import Done, forked
 from tests.campaign.processes import run as run_forked
@@ -42,13 +42,12 @@ READING = (
 def locked_store(trial: Trial) -> None:
     """Lock the store from another connection from time to time while a search stores its hits."""
     name = STORING[trial.number % len(STORING)]
-    template, command = learned(name, trial.state_dir)
+    command, folder = prepared(trial, name)
     assert isinstance(command, StoreCommand)
-    folder = trial.folder / "work"
-    command.prepare(template, folder)
     path = folder / command.store
     if not path.exists():
-        done = run_forked(("runs", "merge", "hits.sqlite", "--store", command.store), _with_hits(template, folder))
+        Template.make(trial.state_dir).copy(("hits.sqlite",), folder)
+        done = run_forked(("runs", "merge", "hits.sqlite", "--store", command.store), folder)
         assert done.code == 0, done.text
         run_forked(("runs", "delete", "1", "--store", command.store), folder)
         (folder / "hits.sqlite").unlink()
@@ -75,19 +74,11 @@ def locked_store(trial: Trial) -> None:
     trial.check(run.state == "finished" and results == wanted, f"{name} beside another writer: other results")
 
 
-def _with_hits(template: Template, folder: Path) -> Path:
-    template.copy(("hits.sqlite",), folder)
-    return folder
-
-
 def damaged_store(trial: Trial) -> None:
     """Change or cut off bytes of the store, or of the write-ahead log that a killed batch left."""
-    template, _ = learned("query", trial.state_dir)
-    folder = trial.folder / "work"
-    folder.mkdir()
-    template.copy(("q.fa", "base.db", "hits.sqlite"), folder)
+    command, folder = prepared(trial, "query")
     if trial.number % 3 == 0:
-        _damaged_log(trial, folder)
+        _damaged_log(trial, command, folder)
         return
     path = folder / "hits.sqlite"
     data = bytearray(path.read_bytes())
@@ -105,9 +96,8 @@ def damaged_store(trial: Trial) -> None:
         _ends_well(trial, run_forked(arguments, folder), f"`{' '.join(arguments[:2])}` of {how}")
 
 
-def _damaged_log(trial: Trial, folder: Path) -> None:
+def _damaged_log(trial: Trial, command: Command, folder: Path) -> None:
     """Kill a query that stores hits, damage its write-ahead log, and check what is committed."""
-    _, command = learned("query", trial.state_dir)
     before = command.learned["old"]
     untouched = (folder / "hits.sqlite").read_bytes()
     call = trial.rng.randrange(command.calls // 3, command.calls)
@@ -165,9 +155,7 @@ def server_of(state_dir: Path) -> PostgresServer:
         raise LeftOut("PostgreSQL's server is not installed")
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
         raise LeftOut("the server refuses to run as root, and setpriv is not there")
-    # A resumed campaign uses the same name, so that no folder is left over.
-    folder = Path(f"/tmp/swsearch-campaign-{zlib.crc32(str(state_dir).encode()):08x}")
-    server = PostgresServer(folder, "max_connections=20")
+    server = PostgresServer(Path(tempfile.mkdtemp(prefix="swsearch-pg-", dir="/tmp")), "max_connections=20")
     atexit.register(server.stop)
     return server
 

@@ -1,44 +1,35 @@
-"""The small campaign, and the campaign itself: trials can be repeated and resumed, and judges detect damage.
+"""The campaign itself: trials can be repeated, and judges detect damage.
 
 The expected values are those of each part's judge, or follow from the damage that a test makes by hand.
 """
 
-import json
 import re
 import signal
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.campaign.commands import NEW, OLD, Command, OutCommand, Template, learned
-from tests.campaign.faults import FAIL, KILL_BEFORE, KILLS, SHORT, Fault, build_shim
+from tests.campaign.commands import NEW, OLD, Command, OutCommand, learned, prepared
+from tests.campaign.faults import FAIL, KILL_BEFORE, KILLS, SHORT, Fault
 from tests.campaign.parts import PARTS
 from tests.campaign.processes import started
-from tests.campaign.trials import Budget, LeftOut, Trial, run_trials
+from tests.campaign.trials import LeftOut, Outcome, Trial, run_trials
 
 pytestmark = pytest.mark.thorough
 
 ROOT = Path(__file__).parents[2]
-NUMBERS = ("differential", "align_modes")
 
 
 @pytest.fixture(scope="module")
 def campaign_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A campaign folder with a template of the files that commands work on."""
-    folder = tmp_path_factory.mktemp("campaign")
-    Template.make(folder / "any")
-    return folder
+    return tmp_path_factory.mktemp("campaign")
 
 
 def ready(campaign_dir: Path, name: str) -> tuple[Command, Trial, Path]:
     """Return a command with its judge, and a trial whose folder is in the state after the undisturbed command."""
-    template, command = learned(name, campaign_dir / "any")
-    trial = Trial("test", 1, 0, campaign_dir / f"{name}-{len(list(campaign_dir.iterdir()))}", campaign_dir / "any")
-    folder = trial.folder / "work"
-    command.prepare(template, folder)
+    trial = Trial("test", 1, 0, campaign_dir / f"{name}-{len(list(campaign_dir.iterdir()))}", campaign_dir)
+    command, folder = prepared(trial, name)
     assert command.state(trial, folder) == OLD
     command.must(trial, folder, command.arguments)
     assert command.state(trial, folder) == NEW
@@ -47,74 +38,40 @@ def ready(campaign_dir: Path, name: str) -> tuple[Command, Trial, Path]:
     return command, trial, folder
 
 
-@pytest.mark.parametrize("parts", [NUMBERS, None], ids=["numbers", "disturbances"])
-def test_a_small_campaign_survives(tmp_path: Path, parts: tuple[str, ...] | None) -> None:
-    """A few trials of every part, of which `make campaign` runs thousands; oracle: each part's judge."""
-    chosen = parts or tuple(part.name for part in PARTS if part.small and part.name not in NUMBERS)
-    command = [sys.executable, "-m", "tests.campaign", "--small", "--state", str(tmp_path)]
-    for name in chosen:
-        command += ["--part", name]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    figures = json.loads((tmp_path / "summary.json").read_text())
-    assert {part["name"] for part in figures["parts"]} == {part.name for part in PARTS if part.name in chosen}
-    for part in figures["parts"]:
-        assert part["survived"] == part["trials"]
-
-
 def test_a_trial_is_decided_by_part_seed_and_number(tmp_path: Path) -> None:
     drawn: list[tuple[int, float, int]] = []
 
     def trial(trial: Trial) -> None:
         drawn.append((trial.number, trial.rng.random(), int(trial.array_rng().integers(1 << 30))))
 
-    run_trials("p", trial, Budget(4, 60), 5, tmp_path / "whole")
-    run_trials("p", trial, Budget(1, 60, first=2), 5, tmp_path / "one")
-    run_trials("p", trial, Budget(1, 60, first=2), 6, tmp_path / "seed")
+    for seed, numbers in ((5, range(4)), (5, [2]), (6, [2])):
+        run_trials("p", trial, numbers, seed, tmp_path, 60)
     assert drawn[4] == drawn[2]
     assert drawn[5] != drawn[2]
 
 
-def test_a_campaign_that_was_killed_goes_on(tmp_path: Path) -> None:
-    """The last line of the journal is cut; only that trial is run again."""
-    run: list[int] = []
-
-    def trial(trial: Trial) -> None:
-        run.append(trial.number)
-        trial.counts["things"] += 2
-
-    run_trials("p", trial, Budget(3, 60), 1, tmp_path)
-    journal = tmp_path / "seed-1.jsonl"
-    journal.write_bytes(journal.read_bytes()[:-20])
-    outcome = run_trials("p", trial, Budget(5, 60), 1, tmp_path)
-    assert run == [0, 1, 2, 2, 3, 4]
-    assert (outcome.trials, outcome.survived, outcome.notes) == (5, 5, ["things: 10"])
-
-
-def test_a_failure_names_the_command_that_repeats_it_and_keeps_its_folder(tmp_path: Path) -> None:
+def test_a_failure_is_told_by_its_number_and_keeps_its_folder(tmp_path: Path) -> None:
     def trial(trial: Trial) -> None:
         (trial.folder / "file").write_text("kept")
+        trial.counts["things"] += 2
         trial.check(trial.number != 1, "it is the second")
         if trial.number == 2:
             raise OSError("a fault of the campaign's own")
 
-    outcome = run_trials("p", trial, Budget(3, 60), 7, tmp_path)
-    assert (outcome.trials, outcome.survived) == (3, 1)
-    assert outcome.failures[0] == "python -m tests.campaign --part p --seed 7 --trial 1: it is the second"
-    assert "a fault of the campaign's own" in outcome.failures[1]
-    assert (tmp_path / "failed" / "trial-7-1" / "file").read_text() == "kept"
+    outcome = run_trials("p", trial, range(3), 7, tmp_path, 60)
+    assert (outcome.trials, outcome.counts, list(outcome.failures)) == ([0, 1, 2], {"things": 6}, [1, 2])
+    assert outcome.failures[1] == "it is the second"
+    assert "a fault of the campaign's own" in outcome.failures[2]
+    assert (tmp_path / "trial-7-1" / "file").read_text() == "kept"
+    assert not (tmp_path / "trial-7-0").exists()
 
 
-def test_a_budget_of_no_time_runs_nothing(tmp_path: Path) -> None:
-    assert run_trials("p", lambda _: None, Budget(3, 0), 1, tmp_path).trials == 0
-
-
-def test_a_part_that_cannot_be_run_here_says_why(tmp_path: Path) -> None:
+def test_a_part_without_time_or_that_cannot_be_run_here_runs_nothing(tmp_path: Path) -> None:
     def trial(trial: Trial) -> None:
         raise LeftOut("a program is missing")
 
-    outcome = run_trials("p", trial, Budget(3, 60), 1, tmp_path)
-    assert (outcome.trials, outcome.failures, outcome.notes) == (0, [], ["left out: a program is missing"])
+    assert run_trials("p", trial, range(3), 1, tmp_path, 0).left_out == ""
+    assert run_trials("p", trial, range(3), 1, tmp_path, 60) == Outcome(left_out="a program is missing")
 
 
 def test_the_judges_see_a_changed_database(campaign_dir: Path) -> None:
@@ -162,12 +119,11 @@ def test_the_judges_see_a_file_that_is_half_written(campaign_dir: Path) -> None:
 @pytest.mark.parametrize("way", KILLS)
 def test_a_kill_comes_at_its_call(campaign_dir: Path, way: str) -> None:
     """An export is killed at its one write: the unfinished file holds nothing, half of the data or all of it."""
-    template, command = learned("db_export", campaign_dir / "any")
+    template, command = learned("db_export", campaign_dir)
     assert isinstance(command, OutCommand)
     folder = campaign_dir / f"kill-{KILLS[way]}"
     command.prepare(template, folder)
-    shim = build_shim(campaign_dir)
-    done = started(command.arguments, folder, Fault(2, KILLS[way]), shim=shim).wait()
+    done = started(command.arguments, folder, Fault(2, KILLS[way])).wait()
     assert done.code == -signal.SIGKILL
     assert done.what.startswith("write ")
     (unfinished,) = folder.glob(".out.txt.*")
@@ -179,8 +135,7 @@ def test_a_kill_comes_at_its_call(campaign_dir: Path, way: str) -> None:
 
 def test_calls_fail_and_are_cut_short_as_asked(campaign_dir: Path) -> None:
     """Source: the system's message for ENOSPC; a short write must be completed."""
-    template, command = learned("db_export", campaign_dir / "any")
-    shim = build_shim(campaign_dir)
+    template, command = learned("db_export", campaign_dir)
     for fault, code, words in (
         (Fault(2, FAIL, 28), 1, "No space left on device"),
         (Fault(2, SHORT), 0, ""),
@@ -188,7 +143,7 @@ def test_calls_fail_and_are_cut_short_as_asked(campaign_dir: Path) -> None:
     ):
         folder = campaign_dir / f"fail-{fault.at}-{fault.action}"
         command.prepare(template, folder)
-        done = started(command.arguments, folder, fault, shim=shim).wait()
+        done = started(command.arguments, folder, fault).wait()
         assert (done.code, words in done.text) == (code, True)
         trial = Trial("test", 1, 0, folder, campaign_dir)
         assert command.state(trial, folder) == (NEW if code == 0 else OLD)
