@@ -26,9 +26,7 @@ from tests.sliced_databases import DATA
         ("--cluster local:1 --engine fast", "--engine 'fast': choose"),
     ],
 )
-def test_what_cannot_be_done_is_refused_in_one_line(
-    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: str, message: str
-) -> None:
+def test_what_cannot_be_done_is_refused_in_one_line(folder, tmp_path, capfd, arguments, message):
     """Expected values: the messages; nothing is stored."""
     database = tmp_path / "one.db"
     assert main(["index", str(folder / "bases0.fasta"), "-o", str(database), "--quiet"]) == 0
@@ -42,9 +40,7 @@ def test_what_cannot_be_done_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize("index_options", [[], ["--slices", "2"]])
-def test_a_search_without_residues_ends_without_hits(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], index_options: list[str]
-) -> None:
+def test_a_search_without_residues_ends_without_hits(tmp_path, capfd, index_options):
     """A subject of two bases passes the filter, and has no residue in any frame; as without a cluster."""
     (tmp_path / "bases.fasta").write_text(">a\nACGTACGTACGT\n>b\nACGTTGCATCGA\n>c\nAC\n")
     database, store = str(tmp_path / "bases.db"), str(tmp_path / "hits.sqlite")
@@ -57,7 +53,7 @@ def test_a_search_without_residues_ends_without_hits(
         assert capfd.readouterr() == ("", "")
 
 
-def test_the_plan_shows_the_slices(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_plan_shows_the_slices(folder, capfd):
     """Expected value: three slices, whose cells are all."""
     line = ["batch", str(DATA / "queries.fasta"), str(folder / "proteins.db"), "--store", "unused.sqlite"]
     assert main([*line, "--cluster", "local:2", "--slices", "yes", "--engine", "cpu", "--explain"]) == 0
@@ -68,7 +64,7 @@ def test_the_plan_shows_the_slices(folder: Path, capfd: pytest.CaptureFixture[st
     assert sum(float(one.split(", ")[1].split("%")[0]) for one in slices) == pytest.approx(100, abs=0.2)
 
 
-def test_workers_execute_no_code_of_the_folder_where_the_command_was_started(folder: Path, tmp_path: Path) -> None:
+def test_workers_execute_no_code_of_the_folder_where_the_command_was_started(folder, tmp_path):
     """Dask starts them with `python -c`, which looks for modules there first."""
     for name in ("json", "multiprocessing", "numpy", "swsearch"):
         (tmp_path / f"{name}.py").write_text("open('executed', 'a').write(__name__)\nimport nothing\n")

@@ -134,7 +134,7 @@ def settle(deals: Dispatcher) -> None:
         deals.step()
 
 
-def test_each_worker_has_two_parts_and_results_are_in_order() -> None:
+def test_each_worker_has_two_parts_and_results_are_in_order():
     """The first query is answered last; its result comes first."""
     hands = Hands({"a": GB, "b": GB})
     deals, results = dealt(hands, 6, [1])
@@ -149,7 +149,7 @@ def test_each_worker_has_two_parts_and_results_are_in_order() -> None:
     assert answers(results) == [(number, f"q{number}", "0") for number in range(6)]
 
 
-def test_the_number_of_unfinished_batches_is_bounded() -> None:
+def test_the_number_of_unfinished_batches_is_bounded():
     """The first part is never answered: 4 and twice the places of the workers, 12 batches, are begun."""
     hands = Hands({"a": GB, "b": GB})
     read: list[int] = []
@@ -169,7 +169,7 @@ def test_the_number_of_unfinished_batches_is_bounded() -> None:
     assert hands.sent == []
 
 
-def test_workers_open_different_slices_first_and_further_ones_when_idle() -> None:
+def test_workers_open_different_slices_first_and_further_ones_when_idle():
     """Three slices, two workers with memory for two: a opens 0, b opens 1, then the first with a free place opens 2."""
     hands = Hands({"a": 4 * GB, "b": 4 * GB})
     deals, results = dealt(hands, 4, [GB, GB, GB])
@@ -184,7 +184,7 @@ def test_workers_open_different_slices_first_and_further_ones_when_idle() -> Non
     assert found == [(number, f"q{number}", "012") for number in range(4)]
 
 
-def test_an_idle_worker_opens_the_slice_for_which_most_work_waits() -> None:
+def test_an_idle_worker_opens_the_slice_for_which_most_work_waits():
     """Worker a holds both slices and answers nothing; b, which joins, holds none, and gets each in turn."""
     hands = Hands({"a": 4 * GB})
     deals, _ = dealt(hands, 40, [GB, GB])
@@ -194,7 +194,7 @@ def test_an_idle_worker_opens_the_slice_for_which_most_work_waits() -> None:
     assert hands.of("b") == [(0, ["q1"]), (0, ["q2"])]
 
 
-def test_a_worker_without_room_replaces_a_slice_only_if_nobody_holds_the_needed_one() -> None:
+def test_a_worker_without_room_replaces_a_slice_only_if_nobody_holds_the_needed_one():
     """One worker with memory for one of three slices searches them one after the other; nothing waits for ever."""
     hands = Hands({"a": GB})
     deals, results = dealt(hands, 3, [GB, GB, GB])
@@ -208,7 +208,7 @@ def test_a_worker_without_room_replaces_a_slice_only_if_nobody_holds_the_needed_
     assert sorted(order) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
 
 
-def test_an_idle_worker_takes_what_another_has_not_begun() -> None:
+def test_an_idle_worker_takes_what_another_has_not_begun():
     """Two queries at worker a; b joins when none is left, and gets the second of them."""
     hands = Hands({"a": GB})
     deals, results = dealt(hands, 2, [1])
@@ -221,7 +221,7 @@ def test_an_idle_worker_takes_what_another_has_not_begun() -> None:
     assert answers(results) == [(0, "q0", "0"), (1, "q1", "0")]
 
 
-def test_a_part_that_ends_its_workers_is_divided_and_the_guilty_query_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_that_ends_its_workers_is_divided_and_the_guilty_query_is_named(monkeypatch):
     """Parts of several queries; whoever has q2 ends."""
     monkeypatch.setattr(dispatching, "TASK_SECONDS", 1.0)
     hands = Hands({"w0": GB})
@@ -246,7 +246,7 @@ def test_a_part_that_ends_its_workers_is_divided_and_the_guilty_query_is_named(m
     results.close()
 
 
-def test_the_first_answer_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_answer_counts(monkeypatch):
     """A silent worker's part is given to another; both answer in the end."""
     hands = Hands({"a": GB, "b": GB})
     said: list[str] = []
@@ -264,7 +264,7 @@ def test_the_first_answer_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert answers(results) == [(0, "q0", "0"), (1, "q1", "0")]
 
 
-def test_a_worker_whose_engine_fails_is_left_out_and_the_last_one_ends_the_search() -> None:
+def test_a_worker_whose_engine_fails_is_left_out_and_the_last_one_ends_the_search():
     """Expected value: the message of the last engine."""
     hands = Hands({"a": GB, "b": GB})
     said: list[str] = []
@@ -277,7 +277,7 @@ def test_a_worker_whose_engine_fails_is_left_out_and_the_last_one_ends_the_searc
         answers(results)
 
 
-def test_a_misfit_ends_a_search_only_if_it_was_there_at_the_start() -> None:
+def test_a_misfit_ends_a_search_only_if_it_was_there_at_the_start():
     """A worker with another version that joins later is left out; one at the start is an error."""
     other = Failed("InputError", "this worker has swsearch 0.0.1")
     said: list[str] = []
@@ -321,7 +321,7 @@ class Chance(Hands):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_every_query_is_answered_once_and_in_order(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_query_is_answered_once_and_in_order(seed, monkeypatch):
     """Forty queries in one to three slices, of which each worker has memory for some."""
     monkeypatch.setattr(dispatching, "MAX_LOSSES", 1000)
     n_slices = 1 + seed % 3
@@ -329,7 +329,7 @@ def test_every_query_is_answered_once_and_in_order(seed: int, monkeypatch: pytes
     assert answers(results) == [(number, f"q{number}", "012"[:n_slices]) for number in range(40)]
 
 
-def test_batches_become_smaller_toward_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_become_smaller_toward_the_end(monkeypatch):
     """Two workers of 1,000 cells per second each, and queries of 1,000 cells."""
     monkeypatch.setattr(dispatching, "TASK_SECONDS", 8.0)
     monkeypatch.setattr(dispatching, "LEAST_SECONDS", 1.0)
@@ -348,7 +348,7 @@ def test_batches_become_smaller_toward_the_end(monkeypatch: pytest.MonkeyPatch) 
     assert sizes[20:] == [6, 5, 4, 3, 2, 1, 1, 1, 1]
 
 
-def test_queries_are_read_ahead_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_queries_are_read_ahead_within_bounds(monkeypatch):
     monkeypatch.setattr(batches, "MAX_AHEAD_BYTES", 50)
     read: list[int] = []
 

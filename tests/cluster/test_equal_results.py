@@ -21,7 +21,6 @@ from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import QueryFiles, SubjectQueries
 from swsearch.search.searcher import open_searcher
-from tests.cluster.clusters import Cluster
 from tests.sliced_databases import DATA
 from tests.tiers import mostly_thorough
 
@@ -71,9 +70,7 @@ def query_file(folder: Path, name: str) -> Path:
     ("n_workers", "n_cases"),
     mostly_thorough([(1, 2), (2, len(CASES)), (3, 1), (4, 2)], (1, 2)),
 )
-def test_reports_are_those_of_one_process(
-    folder: Path, cluster: Cluster, expected: list[dict[str, str]], tmp_path: Path, n_workers: int, n_cases: int
-) -> None:
+def test_reports_are_those_of_one_process(folder, cluster, expected, tmp_path, n_workers, n_cases):
     """Whole databases and slices of them; two workers search all kinds of queries."""
     while len(cluster.workers) < n_workers:
         cluster.add_worker()
@@ -89,9 +86,7 @@ def test_reports_are_those_of_one_process(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("chosen", [{"top": 3, "ties": "all", "evalue": 1000}, {"iterations": 2, "id_pattern": "[AC]"}])
-def test_several_databases_are_searched_as_one(
-    folder: Path, cluster: Cluster, tmp_path: Path, chosen: dict[str, Any]
-) -> None:
+def test_several_databases_are_searched_as_one(folder, cluster, tmp_path, chosen):
     """Workers hold both databases, or slices of either; expected value: a search of both in this process."""
     while len(cluster.workers) < 2:
         cluster.add_worker()
@@ -108,7 +103,7 @@ def test_several_databases_are_searched_as_one(
 
 
 @pytest.mark.thorough
-def test_all_pairs_are_those_of_one_process(folder: Path, cluster: Cluster) -> None:
+def test_all_pairs_are_those_of_one_process(folder, cluster):
     """Expected values: a search of all against all in this process, which is tested by itself."""
     while len(cluster.workers) < 2:
         cluster.add_worker()
@@ -133,7 +128,7 @@ def test_all_pairs_are_those_of_one_process(folder: Path, cluster: Cluster) -> N
 
 
 @pytest.mark.thorough
-def test_two_slices_are_the_whole_database(folder: Path, cluster: Cluster, tmp_path: Path) -> None:
+def test_two_slices_are_the_whole_database(folder, cluster, tmp_path):
     """A third segment that is too small to be a slice goes with the second."""
     database = tmp_path / "two.db"
     swsearch.build_database(folder / "proteins0.fasta", database)

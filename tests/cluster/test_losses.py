@@ -101,9 +101,7 @@ def searched(searcher: ClusterSearcher, queries: list[SequenceRecord]) -> Iterat
 
 
 @pytest.mark.parametrize("slices", ["no", "yes"])
-def test_the_work_of_a_killed_worker_is_done_by_others(
-    folder: Path, own_cluster: Cluster, queries: list[SequenceRecord], expected: list[object], slices: str
-) -> None:
+def test_the_work_of_a_killed_worker_is_done_by_others(folder, own_cluster, queries, expected, slices):
     """One of two workers is killed after the first result; the other has its parts, and its slices."""
     first, _ = own_cluster.add_worker(), own_cluster.add_worker()
     own_cluster.wait_for_workers()
@@ -119,9 +117,7 @@ def test_the_work_of_a_killed_worker_is_done_by_others(
     assert any("has left" in line for line in said)
 
 
-def test_a_silent_worker_is_not_waited_for(
-    folder: Path, own_cluster: Cluster, queries: list[SequenceRecord], expected: list[object]
-) -> None:
+def test_a_silent_worker_is_not_waited_for(folder, own_cluster, queries, expected):
     """A stopped worker keeps its connection; its parts are searched elsewhere, and its late answers change nothing."""
     first, _ = own_cluster.add_worker(), own_cluster.add_worker()
     own_cluster.wait_for_workers()
@@ -146,9 +142,7 @@ def test_a_silent_worker_is_not_waited_for(
     assert any("has not answered" in line for line in said)
 
 
-def test_a_worker_that_joins_gets_work(
-    folder: Path, own_cluster: Cluster, queries: list[SequenceRecord], expected: list[object]
-) -> None:
+def test_a_worker_that_joins_gets_work(folder, own_cluster, queries, expected):
     """The first worker is killed; only one that joined after the start can have searched the rest."""
     first = own_cluster.add_worker()
     with open_cluster_searcher(folder / "proteins.db", OPTIONS, own_cluster.place, machine=Machine("cpu")) as searcher:
@@ -160,9 +154,7 @@ def test_a_worker_that_joins_gets_work(
     assert found == expected
 
 
-def test_a_scheduler_that_ends_is_waited_for(
-    folder: Path, own_cluster: Cluster, queries: list[SequenceRecord], expected: list[object]
-) -> None:
+def test_a_scheduler_that_ends_is_waited_for(folder, own_cluster, queries, expected):
     """Dask cancels everything when its scheduler ends; a new one, at another port, is found by the file."""
     own_cluster.add_worker()
     said: list[str] = []
@@ -179,9 +171,7 @@ def test_a_scheduler_that_ends_is_waited_for(
     assert any("waiting for another" in line for line in said)
 
 
-def test_a_query_that_ends_its_workers_ends_the_search(
-    folder: Path, own_cluster: Cluster, queries: list[SequenceRecord], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_query_that_ends_its_workers_ends_the_search(folder, own_cluster, queries, tmp_path, monkeypatch):
     """A worker that dies at one query, as one with too little memory would; the message names the query."""
     preload = tmp_path / "mortal.py"
     preload.write_text(PATCHED_WORKER.format(header="q5", action="os._exit(1)"))
@@ -196,9 +186,7 @@ def test_a_query_that_ends_its_workers_ends_the_search(
         list(searched(searcher, queries[5:6]))
 
 
-def test_a_driver_that_is_killed_resumes(
-    folder: Path, own_cluster: Cluster, queries: list[SequenceRecord], tmp_path: Path
-) -> None:
+def test_a_driver_that_is_killed_resumes(folder, own_cluster, queries, tmp_path):
     """The command line; what the killed driver committed is not searched again, and the report is complete.
 
     The worker waits with a query until the driver is dead, so the driver cannot have finished before.
@@ -238,9 +226,7 @@ def test_a_driver_that_is_killed_resumes(
     assert out.read_bytes() == plain.read_bytes()
 
 
-def test_a_worker_with_another_program_or_database_is_refused(
-    folder: Path, own_cluster: Cluster, queries: list[SequenceRecord], tmp_path: Path
-) -> None:
+def test_a_worker_with_another_program_or_database_is_refused(folder, own_cluster, queries, tmp_path):
     """Each error is one line that names the worker, the difference and what to do."""
     preload = tmp_path / "older.py"
     preload.write_text(OLDER_WORKER)
@@ -267,9 +253,7 @@ def test_a_worker_with_another_program_or_database_is_refused(
             list(searched(searcher, queries[:1]))
 
 
-def test_a_worker_finds_its_database_elsewhere(
-    folder: Path, own_cluster: Cluster, queries: list[SequenceRecord], expected: list[object], tmp_path: Path
-) -> None:
+def test_a_worker_finds_its_database_elsewhere(folder, own_cluster, queries, expected, tmp_path):
     """The driver's copy is gone when the worker opens its own; another database of that name is passed over."""
     copy, other, local = (tmp_path / name / "proteins.db" for name in ("driver", "other", "local"))
     for path in (copy, local):
@@ -282,7 +266,7 @@ def test_a_worker_finds_its_database_elsewhere(
         assert list(searched(searcher, queries[:3])) == expected[:3]
 
 
-def test_a_place_without_a_scheduler_is_one_line(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_place_without_a_scheduler_is_one_line(folder, tmp_path, monkeypatch):
     """Expected values: the messages."""
     monkeypatch.setattr("swsearch.cluster.dask_connection.FIRST_SECONDS", 0.0)
     for place, message in (

@@ -124,9 +124,7 @@ def two_gpus(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return emulated()
 
 
-def test_gpus_with_a_process_each_give_the_bytes_of_one_process(
-    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], two_gpus: str
-) -> None:
+def test_gpus_with_a_process_each_give_the_bytes_of_one_process(small, tmp_path, monkeypatch, capfd, two_gpus):
     """The report and the run of a batch, for which GPUs are used apart from 16 queries on."""
     begin_with(monkeypatch, two_gpus)
     monkeypatch.setattr(searchers, "SEPARATE_CELLS", 0)
@@ -142,7 +140,7 @@ def test_gpus_with_a_process_each_give_the_bytes_of_one_process(
     assert "cuda" in capfd.readouterr().out
 
 
-def test_few_queries_stay_in_one_process(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_queries_stay_in_one_process(small, tmp_path, monkeypatch):
     """Eight queries for each GPU are needed; plans and plots need this process."""
     few = tmp_path / "few.fasta"
     few.write_text("".join(f">q{number}\nMKVLA\n" for number in range(15)))
@@ -158,14 +156,7 @@ def test_few_queries_stay_in_one_process(small: Path, tmp_path: Path, monkeypatc
 
 
 @pytest.mark.thorough
-def test_a_gpu_that_fails_leaves_its_work_to_the_other(
-    small: Path,
-    queries: list[SequenceRecord],
-    expected: list[object],
-    monkeypatch: pytest.MonkeyPatch,
-    small_parts: None,
-    two_gpus: str,
-) -> None:
+def test_a_gpu_that_fails_leaves_its_work_to_the_other(small, queries, expected, monkeypatch, small_parts, two_gpus):
     """The second GPU fails in its second part; nothing of the search is lost."""
     failing = """
 from swsearch.engine.cuda.search.batch_run import BatchRun
@@ -190,9 +181,7 @@ BatchRun.finish = finish
 
 
 @pytest.mark.thorough
-def test_if_all_gpus_fail_the_search_fails_with_their_error(
-    small: Path, queries: list[SequenceRecord], monkeypatch: pytest.MonkeyPatch, two_gpus: str
-) -> None:
+def test_if_all_gpus_fail_the_search_fails_with_their_error(small, queries, monkeypatch, two_gpus):
     action = "raise EngineError('out of order')"
     begin_with(monkeypatch, two_gpus, PATCHED.format(header="q17", action=action))
     with open_database(small / "db") as database, WorkerProcesses(2, 1, [0, 1]) as workers:
@@ -201,9 +190,7 @@ def test_if_all_gpus_fail_the_search_fails_with_their_error(
             list(found(searcher, queries))
 
 
-def test_queries_are_observed_in_their_order_while_workers_search(
-    small: Path, queries: list[SequenceRecord], expected: list[object]
-) -> None:
+def test_queries_are_observed_in_their_order_while_workers_search(small, queries, expected):
     """As by a check of the statistics, of which a command warns once; the last results are then not returned yet."""
     observed: list[str] = []
     answered: list[int] = []
@@ -219,14 +206,7 @@ def test_queries_are_observed_in_their_order_while_workers_search(
     assert answered[0] < len(queries)
 
 
-def test_a_killed_worker_is_replaced_and_nothing_is_lost(
-    small: Path,
-    tmp_path: Path,
-    queries: list[SequenceRecord],
-    expected: list[object],
-    monkeypatch: pytest.MonkeyPatch,
-    small_parts: None,
-) -> None:
+def test_a_killed_worker_is_replaced_and_nothing_is_lost(small, tmp_path, queries, expected, monkeypatch, small_parts):
     """The first worker that gets the seventh query ends by SIGKILL."""
     flag = tmp_path / "killed"
     kill = f"Path({str(flag)!r}).exists() or (Path({str(flag)!r}).touch(), os.kill(os.getpid(), signal.SIGKILL))"
@@ -242,14 +222,8 @@ def test_a_killed_worker_is_replaced_and_nothing_is_lost(
 
 @pytest.mark.thorough
 def test_a_killed_process_of_a_gpu_is_replaced_and_nothing_is_lost(
-    small: Path,
-    tmp_path: Path,
-    queries: list[SequenceRecord],
-    expected: list[object],
-    monkeypatch: pytest.MonkeyPatch,
-    small_parts: None,
-    two_gpus: str,
-) -> None:
+    small, tmp_path, queries, expected, monkeypatch, small_parts, two_gpus
+):
     """The first process that gets the seventh query ends by SIGKILL while the other one goes on."""
     flag = tmp_path / "killed"
     kill = f"Path({str(flag)!r}).exists() or (Path({str(flag)!r}).touch(), os.kill(os.getpid(), signal.SIGKILL))"
@@ -264,9 +238,7 @@ def test_a_killed_process_of_a_gpu_is_replaced_and_nothing_is_lost(
 
 
 @pytest.mark.thorough
-def test_a_query_that_ends_worker_after_worker_ends_the_search(
-    small: Path, queries: list[SequenceRecord], monkeypatch: pytest.MonkeyPatch, small_parts: None
-) -> None:
+def test_a_query_that_ends_worker_after_worker_ends_the_search(small, queries, monkeypatch, small_parts):
     kill = "(time.sleep(0.5), os.kill(os.getpid(), signal.SIGKILL))"  # the answer before it is on its way
     begin_with(monkeypatch, PATCHED.format(header="q6", action=kill))
     with (
@@ -277,7 +249,7 @@ def test_a_query_that_ends_worker_after_worker_ends_the_search(
 
 
 @pytest.mark.thorough
-def test_a_worker_that_cannot_start_is_an_error(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_cannot_start_is_an_error(small, monkeypatch):
     begin_with(monkeypatch, "raise SystemExit(7)")
     with (
         pytest.raises(EngineError, match=r"worker [12] could not start, its exit code is 7"),
@@ -287,7 +259,7 @@ def test_a_worker_that_cannot_start_is_an_error(small: Path, monkeypatch: pytest
 
 
 @pytest.mark.thorough
-def test_no_worker_outlives_its_driver(small: Path, tmp_path: Path) -> None:
+def test_no_worker_outlives_its_driver(small, tmp_path):
     """A batch is ended in the middle by SIGKILL."""
     many = tmp_path / "many.fasta"
     many.write_text((small / "queries.fasta").read_text().replace(">q", ">p") * 400)

@@ -135,7 +135,7 @@ def expected(database: Path, *tasks: list[SequenceRecord]) -> list[list[Any]]:
         return [[(one.header, one.hits) for one in searcher.search(task)] for task in tasks]
 
 
-def test_the_next_task_begins_before_the_last_results_of_this_one(worker: Worker, database: Path) -> None:
+def test_the_next_task_begins_before_the_last_results_of_this_one(worker, database):
     tasks = [QUERIES[:3], QUERIES[3:5], QUERIES[5:]]
     answers = worker.together(*map(worker.task, tasks))
     assert hits(*answers) == expected(database, *tasks)
@@ -144,7 +144,7 @@ def test_the_next_task_begins_before_the_last_results_of_this_one(worker: Worker
     assert begun[0] < begun[1] < last[0] < begun[2] < last[1]
 
 
-def test_a_task_that_cannot_begin_fails_in_its_turn(worker: Worker, database: Path) -> None:
+def test_a_task_that_cannot_begin_fails_in_its_turn(worker, database):
     """A query without letters is refused; the tasks before and after it are answered."""
     empty = SequenceRecord("empty", np.zeros(0, dtype=np.uint8), PROTEIN)
     first, second, third = worker.together(
@@ -156,7 +156,7 @@ def test_a_task_that_cannot_begin_fails_in_its_turn(worker: Worker, database: Pa
     assert "empty" in second.message
 
 
-def test_a_task_of_another_search_waits_for_its_turn(worker: Worker, database: Path) -> None:
+def test_a_task_of_another_search_waits_for_its_turn(worker, database):
     other = replace(OPTIONS, top=2)
     with open_searcher(database, other, engine="cpu") as searcher:
         info = searcher.run_info("")
@@ -169,7 +169,7 @@ def test_a_task_of_another_search_waits_for_its_turn(worker: Worker, database: P
     assert [[hit.rank for hit in result.hits] for result in second.results] == [[1, 2], [1, 2]]
 
 
-def test_another_engine_may_be_asked_for_between_two_tasks(worker: Worker, database: Path) -> None:
+def test_another_engine_may_be_asked_for_between_two_tasks(worker, database):
     """The second task has begun on the engine that is closed before its turn; it begins again on the next one."""
     first, prepared, second = worker.together(
         worker.task(QUERIES[:2]),
@@ -181,7 +181,7 @@ def test_another_engine_may_be_asked_for_between_two_tasks(worker: Worker, datab
     assert hits(first, second) == expected(database, QUERIES[:2], QUERIES[2:4])
 
 
-def test_a_worker_opens_the_new_slices_of_a_database_that_is_dealt_again(tmp_path: Path, database: Path) -> None:
+def test_a_worker_opens_the_new_slices_of_a_database_that_is_dealt_again(tmp_path, database):
     """The content and so the digest stay the same, but a slice of the same number has other subjects."""
     options = replace(OPTIONS, top=40)
     with open_searcher(database, options, engine="cpu") as searcher:

@@ -67,7 +67,7 @@ def of_the_longer(database: Path, options: SearchOptions, chosen: Callable[[str]
         pytest.param("dealt_bases", {"evalue": 1e-6, "min_score": 20}, marks=pytest.mark.thorough),
     ],
 )
-def test_pairs_are_the_hits_of_the_longer_sequence(folder: Path, name: str, options: dict[str, Any]) -> None:
+def test_pairs_are_the_hits_of_the_longer_sequence(folder, name, options):
     """Source: searches with the same sequences; among the pairs are copies in other segments, and equal lengths."""
     asked = SearchOptions(**{"top": EVERY_SUBJECT, "evalue": 0.001, **options})
     with swsearch.open_database(folder / f"{name}.db") as opened:
@@ -79,7 +79,7 @@ def test_pairs_are_the_hits_of_the_longer_sequence(folder: Path, name: str, opti
         assert all_pairs(folder / f"{name}.db", asked, engine="cpu", **machine) == expected
 
 
-def test_the_reference_engine_finds_the_same_pairs(folder: Path) -> None:
+def test_the_reference_engine_finds_the_same_pairs(folder):
     """Source: the CPU engine."""
     options = SearchOptions(top=EVERY_SUBJECT, evalue=0.1, max_length=120)
     found = all_pairs(folder / "dealt_proteins.db", options, engine="reference")
@@ -87,7 +87,7 @@ def test_the_reference_engine_finds_the_same_pairs(folder: Path) -> None:
     assert len(found) > 3
 
 
-def test_every_pair_has_the_score_of_an_independent_aligner(tmp_path: Path) -> None:
+def test_every_pair_has_the_score_of_an_independent_aligner(tmp_path):
     """Source: Biopython's PairwiseAligner; without an E-value cut, every pair with a score above 0 is reported."""
     rng = np.random.default_rng(11)
     letters = [PROTEIN.decode(random_codes(rng, int(length))) for length in (12, 30, 30, 30, 5, 44, 30, 1, 44)]
@@ -104,7 +104,7 @@ def test_every_pair_has_the_score_of_an_independent_aligner(tmp_path: Path) -> N
     assert len(found) == len(expected) > 25
 
 
-def test_equally_long_sequences_are_compared_once_and_none_with_itself(tmp_path: Path) -> None:
+def test_equally_long_sequences_are_compared_once_and_none_with_itself(tmp_path):
     """Source: the rule that the later sequence is the query."""
     write(tmp_path, ["MKVLAAGIVGLLLAQWERTY"] * 5)
     found = all_pairs(tmp_path / "some.db", SearchOptions(top=EVERY_SUBJECT, evalue=1.0))
@@ -113,7 +113,7 @@ def test_equally_long_sequences_are_compared_once_and_none_with_itself(tmp_path:
     ]
 
 
-def test_filters_choose_the_sequences_on_both_sides(folder: Path, tmp_path: Path) -> None:
+def test_filters_choose_the_sequences_on_both_sides(folder, tmp_path):
     """Source: a database of the chosen sequences alone, with the size of the whole one."""
     with swsearch.open_database(folder / "proteins.db") as opened:
         chosen = [record for record in opened if record.identifier.startswith("tr") and 100 <= len(record) <= 180]
@@ -130,7 +130,7 @@ def test_filters_choose_the_sequences_on_both_sides(folder: Path, tmp_path: Path
     assert len(found) > 20
 
 
-def test_hardly_any_pair_is_scored_twice(tmp_path: Path) -> None:
+def test_hardly_any_pair_is_scored_twice(tmp_path):
     """Source: n (n - 1) / 2 pairs; a batch of three queries and a cut to 128 lengths add three subjects a query.
 
     The progress and the cost of the results are those of the pairs alone.
@@ -149,7 +149,7 @@ def test_hardly_any_pair_is_scored_twice(tmp_path: Path) -> None:
     assert sum(done) == sum(result.stats.cells for result in results) == n_cells
 
 
-def test_leading_parts_have_the_subjects_before_a_query_and_few_others() -> None:
+def test_leading_parts_have_the_subjects_before_a_query_and_few_others():
     """Source: the definition of the order. Equal cuts are the same objects, by which engines recognise them."""
     rng = np.random.default_rng(8)
     partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(1, 40, 700)])
@@ -165,7 +165,7 @@ def test_leading_parts_have_the_subjects_before_a_query_and_few_others() -> None
 
 
 @pytest.mark.parametrize("options", [{"translate": "both"}, {"iterations": 2}, {"sensitive": True}])
-def test_searches_that_treat_both_sides_differently_are_refused(folder: Path, options: dict[str, Any]) -> None:
+def test_searches_that_treat_both_sides_differently_are_refused(folder, options):
     (refused,) = options
     name = "bases" if refused == "translate" else "proteins"
     with pytest.raises(InputError, match=f"{refused}=.*: all against all"):

@@ -6,7 +6,6 @@ draws many more of them. Each failure begins with the line that repeats it.
 """
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -29,7 +28,7 @@ CASES |= {
 
 
 @pytest.mark.parametrize(("seed", "number"), mostly_thorough(CASES, *list(CASES)[::3]))
-def test_every_list_is_the_complete_list_cut_afterwards(tmp_path: Path, seed: int, number: int) -> None:
+def test_every_list_is_the_complete_list_cut_afterwards(tmp_path, seed, number):
     """Each world is one database with some searches and narrowed reports of two queries."""
     with World(seed, number, tmp_path) as world:
         found = failures(world, CASES[seed, number])
@@ -37,9 +36,7 @@ def test_every_list_is_the_complete_list_cut_afterwards(tmp_path: Path, seed: in
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_no_list_depends_on_how_many_candidates_are_aligned_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
+def test_no_list_depends_on_how_many_candidates_are_aligned_at_once(tmp_path, monkeypatch, number):
     """With as many as are listed; the subjects of these databases are otherwise aligned at once."""
     monkeypatch.setattr(ranking, "_MIN_BLOCK", 1)
     with World(SEED, number, tmp_path) as world:
@@ -48,9 +45,7 @@ def test_no_list_depends_on_how_many_candidates_are_aligned_at_once(
 
 
 @pytest.mark.parametrize("way", ["cpu", "slices"])
-def test_a_round_includes_the_best_subjects_whatever_the_list_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
-) -> None:
+def test_a_round_includes_the_best_subjects_whatever_the_list_has(tmp_path, monkeypatch, way):
     """With a limit of 7 subjects in place of 10,000; the judge has a limit of its own."""
     for module in (complete_lists, limits):
         monkeypatch.setattr(module, "MOST_INCLUDED", 7)
@@ -63,7 +58,7 @@ def test_a_round_includes_the_best_subjects_whatever_the_list_has(
                 assert world.problems(Case({**options, **more}, way)) == []
 
 
-def test_the_number_of_judged_alignments_is_the_stated_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_judged_alignments_is_the_stated_one(tmp_path, monkeypatch):
     """With a number of two, as that of long sequences."""
     for module in (complete_lists, threshold):
         monkeypatch.setattr(module, "JUDGED_CELLS", 1)
@@ -72,7 +67,7 @@ def test_the_number_of_judged_alignments_is_the_stated_one(tmp_path: Path, monke
             assert world.problems(Case({**options, "evalue": world.kind.evalue}, "cpu")) == []
 
 
-def test_the_judge_sees_each_fault_of_a_list(tmp_path: Path) -> None:
+def test_the_judge_sees_each_fault_of_a_list(tmp_path):
     """By hand: a lost hit, two subjects in the wrong order, a wrong E-value, a lost alignment, a wrong count."""
     case = Case({"top": ALL, "evalue": INFINITE, "max_hsps": 3}, "cpu")
     with World(SEED, 0, tmp_path) as world:

@@ -11,7 +11,7 @@ import pytest
 import swsearch
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
-from swsearch.engine.protocol import ScoreEngine, score_requests
+from swsearch.engine.protocol import score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
@@ -43,9 +43,7 @@ def folder(tmp_path: Path) -> Path:
         ("genes", "genes", "both"),
     ],
 )
-def test_divided_partitions_give_the_same_results(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, query: str, subject: str, translate: str | None
-) -> None:
+def test_divided_partitions_give_the_same_results(folder, monkeypatch, query, subject, translate):
     """All columns of all hits, with E-value cuts at which some subjects of each length are just reported."""
 
     def results(evalue: float) -> list[object]:
@@ -63,7 +61,7 @@ def test_divided_partitions_give_the_same_results(
 
 
 @pytest.mark.parametrize("engine", [CpuEngine(1), CpuEngine(2, band_rows=4, scores_per_call=100)])
-def test_each_part_is_scored_with_the_floor_of_its_lengths(engine: ScoreEngine) -> None:
+def test_each_part_is_scored_with_the_floor_of_its_lengths(engine):
     """Expected values: all scores, each compared with the floor of its subject's range."""
     rng = np.random.default_rng(22)
     profiles = [sequence_profile(random_protein(rng, n), default_scheme(PROTEIN)) for n in (40, 90)]

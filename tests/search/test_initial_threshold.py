@@ -107,15 +107,8 @@ def without_and_with_cut(
     ids=["protein", "several alignments", "both strands", "six frames", "translated subjects", "both translated"],
 )
 def test_results_are_those_of_a_search_of_all_scores(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    query: str,
-    subject: str,
-    options: dict[str, Any],
-    top: int,
-    ties: str,
-    composition: str,
-) -> None:
+    folder, monkeypatch, query, subject, options, top, ties, composition
+):
     """The short query finds too few subjects, and in one case adjusted E-values exceed the initial threshold."""
     options = {**options, "top": top, "ties": ties, "composition": composition}
     (expected, lowest), (found, floors) = without_and_with_cut(folder, monkeypatch, query, subject, **options)
@@ -124,7 +117,7 @@ def test_results_are_those_of_a_search_of_all_scores(
     assert floors.count(1) <= (1 if composition == "none" else 2)
 
 
-def test_a_query_that_finds_too_few_is_scored_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_that_finds_too_few_is_scored_again(folder, monkeypatch):
     """A cut that few subjects pass, and none of some queries: those have two floors, one of them 1."""
     monkeypatch.setattr(threshold, "SMALLEST_SHARE", NEVER)
     expected, _ = search(folder, "proteins", "proteins", top=12)
@@ -137,9 +130,7 @@ def test_a_query_that_finds_too_few_is_scored_again(folder: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("options", [{"dbsize": 10**10}, {"dbsize": 10_000}, {"id_pattern": "other_.*[1-7]$"}], ids=str)
-def test_e_values_of_another_search_space_change_no_floor(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
-) -> None:
+def test_e_values_of_another_search_space_change_no_floor(folder, monkeypatch, options):
     """The number of subjects that pass depends on the residues that are searched; few queries are scored again."""
     (expected, _), (found, floors) = without_and_with_cut(folder, monkeypatch, "proteins", "proteins", top=9, **options)
     assert found == expected
@@ -156,15 +147,13 @@ def test_e_values_of_another_search_space_change_no_floor(
     ],
     ids=str,
 )
-def test_other_filters_have_no_initial_threshold(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
-) -> None:
+def test_other_filters_have_no_initial_threshold(folder, monkeypatch, options):
     """Their numbers of subjects that pass are not known without all scores, or any subject may be needed."""
     without, with_cut = without_and_with_cut(folder, monkeypatch, "masked", "proteins", top=3, **options)
     assert with_cut == without
 
 
-def test_subjects_that_score_are_counted() -> None:
+def test_subjects_that_score_are_counted():
     """Expected values: the reference engine's scores. Subjects of few letters, some with the only match far inside."""
     rng = np.random.default_rng(32)
     letters = [rng.choice(23, size=rng.integers(1, 4), replace=False) for _ in range(300)]
@@ -181,7 +170,7 @@ def test_subjects_that_score_are_counted() -> None:
         assert counter.count(profiles[:1]) == int((scores[0] >= 1).sum())
 
 
-def test_queries_with_the_same_letters_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_queries_with_the_same_letters_are_counted_once(monkeypatch):
     counted: list[int] = []
     really = search_subjects._containing
     monkeypatch.setattr(search_subjects, "_containing", lambda *given: counted.append(1) or really(*given))
@@ -192,7 +181,7 @@ def test_queries_with_the_same_letters_are_counted_once(monkeypatch: pytest.Monk
     assert len(counted) == 2
 
 
-def test_a_small_database_has_no_initial_threshold(folder: Path) -> None:
+def test_a_small_database_has_no_initial_threshold(folder):
     """By hand: 8 times (4 * 2 + 20) is 224 subjects, and 8 times (4 * 4 + 20) is 288; there are 281."""
     assert 1 not in search(folder, "proteins", "proteins", top=2)[1][:4]
     assert set(search(folder, "proteins", "proteins", top=4)[1]) == {1}

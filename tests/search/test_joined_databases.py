@@ -48,9 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("queries", "alphabet", "chosen"), mostly_thorough(CASES, *CASES[::4]))
-def test_databases_together_are_their_concatenation(
-    folder: Path, tmp_path: Path, queries: str, alphabet: str, chosen: dict[str, Any]
-) -> None:
+def test_databases_together_are_their_concatenation(folder, tmp_path, queries, alphabet, chosen):
     """The bytes of four formats, and the numbers that the formats leave out."""
     options = SearchOptions(**chosen)
     found: list[tuple[RunInfo, Searcher, list[QueryResult]]] = []
@@ -85,7 +83,7 @@ def test_databases_together_are_their_concatenation(
 @pytest.mark.parametrize(
     "chosen", [{}, {"top": 2, "evalue": float("inf"), "ties": "all"}, {"max_hsps": 2, "top": 3}, {"sensitive": True}]
 )
-def test_every_engine_gives_the_hits_of_the_concatenation(tmp_path: Path, chosen: dict[str, Any]) -> None:
+def test_every_engine_gives_the_hits_of_the_concatenation(tmp_path, chosen):
     """Equal sequences in all databases, so equal hits at all ranks; an emulated GPU leaves subjects out by bounds.
 
     Expected value: the reference engine with the concatenation.
@@ -116,7 +114,7 @@ def test_every_engine_gives_the_hits_of_the_concatenation(tmp_path: Path, chosen
     assert all(one == found[0] for one in found)
 
 
-def test_python_functions_take_several_databases(folder: Path, tmp_path: Path) -> None:
+def test_python_functions_take_several_databases(folder, tmp_path):
     """Paths, open databases and a mixture; a stored run opens its databases for whole subjects, or those named."""
     databases = paths(folder, "proteins")
     options = SearchOptions(top=3)
@@ -159,7 +157,7 @@ def organisms(databases: Path | Sequence[Path], **chosen: Any) -> list[tuple[str
     return [tuple(row.values()) for row in table]
 
 
-def test_stored_organisms_of_several_databases_are_those_of_the_concatenation(tmp_path: Path) -> None:
+def test_stored_organisms_of_several_databases_are_those_of_the_concatenation(tmp_path):
     """Filters by taxa that are in one, in the other or in both databases, and the columns of reports.
 
     Expected value: the concatenation with the same taxdump; it has the organisms of both.
@@ -181,7 +179,7 @@ def test_stored_organisms_of_several_databases_are_those_of_the_concatenation(tm
         assert [joined.taxonomy.taxids(n) for n in range(7)] == [whole.taxonomy.taxids(n) for n in range(7)]
 
 
-def test_organisms_that_only_some_databases_have_stored(tmp_path: Path) -> None:
+def test_organisms_that_only_some_databases_have_stored(tmp_path):
     """A filter would miss descendants in the other, so it is refused without --taxonomy; reports use headers."""
     one = with_organisms(tmp_path, "a", [9606], EXCERPT)
     other = with_organisms(tmp_path, "b", [9606, 10090], None)
@@ -201,7 +199,7 @@ def test_organisms_that_only_some_databases_have_stored(tmp_path: Path) -> None:
         assert joined.taxonomy_digest is None
 
 
-def test_a_taxon_is_placed_as_in_the_first_database_that_has_it(tmp_path: Path) -> None:
+def test_a_taxon_is_placed_as_in_the_first_database_that_has_it(tmp_path):
     """Two releases of a taxonomy, written by hand: 30 is below 10 in the first and below 20 in the second."""
     former = write_dump(tmp_path / "former", {1: 1, 10: 1, 20: 1, 30: 10})
     later = write_dump(tmp_path / "later", {1: 1, 10: 1, 20: 1, 30: 20, 40: 30})

@@ -82,9 +82,7 @@ CUTS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_lists_of_biased_proteins_are_the_complete_list_cut_afterwards(
-    biased: Biased, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
+def test_lists_of_biased_proteins_are_the_complete_list_cut_afterwards(biased, monkeypatch, number):
     path, queries, lists = biased
     query = queries[number]
     complete, plain = (
@@ -99,7 +97,7 @@ def test_lists_of_biased_proteins_are_the_complete_list_cut_afterwards(
             assert wrong(lists, search(path, query, **options), query, **options) == [], options
 
 
-def test_a_domain_beside_low_complexity_gives_the_subject_its_evalue(biased: Biased, tmp_path: Path) -> None:
+def test_a_domain_beside_low_complexity_gives_the_subject_its_evalue(biased, tmp_path):
     """By hand: both have the same residues of poly-Q and the same domain, in another order; so it is one alignment that
     has the best score, poly-Q, and another that has the best E-value."""
     rng = np.random.default_rng(5)
@@ -119,7 +117,7 @@ def test_a_domain_beside_low_complexity_gives_the_subject_its_evalue(biased: Bia
 
 
 @pytest.mark.parametrize("translate", ["query", "subject", "both"])
-def test_another_frame_may_give_a_subject_its_evalue(tmp_path: Path, translate: str) -> None:
+def test_another_frame_may_give_a_subject_its_evalue(tmp_path, translate):
     """The gene of poly-Q is in another frame than that of the domain."""
     rng = np.random.default_rng(8)
     domain, poly = PROTEIN.decode(random_protein(rng, 25)), "Q" * 40
@@ -143,7 +141,7 @@ def test_another_frame_may_give_a_subject_its_evalue(tmp_path: Path, translate: 
         assert wrong(lists, search(path, query, **given), query, **given) == [], options
 
 
-def test_a_short_list_of_low_complexity_is_the_beginning_of_the_long_one(tmp_path: Path) -> None:
+def test_a_short_list_of_low_complexity_is_the_beginning_of_the_long_one(tmp_path):
     """Few adjusted E-values are within the initial threshold, so the queries are scored again without it."""
     rng = np.random.default_rng(1)
 
@@ -161,9 +159,7 @@ def test_a_short_list_of_low_complexity_is_the_beginning_of_the_long_one(tmp_pat
 
 @pytest.mark.parametrize("changed", [{"top": 1}, {"top": 1, "dbsize": 1}, {"top": 3, "dbsize": 10**9}], ids=str)
 @pytest.mark.parametrize("inclusion", [{}, {"inclusion_evalue": 100.0, "composition": "none"}], ids=str)
-def test_what_rounds_include_does_not_depend_on_the_list(
-    tmp_path: Path, changed: dict[str, Any], inclusion: dict[str, Any]
-) -> None:
+def test_what_rounds_include_does_not_depend_on_the_list(tmp_path, changed, inclusion):
     """Source: the same search with a list of all subjects; more subjects are included than are listed."""
     rng = np.random.default_rng(9)
     base = random_protein(rng, 60)
@@ -180,7 +176,7 @@ def test_what_rounds_include_does_not_depend_on_the_list(
 
 
 @pytest.mark.parametrize("limit", [{"min_score": 60}, {"min_bits": 25.0}], ids=str)
-def test_a_masked_query_is_not_limited_by_its_masked_score(biased: Biased, limit: dict[str, Any]) -> None:
+def test_a_masked_query_is_not_limited_by_its_masked_score(biased, limit):
     """Expected: the list without this limit, cut afterwards."""
     path, queries, _ = biased
     letters = queries[0].letters
@@ -196,7 +192,7 @@ def test_a_masked_query_is_not_limited_by_its_masked_score(biased: Biased, limit
     assert [hit.score for hit in found.hits] == scores
 
 
-def test_a_mask_is_that_of_the_subject_and_not_of_a_strand(tmp_path: Path) -> None:
+def test_a_mask_is_that_of_the_subject_and_not_of_a_strand(tmp_path):
     """The plus strand of a subject has the masked part and the minus strand the other one: the subject is found by the
     second, and reported with the first, as without the mask."""
     rng = np.random.default_rng(4)

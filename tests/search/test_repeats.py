@@ -213,7 +213,7 @@ def count_parts(sequences: set[bytes]) -> int:
     ids=" ".join,
 )
 @pytest.mark.parametrize("devices", ["0", "0,1"])
-def test_gpus_give_the_report_of_the_cpu(folder, monkeypatch, use_emulated: Callable[[], None], options, devices):
+def test_gpus_give_the_report_of_the_cpu(folder, monkeypatch, use_emulated, options, devices):
     wanted, _ = reports(monkeypatch, *QUERY, "--format", "json", "--engine", "cpu", *options)
     use_emulated()
     found = reports(monkeypatch, *QUERY, "--format", "json", "--engine", "cuda", "--devices", devices, *options)
@@ -236,7 +236,7 @@ def test_a_gpu_scores_parts_too(folder):
 @pytest.mark.parametrize(
     "limits", [{"evalue": 1e-3}, {"mask": "seg"}, {"evalue": 1e3, "min_score": 40, "max_length": 80}]
 )
-def test_subjects_that_pass_are_those_that_are_listed(folder: Path, limits: dict) -> None:
+def test_subjects_that_pass_are_those_that_are_listed(folder, limits):
     """Source: the hits of the search, which aligns them."""
     with open_database("subjects.db") as database, CpuEngine(2) as engine:
         searcher = Searcher(database, engine, SearchOptions(top=EVERY_SUBJECT, composition="none", **limits))

@@ -4,7 +4,6 @@ The expected calls are written by hand; the expected hits are those of single qu
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
@@ -53,9 +52,7 @@ class WatchedEngine(ReferenceEngine):
         (16, 1000, [[5, 9, 30, 4, 4, 3]]),
     ],
 )
-def test_queries_are_scored_together_within_the_engines_limits(
-    tmp_path: Path, profiles_per_call: int, rows_per_call: int, calls: list[list[int]]
-) -> None:
+def test_queries_are_scored_together_within_the_engines_limits(tmp_path, profiles_per_call, rows_per_call, calls):
     """The expected calls are written by hand; the hits are those of queries that are searched one by one."""
     (tmp_path / "proteins.fasta").write_text(PROTEINS)
     build_database([tmp_path / "proteins.fasta"], tmp_path / "proteins.db")

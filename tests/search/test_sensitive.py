@@ -91,7 +91,7 @@ def unadjusted(query: PositionSpecificQuery, database: PackedDatabase, space: fl
 
 
 @pytest.mark.parametrize("dbsize", [None, 10**8])
-def test_evalues_are_those_of_forward_scores(database: Path, dbsize: int | None) -> None:
+def test_evalues_are_those_of_forward_scores(database, dbsize):
     """All subjects are candidates in so small a database, so each with a small E-value is listed, in this order."""
     with swsearch.open_database(database) as subjects:
         farther = found(database, QUERIES, dbsize=dbsize, evalue=1e9, top=1000)
@@ -120,7 +120,7 @@ def adjusted(query: PositionSpecificQuery, result: QueryResult, evalues: list[fl
     return {hit.subject_index: evalue for hit, evalue in zip(result.hits, changed.tolist(), strict=True)}
 
 
-def test_threads_and_lists_do_not_change_what_is_found(database: Path) -> None:
+def test_threads_and_lists_do_not_change_what_is_found(database):
     whole = found(database, QUERIES)
     assert [one.hits for one in found(database, QUERIES, threads=3)] == [one.hits for one in whole]
     assert [one.hits for one in found(database, QUERIES, top=2)] == [one.hits[:2] for one in whole]
@@ -128,7 +128,7 @@ def test_threads_and_lists_do_not_change_what_is_found(database: Path) -> None:
     assert [one.hits for one in small] == [tuple(hit for hit in one.hits if hit.evalue <= 1e-4) for one in whole]
 
 
-def test_scores_are_those_of_the_columns_as_a_profile(database: Path) -> None:
+def test_scores_are_those_of_the_columns_as_a_profile(database):
     """Expected value: a search with the scores of the query's columns, without ``sensitive``."""
     with open_searcher(database, SearchOptions(evalue=1000), engine="cpu", threads=1) as searcher:
         (plain,) = searcher.search([by_context(QUERIES[1][1])])
@@ -141,7 +141,7 @@ def test_scores_are_those_of_the_columns_as_a_profile(database: Path) -> None:
     assert np.array_equal(result.pssm.scores, plain.pssm.scores)
 
 
-def test_repeats_in_common_are_no_relation(database: Path) -> None:
+def test_repeats_in_common_are_no_relation(database):
     """The same repeat in unrelated proteins has a score that only a relative would have, and Forward's is larger."""
     rng = np.random.default_rng(9)
     query = ("repeats", PROTEIN.decode(random_protein(rng, 80)) + "EKKEEAKKA" * 12)
@@ -164,12 +164,12 @@ def test_repeats_in_common_are_no_relation(database: Path) -> None:
         ({"max_hsps": 2}, "max_hsps=2: sensitive=True lists one alignment of a subject"),
     ],
 )
-def test_what_has_no_meaning_together_is_refused(chosen: dict[str, Any], problem: str) -> None:
+def test_what_has_no_meaning_together_is_refused(chosen, problem):
     with pytest.raises(InputError, match=problem):
         SearchOptions(sensitive=True, **chosen)
 
 
-def test_an_alignment_of_one_sequence_finds_the_same_as_the_sequence(database: Path, tmp_path: Path) -> None:
+def test_an_alignment_of_one_sequence_finds_the_same_as_the_sequence(database, tmp_path):
     name, letters = QUERIES[0]
     (tmp_path / "one.sto").write_text(f"# STOCKHOLM 1.0\n#=GF ID {name}\n{name} {letters}\n//\n")
     options = SearchOptions(sensitive=True)
@@ -179,7 +179,7 @@ def test_an_alignment_of_one_sequence_finds_the_same_as_the_sequence(database: P
     assert [replace(hit, query_header=of_sequence.header) for hit in of_alignment.hits] == list(of_sequence.hits)
 
 
-def test_contexts_decide_about_the_profile_of_an_alignment(database: Path) -> None:
+def test_contexts_decide_about_the_profile_of_an_alignment(database):
     """Its scores are those of the alignment's rows by contexts, and its subjects are judged by Forward scores."""
     (result,) = swsearch.search_database(DATA / "obg.sto", database, SearchOptions(sensitive=True))
     (by_contexts,) = read_profiles(DATA / "obg.sto", "stockholm", BLOSUM62, by_context=True)
@@ -193,7 +193,7 @@ def test_contexts_decide_about_the_profile_of_an_alignment(database: Path) -> No
 
 
 @pytest.mark.parametrize("rounds", [2, 3])
-def test_rounds_search_with_the_context_of_what_they_included(database: Path, rounds: int) -> None:
+def test_rounds_search_with_the_context_of_what_they_included(database, rounds):
     """Source: single searches, whose hits are made into the next profile by hand."""
     given = swsearch.sequence(QUERIES[1][1], "protein", header=QUERIES[1][0])
     (iterated,) = found(database, QUERIES[1:2], iterations=rounds, top=1000)
@@ -211,7 +211,7 @@ def test_rounds_search_with_the_context_of_what_they_included(database: Path, ro
     assert iterated.pssm != single.pssm
 
 
-def test_dna_and_matrices_without_a_scale_are_refused(database: Path, tmp_path: Path) -> None:
+def test_dna_and_matrices_without_a_scale_are_refused(database, tmp_path):
     (tmp_path / "dna.fasta").write_text(">d\nACGTTGCAACGTGGTACCAT\n")
     swsearch.build_database(tmp_path / "dna.fasta", tmp_path / "dna.db")
     with pytest.raises(InputError, match="sensitive=True is for proteins, not for dna"):

@@ -123,9 +123,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("queries", "database", "chosen"), mostly_thorough(CASES, *CASES[::4]))
-def test_merged_slices_are_the_whole_database(
-    folder: Path, tmp_path: Path, queries: str, database: str, chosen: dict[str, Any]
-) -> None:
+def test_merged_slices_are_the_whole_database(folder, tmp_path, queries, database, chosen):
     """The bytes of three formats, and the numbers that the formats leave out."""
     options = SearchOptions(**chosen)
     path = folder / f"{database}.db"
@@ -151,7 +149,7 @@ def test_merged_slices_are_the_whole_database(
 
 
 @pytest.mark.parametrize("n_slices", mostly_thorough([2, 8], 2))
-def test_slices_of_an_index_are_the_whole_database(folder: Path, tmp_path: Path, n_slices: int) -> None:
+def test_slices_of_an_index_are_the_whole_database(folder, tmp_path, n_slices):
     """The sequences are dealt, so neighbours of the FASTA are in different slices; some were removed and others added.
 
     Expected value: the hits of the whole database, for a list with ties, a filter on subjects and rounds.
@@ -175,7 +173,7 @@ def test_slices_of_an_index_are_the_whole_database(folder: Path, tmp_path: Path,
 
 
 @pytest.mark.parametrize("chosen", [{}, {"top": 2, "evalue": float("inf"), "ties": "all"}, {"sensitive": True}])
-def test_a_background_engine_leaves_no_hit_of_a_slice_out(tmp_path: Path, chosen: dict[str, Any]) -> None:
+def test_a_background_engine_leaves_no_hit_of_a_slice_out(tmp_path, chosen):
     """An emulated GPU, whose bounds leave subjects out slice by slice; expected value: the reference engine."""
     rng = np.random.default_rng(3)
     letters = ["".join("ARNDCQEGHILKMFPSTWYV"[code] for code in rng.integers(0, 20, 40)) for _ in range(60)]
@@ -198,7 +196,7 @@ def essence(results: Iterable[QueryResult]) -> list[tuple[Any, ...]]:
     return [(one.number, one.n_passed, one.hits) for one in results]
 
 
-def test_slices_contain_each_segment_once_and_small_ones_are_shared_out(folder: Path, tmp_path: Path) -> None:
+def test_slices_contain_each_segment_once_and_small_ones_are_shared_out(folder, tmp_path):
     """Expected value by hand: the additions of 10 sequences are not slices, and go where fewest residues are."""
     segmented(tmp_path, "few", [(f"p{number}", "MKVLAAGIVG" * 9) for number in range(400)], [200, 170, 2, 3])
     with open_database(tmp_path / "few.db") as database:
@@ -209,7 +207,7 @@ def test_slices_contain_each_segment_once_and_small_ones_are_shared_out(folder: 
         assert sum(one.n_bytes for one in slices) == whole(subjects).n_bytes
 
 
-def test_a_slice_needs_no_files_of_other_slices(folder: Path, tmp_path: Path) -> None:
+def test_a_slice_needs_no_files_of_other_slices(folder, tmp_path):
     """Files of the first segment are gone; the second slice is searched all the same, the whole database is refused."""
     segmented(tmp_path, "two", [(f"p{number}", "MKVLAAGIVGLLLAQWERTY") for number in range(90)], [50, 40])
     path = tmp_path / "two.db"
@@ -225,7 +223,7 @@ def test_a_slice_needs_no_files_of_other_slices(folder: Path, tmp_path: Path) ->
         again.close()
 
 
-def test_a_filter_is_applied_to_the_subjects_of_a_slice(folder: Path) -> None:
+def test_a_filter_is_applied_to_the_subjects_of_a_slice(folder):
     """Expected value: the selection of the whole database, among the subjects of the slice."""
     options = SearchOptions(id_pattern="copy", min_length=60)
     with ExitStack() as opened:
@@ -242,7 +240,7 @@ def test_a_filter_is_applied_to_the_subjects_of_a_slice(folder: Path) -> None:
             Searcher(first, engine, options)
 
 
-def test_subjects_that_are_only_counted_are_as_many_as_those_that_are_scored(folder: Path) -> None:
+def test_subjects_that_are_only_counted_are_as_many_as_those_that_are_scored(folder):
     """The residues of all frames, without a translation; expected value: those of the translated partitions."""
     for chosen in ({}, {"min_length": 500}, {"translate": "both", "max_length": 650}):
         options = SearchOptions(**chosen)

@@ -68,7 +68,7 @@ ACCEPTED = {
 
 
 @pytest.mark.parametrize(("text", "expected"), ACCEPTED.values(), ids=ACCEPTED)
-def test_every_usual_layout_is_read(tmp_path: Path, text: bytes, expected: list[tuple[str, str]]) -> None:
+def test_every_usual_layout_is_read(tmp_path, text, expected):
     """Expected values: written by hand from the text, for both ways of reading."""
     path = tmp_path / "some.fa"
     path.write_bytes(text)
@@ -77,7 +77,7 @@ def test_every_usual_layout_is_read(tmp_path: Path, text: bytes, expected: list[
     assert [(one.header, one.letters) for one in each if isinstance(one, SequenceRecord)] == expected
 
 
-def test_headers_keep_every_byte(tmp_path: Path) -> None:
+def test_headers_keep_every_byte(tmp_path):
     """Expected values: the bytes as written; 0xA0 and 0x85 are white space in Latin-1, but must not be lost."""
     header = "é\u3000".encode() + b"\xff\x85\xa0"
     path = tmp_path / "some.fa"
@@ -113,7 +113,7 @@ REJECTED = {
 
 
 @pytest.mark.parametrize("case", REJECTED)
-def test_errors_name_record_line_and_column(tmp_path: Path, case: str) -> None:
+def test_errors_name_record_line_and_column(tmp_path, case):
     """Expected values: counted by hand in the text, from 1."""
     text, record, identifier, line, column, words = REJECTED[case]
     path = tmp_path / "some.fa"
@@ -124,7 +124,7 @@ def test_errors_name_record_line_and_column(tmp_path: Path, case: str) -> None:
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-def test_the_time_to_read_short_lines_does_not_depend_on_their_ends(tmp_path: Path, end: bytes) -> None:
+def test_the_time_to_read_short_lines_does_not_depend_on_their_ends(tmp_path, end):
     """With a look for the next LF from each line, the third text would take many minutes."""
     path = tmp_path / "s.fa"
     path.write_bytes(b">a" + end + (b"M" + end) * 3_000_000 + b">b" + end + b"W" + end)
@@ -133,9 +133,7 @@ def test_the_time_to_read_short_lines_does_not_depend_on_their_ends(tmp_path: Pa
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 @pytest.mark.parametrize("size", [1, 3, 10, 1 << 20])
-def test_places_are_counted_over_lines_that_are_skipped_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: bytes, size: int
-) -> None:
+def test_places_are_counted_over_lines_that_are_skipped_together(tmp_path, monkeypatch, end, size):
     """Whatever the pieces are in which the text is looked through; blank lines and blanks at either end count."""
     monkeypatch.setattr(checked_text, "_PIECE", size)
     path = tmp_path / "s.fa"
@@ -151,7 +149,7 @@ def test_places_are_counted_over_lines_that_are_skipped_together(
     assert (error.record, error.line, error.column) == (2, 11, 2)
 
 
-def test_protein_given_as_dna_is_refused_with_advice(tmp_path: Path) -> None:
+def test_protein_given_as_dna_is_refused_with_advice(tmp_path):
     """Expected value: E is the first letter that is not an IUPAC base code (IUPAC-IUB 1984)."""
     path = tmp_path / "some.fa"
     path.write_bytes(b">a\nACGT\n>p\nMKVE\n")
@@ -160,7 +158,7 @@ def test_protein_given_as_dna_is_refused_with_advice(tmp_path: Path) -> None:
     assert "alphabet='protein'" in str(error)
 
 
-def test_dna_file_that_turns_to_protein_is_refused(tmp_path: Path) -> None:
+def test_dna_file_that_turns_to_protein_is_refused(tmp_path):
     """The sample of a million letters is DNA; expected position: the line written after it."""
     path = tmp_path / "some.fa"
     lines = 1_200_000 // 60
@@ -170,7 +168,7 @@ def test_dna_file_that_turns_to_protein_is_refused(tmp_path: Path) -> None:
     assert "alphabet dna" in str(error)
 
 
-def test_alphabet_is_told_by_the_first_file(tmp_path: Path) -> None:
+def test_alphabet_is_told_by_the_first_file(tmp_path):
     """Expected value: the first file is DNA, so the second one, whose letters fit both alphabets, is also DNA."""
     (tmp_path / "1.fa").write_bytes(b">a\nACGTACGTAN\n")
     (tmp_path / "2.fa").write_bytes(b">b\nMKVDNHRS\n")
@@ -179,7 +177,7 @@ def test_alphabet_is_told_by_the_first_file(tmp_path: Path) -> None:
     assert [record.letters for record in records] == ["ACGTACGTAN", "MKVDNHRS"]
 
 
-def test_fastq_is_read_without_its_qualities(tmp_path: Path) -> None:
+def test_fastq_is_read_without_its_qualities(tmp_path):
     """Expected values: written by hand; qualities may begin with '#', ';', '>' and '@'."""
     path = tmp_path / "some.fq"
     path.write_bytes(b"@r1 x\nACGT\n+\n#III\n@r2\nAc\n+r2\n;@\n@r3\nG\n+\n>\n@r4\nN\n+\n@\n")
@@ -188,7 +186,7 @@ def test_fastq_is_read_without_its_qualities(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", COMPRESSORS)
 @pytest.mark.parametrize("has_suffix", [True, False])
-def test_archives_are_told_by_content(tmp_path: Path, name: str, has_suffix: bool) -> None:
+def test_archives_are_told_by_content(tmp_path, name, has_suffix):
     """Expected values: the records that were compressed, by each format's own writer."""
     path = tmp_path / (f"some.fa.{name}" if has_suffix else "some.fa")
     path.write_bytes(COMPRESSORS[name](b">a\nMKV\n>b\nWL\n"))
@@ -196,7 +194,7 @@ def test_archives_are_told_by_content(tmp_path: Path, name: str, has_suffix: boo
 
 
 @pytest.mark.parametrize("name", COMPRESSORS)
-def test_archives_of_several_streams_are_read_whole(tmp_path: Path, name: str) -> None:
+def test_archives_of_several_streams_are_read_whole(tmp_path, name):
     """Expected values: both parts; the formats allow concatenated archives."""
     path = tmp_path / f"some.fa.{name}"
     path.write_bytes(COMPRESSORS[name](b">a\nMKV\n") + COMPRESSORS[name](b">b\nWL\n"))
@@ -204,7 +202,7 @@ def test_archives_of_several_streams_are_read_whole(tmp_path: Path, name: str) -
 
 
 @pytest.mark.parametrize("name", COMPRESSORS)
-def test_archive_cut_anywhere_is_an_error(tmp_path: Path, name: str) -> None:
+def test_archive_cut_anywhere_is_an_error(tmp_path, name):
     """A cut at any byte, including between blocks, is an error: no prefix of a stream is a valid stream."""
     whole = COMPRESSORS[name](b"".join(b">s%d\nMKVLWYHH\n" % n for n in range(30)))
     path = tmp_path / f"some.fa.{name}"
@@ -214,7 +212,7 @@ def test_archive_cut_anywhere_is_an_error(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", COMPRESSORS)
-def test_large_archive_cut_between_blocks_is_an_error(tmp_path: Path, name: str) -> None:
+def test_large_archive_cut_between_blocks_is_an_error(tmp_path, name):
     """As above, for archives of several blocks: 400 kB that do not compress well, cut at 60 positions."""
     source = random.Random(7)
     text = b"".join(b">s%d\n%s\n" % (n, bytes(source.choices(b"ARNDCQEGHILKMFPSTWYV", k=400))) for n in range(1000))
@@ -226,7 +224,7 @@ def test_large_archive_cut_between_blocks_is_an_error(tmp_path: Path, name: str)
 
 
 @pytest.mark.parametrize("name", COMPRESSORS)
-def test_damage_behind_the_first_stream_is_an_error(tmp_path: Path, name: str) -> None:
+def test_damage_behind_the_first_stream_is_an_error(tmp_path, name):
     """The second stream's magic number is damaged: its records must not be lost as if the file ended there."""
     second = bytearray(COMPRESSORS[name](b">b\nWL\n"))
     second[1] ^= 0xFF
@@ -235,7 +233,7 @@ def test_damage_behind_the_first_stream_is_an_error(tmp_path: Path, name: str) -
     assert "damaged" in str(error_of(path))
 
 
-def test_padding_between_xz_streams_is_no_damage(tmp_path: Path) -> None:
+def test_padding_between_xz_streams_is_no_damage(tmp_path):
     """The xz format, section 2.2: streams may be followed by NUL bytes in multiples of four."""
     path = tmp_path / "some.fa.xz"
     path.write_bytes(lzma.compress(b">a\nMK\n") + bytes(8) + lzma.compress(b">b\nW\n") + bytes(4))
@@ -243,7 +241,7 @@ def test_padding_between_xz_streams_is_no_damage(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", COMPRESSORS)
-def test_empty_or_wrongly_named_archive_is_an_error(tmp_path: Path, name: str) -> None:
+def test_empty_or_wrongly_named_archive_is_an_error(tmp_path, name):
     """No bytes, an archive of no bytes, and plain text with an archive's name each have their own message."""
     path = tmp_path / f"some.fa.{name}"
     path.write_bytes(b"")
@@ -255,7 +253,7 @@ def test_empty_or_wrongly_named_archive_is_an_error(tmp_path: Path, name: str) -
 
 
 @pytest.mark.parametrize("name", COMPRESSORS)
-def test_places_count_in_the_decompressed_text(tmp_path: Path, name: str) -> None:
+def test_places_count_in_the_decompressed_text(tmp_path, name):
     """Expected position: counted by hand in the text before compression."""
     path = tmp_path / f"some.fa.{name}"
     path.write_bytes(COMPRESSORS[name](b">a\nMK\n>b\nMK?\n"))
@@ -263,13 +261,13 @@ def test_places_count_in_the_decompressed_text(tmp_path: Path, name: str) -> Non
     assert (error.record, error.line, error.column) == (2, 4, 3)
 
 
-def test_missing_file_and_directory_are_named(tmp_path: Path) -> None:
+def test_missing_file_and_directory_are_named(tmp_path):
     """Expected words: the operating system's message."""
     assert "No such file" in str(error_of(tmp_path / "none.fa"))
     assert "Is a directory" in str(error_of(tmp_path))
 
 
-def test_standard_input_is_read_and_errors_keep_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_is_read_and_errors_keep_their_place(monkeypatch):
     """Expected values: written by hand; a pipe cannot be read twice, so the position proves that a copy is used."""
 
     class Pipe(io.BytesIO):
@@ -300,13 +298,7 @@ def test_standard_input_is_read_and_errors_keep_their_place(monkeypatch: pytest.
     block_bytes=st.integers(1, 200),
 )
 @settings(max_examples=150, deadline=None)
-def test_records_equal_those_of_biopython(
-    tmp_path_factory: pytest.TempPathFactory,
-    records: list[tuple[str, str]],
-    width: int,
-    line_end: str,
-    block_bytes: int,
-) -> None:
+def test_records_equal_those_of_biopython(tmp_path_factory, records, width, line_end, block_bytes):
     """Oracle: Biopython's SimpleFastaParser on the same text."""
     lines = []
     for header, letters in records:

@@ -36,7 +36,7 @@ def read(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("packer", PACKERS.values(), ids=PACKERS)
-def test_all_streams_of_an_archive_are_read(packer: Callable[[bytes], bytes], tmp_path: Path) -> None:
+def test_all_streams_of_an_archive_are_read(packer, tmp_path):
     path = tmp_path / "list"
     path.write_bytes(packer(TEXT) + packer(b"P3\n"))
     assert read(path) == ["P1\n", "P2\n", "P3\n"]
@@ -44,9 +44,7 @@ def test_all_streams_of_an_archive_are_read(packer: Callable[[bytes], bytes], tm
 
 @pytest.mark.parametrize("packer", PACKERS.values(), ids=PACKERS)
 @pytest.mark.parametrize("damage", ["cut", "garbage between", "garbage behind"])
-def test_a_damaged_archive_loses_no_line_in_silence(
-    packer: Callable[[bytes], bytes], damage: str, tmp_path: Path
-) -> None:
+def test_a_damaged_archive_loses_no_line_in_silence(packer, damage, tmp_path):
     """The standard library treats garbage between bzip2 or xz streams as the end; zstd has its own exception class."""
     path = tmp_path / "list"
     whole = packer(TEXT)
@@ -58,12 +56,12 @@ def test_a_damaged_archive_loses_no_line_in_silence(
     assert "\n" not in str(caught.value)
 
 
-def test_an_archive_on_standard_input_is_told_by_its_first_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_on_standard_input_is_told_by_its_first_bytes(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lzma.compress(TEXT))))
     assert list(text_lines("-", "<stdin>")) == ["P1\n", "P2\n"]
 
 
-def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
     """An archive of a few kilobytes can hold a line of gigabytes; the limit is reduced for the test."""
     monkeypatch.setattr(source, "MAX_LINE_BYTES", 1000)
     path = tmp_path / "list"
@@ -75,7 +73,7 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     "text", [b">P1\n" + b"A" * 3_000_000, b">P1\n" + b"A\n" * 1_500_000, b"@r\n" + b"A" * 3_000_000]
 )
-def test_a_record_without_end_is_refused(text: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_without_end_is_refused(text, tmp_path, monkeypatch):
     """The same limit applies to the records of a sequence file."""
     monkeypatch.setattr(checked_text, "MAX_RECORD_BYTES", 1 << 21)
     path = tmp_path / "bomb.fa.gz"
@@ -84,20 +82,20 @@ def test_a_record_without_end_is_refused(text: bytes, tmp_path: Path, monkeypatc
         list(read_sequences(path))
 
 
-def test_a_long_sequence_in_many_blocks_is_no_record_without_end(tmp_path: Path) -> None:
+def test_a_long_sequence_in_many_blocks_is_no_record_without_end(tmp_path):
     path = tmp_path / "long.fa"
     path.write_bytes(b">P1\n" + b"MKV\n" * 1_000_000)
     assert [len(record) for record in read_sequences(path)] == [3_000_000]
 
 
-def test_numbers_of_text_files_are_ascii_digits() -> None:
+def test_numbers_of_text_files_are_ascii_digits():
     assert [whole_number(text) for text in ("0", "-7", "+12")] == [0, -7, 12]
     for text in ("1_0", "\u0661", "", "1.0", "0x1", "9" * 5000, " 1"):
         with pytest.raises(ValueError, match="is not a whole number"):
             whole_number(text)
 
 
-def test_a_pipe_is_read_like_a_file(tmp_path: Path) -> None:
+def test_a_pipe_is_read_like_a_file(tmp_path):
     """A pipe from a shell's <(…) can be read only once, so a copy of it is read."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

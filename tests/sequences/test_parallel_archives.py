@@ -102,7 +102,7 @@ def outcome(path: Path, n_threads: int) -> tuple[bytes, list[bytes]] | str:
 
 @pytest.mark.usefixtures("segments")
 @pytest.mark.parametrize("packer", PACKERS)
-def test_threads_find_the_same_records(tmp_path: Path, texts: list[bytes], packer: str) -> None:
+def test_threads_find_the_same_records(tmp_path, texts, packer):
     parts = texts if packer == "stored" else texts[1:]
     path = tmp_path / "some.fa"
     path.write_bytes(PACKERS[packer](parts))
@@ -117,9 +117,7 @@ def test_threads_find_the_same_records(tmp_path: Path, texts: list[bytes], packe
 
 
 @pytest.mark.parametrize(("packer", "n_sequential"), [("bgzip", 0), ("members", 0), ("frames", 0), ("one member", 1)])
-def test_members_and_frames_need_no_sequential_reader(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, texts: list[bytes], packer: str, n_sequential: int
-) -> None:
+def test_members_and_frames_need_no_sequential_reader(tmp_path, monkeypatch, texts, packer, n_sequential):
     """Expected values: the sequential reader is called once for a single member, and otherwise never."""
     calls: list[str | None] = []
     sequential = parallel_archives.decompressed
@@ -142,9 +140,7 @@ def test_members_and_frames_need_no_sequential_reader(
 
 
 @pytest.mark.parametrize("packer", ["bgzip", "members", "frames", "one member", "one frame"])
-def test_threads_report_the_same_damage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, texts: list[bytes], packer: str
-) -> None:
+def test_threads_report_the_same_damage(tmp_path, monkeypatch, texts, packer):
     """Archives that are cut, have other bytes between or behind their parts, padding, or a changed byte."""
     monkeypatch.setattr(parallel_archives, "SEGMENT_BYTES", 300)
     monkeypatch.setattr(parallel_archives, "MAX_SEGMENT_BYTES", 5000)
@@ -168,9 +164,7 @@ def test_threads_report_the_same_damage(
     assert n_errors > 20
 
 
-def test_a_segment_of_too_much_text_is_read_sequentially(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, texts: list[bytes]
-) -> None:
+def test_a_segment_of_too_much_text_is_read_sequentially(tmp_path, monkeypatch, texts):
     """A few kilobytes can hold gigabytes; expected values: the same records."""
     monkeypatch.setattr(parallel_archives, "SEGMENT_BYTES", 100)
     monkeypatch.setattr(parallel_archives, "MAX_OUTPUT_BYTES", 3000)
