@@ -16,7 +16,6 @@ from swsearch.scoring.scheme import default_scheme
 from swsearch.search.frames import Frame
 from swsearch.sequences.alphabet import PROTEIN
 from tests.full_matrix import NEVER
-from tests.hits.rescore import rescore
 from tests.pairs.whole_matrix import whole_matrix
 from tests.translated_data import mutated
 
@@ -117,32 +116,6 @@ def test_copies_of_a_repeat_are_found_one_after_another():
     assert [path.subject_start for path in found] == [43, 86, 0]
     assert all(path.query_end - path.query_start == len(DOMAIN) for path in found)
     assert [path.counts[0] for path in found] == [38, 37, 35]
-
-
-def test_no_pair_is_used_twice_and_each_rescores():
-    """Expected: the column-by-column score of each CIGAR; scores do not increase; no residue pair is used twice."""
-    rng = np.random.default_rng(2)
-    query = DOMAIN * 2
-    subject = mutated(rng, DOMAIN) + mutated(rng, DOMAIN, 0.4) + mutated(rng, DOMAIN, 0.1)
-    found = several(query, subject, most=12)
-    assert len(found) == 12
-    assert [path.score for path in found] == sorted((path.score for path in found), reverse=True)
-    pairs = [pair for path in found for pair in pairs_of(path.query_start, path.subject_start, written_out(path.cigar))]
-    assert len(pairs) == len(set(pairs))
-    codes, other = PROTEIN.encode(query), PROTEIN.encode(subject)
-    for path in found:
-        part = other[path.subject_start : path.subject_end]
-        alignment = LocalAligner(PROTEIN).alignment(Frame("plus", 0, codes, None), path, part)
-        assert rescore(codes, other, alignment, default_scheme(PROTEIN)) == path.score
-
-
-def test_the_floor_and_the_number_end_the_list():
-    """Expected: the beginning of the longer list."""
-    whole = several(DOMAIN * 3, DOMAIN * 3, most=100)
-    assert several(DOMAIN * 3, DOMAIN * 3, most=4) == whole[:4]
-    floor = whole[5].score
-    assert several(DOMAIN * 3, DOMAIN * 3, most=100, floor=floor) == [path for path in whole if path.score >= floor]
-    assert several("W", "A", most=3) == []
 
 
 @pytest.mark.peer("lalign36")

@@ -3,11 +3,8 @@
 The expected values come from NCBI's tables and reports, and from the theory of ungapped alignments.
 """
 
-import math
-from importlib import resources
 from itertools import pairwise
 
-import mpmath
 import numpy as np
 import pytest
 
@@ -15,12 +12,9 @@ from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import SubstitutionMatrix, match_mismatch, matrix_file, named_matrix
 from swsearch.scoring.published_parameters import NoStatistics, find_statistics
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
-from swsearch.scoring.ungapped import background
 from swsearch.sequences.alphabet import DNA, N_CODES, PROTEIN
 
 LETTERS = "ARNDCQEGHILKMFPSTWYV"
-
-FREQUENCIES = background(PROTEIN)
 
 # BLAST's BLOSUM80, half bits, lower triangle in the order of LETTERS (NCBI C++ toolkit, sm_blosum80.c, public domain).
 HALF_BIT_BLOSUM80 = """
@@ -55,11 +49,6 @@ def dna(match: int, mismatch: int, opening: int, extend: int) -> Statistics | No
     return find_statistics(scheme(match_mismatch(match, mismatch), opening, extend))
 
 
-def table_rows() -> list[list[str]]:
-    text = resources.files("swsearch.scoring").joinpath("karlin_altschul.tsv").read_text("utf-8")
-    return [line.split("\t") for line in text.splitlines() if not line.startswith("#")][1:]
-
-
 def write_matrix(path, scores: np.ndarray) -> None:
     lines = ["  " + " ".join(LETTERS + "X")]
     for letter, row in zip(LETTERS + "X", np.pad(scores, ((0, 1), (0, 1)), constant_values=-1), strict=True):
@@ -90,57 +79,6 @@ def test_dna_default_has_the_published_values():
     found = find_statistics(default_scheme(DNA))
     assert isinstance(found, Statistics)
     assert (found.lam, found.k, found.a, found.score_step) == (0.625, 0.41, 0.8, 2)
-
-
-@pytest.mark.parametrize("name", ["BLOSUM45", "BLOSUM50", "BLOSUM62", "BLOSUM90", "PAM30", "PAM70", "PAM250"])
-def test_a_matrix_belongs_to_its_ungapped_parameters(name):
-    """Source: λ solves sum p p exp(λ s) = 1 with Robinson frequencies; alpha is s²/μ³. Table values to 1 %."""
-    check_ungapped(named_matrix(name).scores[:20, :20].astype(float), name)
-
-
-def test_blosum80_in_half_bits_belongs_to_its_ungapped_parameters():
-    """Source: as above, and the published matrix of BLAST."""
-    check_ungapped(half_bit_blosum80().astype(float), "BLOSUM80")
-
-
-def check_ungapped(scores: np.ndarray, name: str) -> None:
-    pairs = np.outer(FREQUENCIES, FREQUENCIES) / FREQUENCIES.sum() ** 2
-    lam = float(mpmath.findroot(lambda x: float((pairs * np.exp(float(x) * scores)).sum()) - 1, 0.3))
-    target = pairs * np.exp(lam * scores)
-    mean = (target * scores).sum()
-    variance = (target * scores**2).sum() - mean**2
-    row = next(row for row in table_rows() if row[0] == name and row[1] == "none")
-    assert lam == pytest.approx(float(row[3]), rel=0.001)
-    assert variance / mean**3 == pytest.approx(float(row[6]), rel=0.01)
-
-
-def test_ungapped_dna_parameters_follow_from_the_scores():
-    """Source: Karlin & Altschul 1990: λ, the K of a lattice walk by its sum over step counts, 1/μ and s²/μ³."""
-    rows = [row for row in table_rows() if row[1].endswith("+")]
-    assert len(rows) == 12
-    for row in rows:
-        match, mismatch = (int(value) for value in row[0].split("/"))
-        with mpmath.workdps(30):
-            lam = mpmath.findroot(
-                lambda x, a=match, b=mismatch: mpmath.exp(x * a) / 4 + 3 * mpmath.exp(x * b) / 4 - 1,
-                0.95 * mpmath.log(4) / match,
-            )
-            total = 0.0
-            for steps in range(1, 400):
-                term = 0.0
-                for matches in range(steps + 1):
-                    score = matches * match + (steps - matches) * mismatch
-                    chance = math.comb(steps, matches) * 3 ** (steps - matches) / 4**steps
-                    term += chance * math.exp(min(0.0, float(lam) * score))
-                total += term / steps
-                if term / steps < 1e-7:
-                    break
-            share = mpmath.exp(lam * match) / 4
-            mean = share * match + (1 - share) * mismatch
-            k = lam * mpmath.exp(-2 * total) / (lam * mean * (1 - mpmath.exp(-lam)))
-            variance = share * (1 - share) * (match - mismatch) ** 2
-            expected = [lam, k, 1 / mean, variance / mean**3]
-        assert [float(value) for value in row[3:7]] == pytest.approx([float(value) for value in expected], rel=1e-3)
 
 
 def test_a_matrix_is_known_by_content(tmp_path):

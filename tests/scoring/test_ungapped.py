@@ -10,25 +10,30 @@ import pytest
 
 import swsearch.scoring
 from swsearch.query.scale import query_lambda
-from swsearch.scoring.matrix import match_mismatch, named_matrix
+from swsearch.scoring.matrix import SubstitutionMatrix, match_mismatch, named_matrix
 from swsearch.scoring.ungapped import background, find_lambda, matrix_lambda, matrix_parameters, ungapped_parameters
 from swsearch.sequences.alphabet import PROTEIN
+from tests.scoring.test_published_parameters import half_bit_blosum80
 
 TABLE = Path(swsearch.scoring.__file__).with_name("karlin_altschul.tsv").read_text().splitlines()
-PUBLISHED = {
-    row["scoring"]: row
-    for row in csv.DictReader((line for line in TABLE if not line.startswith("#")), delimiter="\t")
-    if row["gap_open"] == "none"
-}
+ROWS = list(csv.DictReader((line for line in TABLE if not line.startswith("#")), delimiter="\t"))
+PUBLISHED = {row["scoring"]: row for row in ROWS if row["gap_open"] == "none"}
 
 
-@pytest.mark.parametrize("name", ["BLOSUM45", "BLOSUM50", "BLOSUM62", "BLOSUM90", "PAM30", "PAM70"])
+@pytest.mark.parametrize(
+    "name", ["BLOSUM45", "BLOSUM50", "BLOSUM62", "BLOSUM80", "BLOSUM90", "PAM30", "PAM70", "PAM250"]
+)
 def test_protein_parameters_are_ncbis(name):
-    """Source: the ungapped rows of NCBI's blast_stat.c, to the number of digits given there."""
-    found, row = matrix_parameters(named_matrix(name)), PUBLISHED[name]
+    """Source: the ungapped rows of NCBI's blast_stat.c, to the digits given there; BLOSUM80 is in half bits."""
+    matrix = named_matrix(name)
+    if name == "BLOSUM80":
+        scores = np.array(matrix.scores)
+        scores[:20, :20] = half_bit_blosum80()
+        matrix = SubstitutionMatrix("half bits", PROTEIN, scores)
+    found, row = matrix_parameters(matrix), PUBLISHED[name]
     assert found.lam == pytest.approx(float(row["lambda"]), abs=0.0001)
     assert found.k == pytest.approx(float(row["k"]), rel=0.01)
-    assert found.a == pytest.approx(float(row["a"]), rel=0.002)
+    assert found.a == pytest.approx(float(row["a"]), rel=0.04 if name == "PAM250" else 0.002)
     assert found.alpha == pytest.approx(float(row["alpha"]), rel=0.002)
 
 
@@ -40,6 +45,14 @@ def test_dna_parameters_are_blastns(match, mismatch, lam, k):
     found = matrix_parameters(match_mismatch(match, mismatch))
     assert found.lam == pytest.approx(lam, abs=0.005)
     assert found.k == pytest.approx(k, abs=0.002)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row["gap_open"].endswith("+")], ids=lambda row: row["scoring"])
+def test_published_rows_of_dna_without_gaps_follow_from_the_scores(row):
+    """Source: the theory; those of gaps that cost too much to occur."""
+    found = matrix_parameters(match_mismatch(*map(int, row["scoring"].split("/"))))
+    expected = [float(row[name]) for name in ("lambda", "k", "a", "alpha")]
+    assert [found.lam, found.k, found.a, found.alpha] == pytest.approx(expected, rel=1e-3)
 
 
 @pytest.mark.parametrize("p", [0.05, 0.25, 0.4])
