@@ -9,7 +9,10 @@ does nothing until then.
 
 import contextlib
 import ctypes
+import gc
+import importlib
 import os
+import pkgutil
 import resource
 import signal
 import sys
@@ -17,11 +20,11 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
 from tests.campaign import faults
-from tests.campaign.preload import load_program
 
 COMMAND = Path(sys.executable).with_name("swsearch")
 _PR_SET_PDEATHSIG = 1
@@ -108,6 +111,23 @@ class Process:
 
 Limits = Mapping[int, int]
 """Soft and hard limits of the process, by the `resource` module's numbers."""
+
+
+@cache
+def load_program() -> None:
+    """Import all modules that a command imports, so that a fork does not have to."""
+    # Loaded for the forks, not used here.
+    import alembic.command  # noqa: F401
+    import sqlalchemy.dialects.sqlite  # noqa: F401
+
+    import swsearch
+
+    for module in pkgutil.walk_packages(swsearch.__path__, "swsearch."):
+        if ".cuda" not in module.name and module.name != "swsearch.__main__":
+            with contextlib.suppress(ImportError):  # a module of an extra that is not installed; a fork meets it itself
+                importlib.import_module(module.name)
+    gc.collect()
+    gc.freeze()  # existing objects are not collected again, in any fork
 
 
 def forked(
