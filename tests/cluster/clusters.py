@@ -3,8 +3,13 @@
 import json
 import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
+from swsearch.cluster.cluster_searcher import ClusterSearcher
+from swsearch.hits.result import QueryResult
+from swsearch.sequences.record import SequenceRecord
 from tests.patience import wait_until
 from tests.processes import Process, start
 
@@ -16,6 +21,16 @@ dispatcher.TASK_SECONDS = 1e-4
 sys.exit(main(sys.argv[1:]))
 """
 """The command line with parts of a query or two."""
+
+
+def essence(result: QueryResult) -> object:
+    """What the search determines: everything but times."""
+    return result.number, result.header, result.letters, result.hits, result.n_passed
+
+
+def searched(searcher: ClusterSearcher, queries: list[SequenceRecord]) -> Iterator[object]:
+    with closing(searcher.search(queries)) as results:
+        yield from map(essence, results)
 
 
 class Cluster:

@@ -15,16 +15,15 @@ from pathlib import Path
 import pytest
 
 import swsearch
-from swsearch.cluster import ClusterSearcher, dispatcher, open_cluster_searcher
+from swsearch.cluster import dispatcher, open_cluster_searcher
 from swsearch.engine.registry import Machine
 from swsearch.errors import DatabaseError, EngineError, InputError
-from swsearch.hits.result import QueryResult
 from swsearch.search.options import SearchOptions
-from swsearch.search.planned_search import PlannedSearch
-from swsearch.search.queries import QueryFiles
+from swsearch.search.queries import read_queries
 from swsearch.search.searcher import open_searcher
+from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
-from tests.cluster.clusters import SMALL_PARTS, Cluster
+from tests.cluster.clusters import SMALL_PARTS, Cluster, essence, searched
 from tests.patience import wait_until
 from tests.processes import start
 from tests.sliced_databases import records_of
@@ -67,13 +66,7 @@ def queries(folder: Path) -> list[SequenceRecord]:
     path = folder / "queries_of_losses.fasta"
     letters = [text for _, text in records_of(folder / "proteins1.fasta")][:N_QUERIES]
     path.write_text("".join(f">q{number}\n{text}\n" for number, text in enumerate(letters)))
-    with open_searcher(folder / "proteins.db", engine="cpu") as searcher:
-        return read(path, searcher)
-
-
-def read(path: Path, searcher: PlannedSearch) -> list[SequenceRecord]:
-    records = QueryFiles.of([path], "auto").records(searcher)
-    return [record for record in records if isinstance(record, SequenceRecord)]
+    return read_queries(path, PROTEIN)
 
 
 @pytest.fixture(scope="module")
@@ -88,16 +81,6 @@ def own_cluster(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[C
     monkeypatch.setattr(dispatcher, "TASK_SECONDS", 1e-4)
     yield cluster
     cluster.end_workers()
-
-
-def essence(result: QueryResult) -> object:
-    """What the search determines: everything but times."""
-    return result.number, result.header, result.letters, result.hits, result.n_passed
-
-
-def searched(searcher: ClusterSearcher, queries: list[SequenceRecord]) -> Iterator[object]:
-    with closing(searcher.search(queries)) as results:
-        yield from map(essence, results)
 
 
 @pytest.mark.parametrize("slices", ["no", "yes"])
@@ -222,7 +205,7 @@ def test_a_driver_that_is_killed_resumes(folder, own_cluster, queries, tmp_path)
     assert again.returncode == 0, again.stderr
     assert f"{N_QUERIES - before} queries done, {before} w" in again.stdout
     with open_searcher(folder / "proteins.db", SearchOptions(min_length=600), engine="cpu") as searcher:
-        swsearch.write_report((searcher.run_info(""), searcher.search(read(path, searcher))), plain, "jsonl")
+        swsearch.write_report((searcher.run_info(""), searcher.search(queries)), plain, "jsonl")
     assert out.read_bytes() == plain.read_bytes()
 
 

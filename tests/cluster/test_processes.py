@@ -7,8 +7,6 @@ own; with ``-m gpu``, they are those of this machine if it has two.
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -25,13 +23,12 @@ from swsearch.engine.cuda.runtime import presence
 from swsearch.engine.cuda.runtime.warm_up import LIBRARY
 from swsearch.engine.registry import Machine
 from swsearch.errors import EngineError
-from swsearch.hits.result import QueryResult
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import read_queries
 from swsearch.search.searcher import open_searcher
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
-from tests.cluster.clusters import SMALL_PARTS
+from tests.cluster.clusters import SMALL_PARTS, essence, searched
 from tests.patience import wait_until
 
 OPTIONS = SearchOptions(evalue=1000.0, top=5)
@@ -96,16 +93,6 @@ def begin_with(monkeypatch: pytest.MonkeyPatch, *beginnings: str) -> None:
     program = "".join(beginnings).replace("{", "{{").replace("}", "}}")
     monkeypatch.setattr(processes, "_WORK", f"device = {{device}}\n{program}\n{processes._WORK}")
     monkeypatch.setattr(processes, "_WARM_UP", "")
-
-
-def essence(result: QueryResult) -> object:
-    """What the search determines: everything but times."""
-    return result.number, result.header, result.letters, result.hits, result.n_passed
-
-
-def found(searcher: ClusterSearcher, queries: list[SequenceRecord]) -> Iterator[object]:
-    with closing(searcher.search(queries)) as results:
-        yield from map(essence, results)
 
 
 def emulated() -> str:
@@ -176,7 +163,7 @@ BatchRun.finish = finish
         WorkerProcesses(2, 1, [0, 1]) as workers,
     ):
         searcher = ClusterSearcher(database, OPTIONS, workers, Machine("cuda"), slices="no", notify=said.append)
-        assert list(found(searcher, queries)) == expected
+        assert list(searched(searcher, queries)) == expected
     assert said == ["the process of GPU 1: the GPU has fallen off the bus; it gets no more work"]
 
 
@@ -187,7 +174,7 @@ def test_if_all_gpus_fail_the_search_fails_with_their_error(small, queries, monk
     with open_database(small / "db") as database, WorkerProcesses(2, 1, [0, 1]) as workers:
         searcher = ClusterSearcher(database, OPTIONS, workers, Machine("cuda"), slices="no")
         with pytest.raises(EngineError, match=r"the process of GPU [01]: out of order"):
-            list(found(searcher, queries))
+            list(searched(searcher, queries))
 
 
 def test_queries_are_observed_in_their_order_while_workers_search(small, queries, expected):
@@ -199,7 +186,7 @@ def test_queries_are_observed_in_their_order_while_workers_search(small, queries
         searcher = ClusterSearcher(database, OPTIONS, workers, Machine("cpu"), own=Machine("cpu"), slices="no")
         searcher.when_answered = lambda: answered.append(len(results))
         searcher.observe_batch = lambda batch: observed.extend(query.header for query, _ in batch)
-        results.extend(found(searcher, queries))
+        results.extend(searched(searcher, queries))
     assert results == expected
     assert observed == [query.header for query in queries]
     assert answered
@@ -215,7 +202,7 @@ def test_a_killed_worker_is_replaced_and_nothing_is_lost(small, tmp_path, querie
     with open_cluster_searcher(
         small / "db", OPTIONS, "local:2", machine=Machine("cpu"), notify=said.append
     ) as searcher:
-        assert list(found(searcher, queries)) == expected
+        assert list(searched(searcher, queries)) == expected
     assert flag.exists()
     assert [line.split(" ", 2)[2] for line in said] == ["has left; other workers take its work"]
 
@@ -231,7 +218,7 @@ def test_a_killed_process_of_a_gpu_is_replaced_and_nothing_is_lost(
     said: list[str] = []
     with open_database(small / "db") as database, WorkerProcesses(2, 1, [0, 1]) as workers:
         searcher = ClusterSearcher(database, OPTIONS, workers, Machine("cuda"), slices="no", notify=said.append)
-        assert list(found(searcher, queries)) == expected
+        assert list(searched(searcher, queries)) == expected
     assert flag.exists()
     (line,) = said
     assert re.fullmatch("the process of GPU [01] has left; other workers take its work", line)
@@ -245,7 +232,7 @@ def test_a_query_that_ends_worker_after_worker_ends_the_search(small, queries, m
         open_cluster_searcher(small / "db", OPTIONS, "local:2", machine=Machine("cpu")) as searcher,
         pytest.raises(EngineError, match="3 workers ended while they searched query q6"),
     ):
-        list(found(searcher, queries))
+        list(searched(searcher, queries))
 
 
 @pytest.mark.thorough

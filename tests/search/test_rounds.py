@@ -28,7 +28,7 @@ from swsearch.query.multiple_alignment import anchored_rows
 from swsearch.run import Run
 from swsearch.scoring.matrix import named_matrix
 from swsearch.search.options import SearchOptions
-from swsearch.search.queries import QueriesInMemory, QueryFiles
+from swsearch.search.queries import QueriesInMemory, read_queries
 from swsearch.search.ranking import adjustment_of
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN
@@ -72,10 +72,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def records(folder: Path) -> list[SequenceRecord]:
-    with open_database(folder / "s.db") as database, CpuEngine(1) as engine:
-        searcher = Searcher(database, engine, SearchOptions())
-        found = QueryFiles.of([folder / "q.fasta"], "auto").records(searcher)
-        return [record for record in found if isinstance(record, SequenceRecord)]
+    return read_queries(folder / "q.fasta", PROTEIN)
 
 
 def search(folder: Path, engine: ScoreEngine | None = None, **options: Any) -> list[QueryResult]:
