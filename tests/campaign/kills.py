@@ -18,10 +18,10 @@ from tests.campaign.trials import Trial
 
 
 def moments(name: str, seed: int, calls: int) -> list[tuple[int, str]]:
-    """Return every call with every way to be killed at it, in random order."""
-    every = [(call, way) for call in range(1, calls + 1) for way in faults.KILLS]
-    random.Random(f"{name} {seed}").shuffle(every)
-    return every
+    """Return every call with every way to be killed at it, in random order: first each call in one of the ways."""
+    rng = random.Random(f"{name} {seed}")
+    ways = {call: rng.sample(list(faults.KILLS), 3) for call in range(1, calls + 1)}
+    return [(call, ways[call][turn]) for turn in range(3) for call in rng.sample(list(ways), calls)]
 
 
 def kill(trial: Trial) -> None:

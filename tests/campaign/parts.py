@@ -20,7 +20,7 @@ class Part:
     function: str  # that of a trial, with its module: `module.function` in `tests.campaign`
     share: float = 1.0  # of the campaign's time, relative to the other parts
     trials: int = 1_000  # of a full campaign
-    small: int = 0  # trials that `make test-all` runs; a second of processor time or two
+    small: int = 0  # trials that `make test-all` runs
 
     def trial(self) -> Callable[[Trial], None]:
         """Import the function of a trial."""
@@ -42,17 +42,17 @@ PARTS: list[Part] = [
         "lists", "lists of all options against complete lists of the reference engine, 40 a trial",
         "lists.trial", share=6.0, trials=2_500,
     ),
-    *(
-        Part(f"kill_{name}", f"kill -9 of {words}", "kills.kill", share, trials, small=2)
-        for name, words, share, trials in (
-            ("index", "`index`", 0.7, 300),
-            ("index_force", "`index --force` over a database", 0.7, 300),
-            ("db_add", "`db add`", 0.7, 300),
-            ("db_remove", "`db remove`", 0.6, 240),
-            ("db_compact", "`db compact`", 0.7, 300),
-            ("query", "`query` with a store and an output file", 2.0, 520),
-            ("batch", "`batch`, then --resume latest", 2.0, 520),
-            ("runs_merge", "`runs merge`", 1.6, 440),
+    *(  # four trials kill at three system calls: the small campaign kills commands of databases at each of their calls
+        Part(f"kill_{name}", f"kill -9 of {words}", "kills.kill", share, trials, small)
+        for name, words, share, trials, small in (
+            ("index", "`index`", 0.7, 300, 48),
+            ("index_force", "`index --force` over a database", 0.7, 300, 2),
+            ("db_add", "`db add`", 0.7, 300, 56),
+            ("db_remove", "`db remove`", 0.6, 240, 28),
+            ("db_compact", "`db compact`", 0.7, 300, 86),
+            ("query", "`query` with a store and an output file", 2.0, 520, 2),
+            ("batch", "`batch`, then --resume latest", 2.0, 520, 2),
+            ("runs_merge", "`runs merge`", 1.6, 440, 2),
         )
     ),
     Part(
@@ -76,10 +76,10 @@ PARTS: list[Part] = [
         "memory.one_limit", share=3.0, trials=220,
     ),
     *(
-        Part(name, words, f"signals.{name}", 4.0, trials, small=4)
-        for name, words, trials in (
-            ("signals", "SIGINT, SIGTERM, SIGHUP, SIGPIPE at any moment: all commands", 800),
-            ("streams", "standard streams closed, readers that go: all commands", 660),
+        Part(name, words, f"signals.{name}", 4.0, trials, small)
+        for name, words, trials, small in (
+            ("signals", "SIGINT, SIGTERM, SIGHUP, SIGPIPE at any moment: all commands", 800, 88),
+            ("streams", "standard streams closed, readers that go: all commands", 660, 4),
         )
     ),
     Part(

@@ -10,7 +10,7 @@ import signal
 import time
 
 from tests.campaign import faults
-from tests.campaign.commands import NEW, OLD, SEARCH, prepared
+from tests.campaign.commands import NEW, OLD, SEARCH, DatabaseCommand, prepared
 from tests.campaign.disks import NAMES
 from tests.campaign.faults import Fault
 from tests.campaign.kills import judge as judge_kill
@@ -63,9 +63,9 @@ def signals(trial: Trial) -> None:
         return
     check_end(trial, done, sent, how, began=way != 1)
     trial.counts[f"ended by {sent.name}"] += done.code not in (0, 1)
-    if sent is signal.SIGHUP or done.code < 0:
-        judge_kill(trial, command, folder, how)
-        return
+    if done.code in (130, 143) and isinstance(command, DatabaseCommand):
+        left = command.leftovers(folder)
+        trial.check(not left, f"{how}: left behind: {sorted(left)}")
     state = judge_kill(trial, command, folder, how)
     if done.code == 0:
         trial.check(state == NEW, f"{how}: exit code 0, but the state is {state}")

@@ -1,4 +1,5 @@
-"""The campaign: each part is a test, with a few trials in ``make test-all`` and thousands in ``make campaign``.
+"""The campaign: each part is a test, with a few trials in ``make test-all`` (one part in ``make test``, too), and
+thousands in ``make campaign``.
 
     pytest tests/campaign/test_parts.py --campaign 60                                    # an hour
     pytest 'tests/campaign/test_parts.py::test_part[readers]' --campaign-seed 1 --campaign-trial 17
@@ -19,14 +20,19 @@ from tests.campaign.parts import PARTS, Part
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = [pytest.mark.thorough, pytest.mark.timeout(0), pytest.mark.peer("gcc")]
+pytestmark = [pytest.mark.timeout(0), pytest.mark.peer("gcc")]
+OFTEN = "kill_db_remove"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Without an option, the parts of ``make test-all``; the longest come first."""
     option = metafunc.config.getoption
     chosen = [part for part in PARTS if part.small or option("--campaign") or option("--campaign-trial") is not None]
-    metafunc.parametrize("part", sorted(chosen, key=lambda part: -part.share), ids=lambda part: part.name)
+    parts = [
+        pytest.param(part, id=part.name, marks=() if part.name == OFTEN else pytest.mark.thorough)
+        for part in sorted(chosen, key=lambda part: -part.share)
+    ]
+    metafunc.parametrize("part", parts)
 
 
 def test_part(part: Part, tmp_path: Path, request: pytest.FixtureRequest) -> None:
