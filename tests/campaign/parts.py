@@ -98,16 +98,15 @@ PARTS: list[Part] = [
         "killed_server", "PostgreSQL killed in the middle of a batch",
         "stores.killed_server", share=1.2, trials=50,
     ),
-    # `make test-all` runs the first trials of these in tests/campaign/fuzz/test_fuzz.py, where each target is a test.
     *(
-        Part(f"fuzz_{name}", words, f"fuzz.{module}.trial", share, trials)
-        for name, module, words, share, trials in (
-            ("databases", "databases", "databases damaged and crafted, under every command that opens one", 2.0, 3_000),
-            ("parsers", "parsers", "every text that is read: mutated, archived, damaged", 2.0, 8_000),
-            ("stores", "foreign_values", "values in the store that no program wrote", 1.0, 1_600),
-            ("arrays", "arrays", "arguments of the native module that do not fit", 1.0, 6_000),
-            ("guided", "guided", "every text that is read, led by the coverage of branches (Atheris)", 4.0, 200),
-            ("native", "native", "native kernels under sanitizers, led by coverage (libFuzzer)", 6.0, 200),
+        Part(f"fuzz_{name}", words, f"fuzz.{module}.trial", share, trials, small)
+        for name, module, words, share, trials, small in (
+            ("databases", "databases", "databases damaged, under every command that opens one", 2.0, 3_000, 0),
+            ("parsers", "parsers", "every text that is read: mutated, archived, damaged", 2.0, 8_000, 17),
+            ("stores", "foreign_values", "values in the store that no program wrote", 1.0, 1_600, 10),
+            ("arrays", "arrays", "arguments of the native module that do not fit", 1.0, 6_000, 6),
+            ("guided", "guided", "every text that is read, led by the coverage of branches (Atheris)", 4.0, 200, 0),
+            ("native", "native", "native kernels under sanitizers, led by coverage (libFuzzer)", 6.0, 200, 0),
         )
     ),
 ]  # fmt: skip

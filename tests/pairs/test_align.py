@@ -22,6 +22,7 @@ from swsearch.pairs.sequence import PairSequence, from_record, number_letters
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.record import SequenceRecord
+from tests.pairs.whole_matrix import score_of
 
 PROTEIN_SCORING = scheme_scoring(default_scheme(PROTEIN))
 DNA_SCORING = scheme_scoring(default_scheme(DNA))
@@ -46,21 +47,13 @@ def rescored(pair):
     """Return the score of an alignment from its letters and CIGAR alone, column by column."""
     query, subject = (text.upper().replace("U", "T") if pair.query.record else text for text in pair.aligned)
     scoring = pair.scoring
-    score = i = j = 0
-    for digits, operation in re.findall(r"(\d+)(.)", pair.cigar):
-        length = int(digits)
-        if operation in "ID":
-            score -= scoring.gap_open + length * scoring.gap_extend
-            i, j = (i + length, j) if operation == "I" else (i, j + length)
-            continue
-        for _ in range(length):
-            assert (query[i] == subject[j]) == (operation == "=")
-            if scoring.matrix is None:
-                score += scoring.match if operation == "=" else scoring.mismatch
-            else:
-                score += scoring.matrix.score(query[i], subject[j])
-            i, j = i + 1, j + 1
-    assert (i, j) == (len(query), len(subject))
+
+    def pair_score(one, other):
+        if scoring.matrix is not None:
+            return scoring.matrix.score(one, other)
+        return scoring.match if one == other else scoring.mismatch
+
+    score = score_of(pair.cigar, query, subject, pair_score, scoring.gap_open, scoring.gap_extend)
     return -score if pair.mode == "edit" else score
 
 

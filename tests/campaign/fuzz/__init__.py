@@ -8,5 +8,5 @@
 
 Each module has a function for one trial, and ``run``, a part of the campaign. ``guided`` runs the parser trials under
 coverage guidance (Atheris); ``checks`` and ``mutation`` hold what both ways use. ``regressions`` holds inputs that
-failed in the past, in one folder for each target; ``test_fuzz.py`` repeats these and the first trials of each part.
+failed in the past, in one folder for each target, which ``test_fuzz.py`` repeats.
 """
