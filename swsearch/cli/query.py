@@ -279,8 +279,8 @@ def about_subjects(databases: list[str]) -> int:
 
     try:
         return sum(map(residues, databases))
-    except (OSError, ValueError, LookupError, TypeError):  # which the opening reports, if it is a database
-        return 0
+    except (OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError):
+        return 0  # the opening reports it, if it is a database
 
 
 def _are_many(paths: list[str], query_format: str, n_queries: int) -> bool:

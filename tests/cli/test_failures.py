@@ -105,6 +105,14 @@ def test_wrong_arguments_are_one_line_with_advice(swsearch, tmp_path, protein_db
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("catalogue", ["[" * 100_000, '{"segments": [{"n_residues": 1e999}]}'])
+def test_a_catalogue_without_sense_is_refused_in_one_line(swsearch, tmp_path, catalogue):
+    """Its numbers are read early, for the choice of the engine, and by another function than the whole."""
+    (tmp_path / "p.db").mkdir()
+    (tmp_path / "p.db" / "catalogue.json").write_text(catalogue)
+    assert "p.db cannot be used: catalogue.json" in swsearch("query", QUERIES, "p.db", "--store", "none").refusal
+
+
 @pytest.mark.parametrize("arguments", [["query"], ["nonsense"], ["query", "--nonsense"], ["report"]])
 def test_wrong_usage_is_one_line_and_exits_with_2(swsearch, arguments):
     outcome = swsearch(*arguments)

@@ -5,6 +5,7 @@ from itertools import pairwise, product
 
 import mpmath
 import numpy as np
+import parasail
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -104,6 +105,18 @@ def test_evalue_is_the_formula(place):
     ]:
         expected = plainly(s, score, m, n, 187_000_000)
         assert float(s.evalue([score], m, [n], 187_000_000)[0]) == pytest.approx(float(expected), rel=1e-11)
+
+
+@pytest.mark.parametrize("length", range(5, 16))
+def test_tiny_subjects_are_not_absurdly_significant(length):
+    """Source: bounds. A perfect match of 5 to 15 tryptophans; without the floors of the variances E is about 1e-298.
+
+    The uncorrected K m D exp(-λS) is within a few powers of ten, and the correction can change E by no more than that.
+    """
+    score = 11 * length
+    found = float(BLOSUM62.evalue([score], 250, [length], 10_000_000)[0])
+    plain = 0.041 * 250 * 10_000_000 * float(np.exp(-0.267 * score))
+    assert 1e-6 * plain < found < 1e6 * plain
 
 
 @pytest.mark.parametrize("place", range(len(SYSTEMS)))
@@ -246,6 +259,37 @@ def test_a_cut_off_needs_subjects():
     """Source: the documented range."""
     with pytest.raises(InputError, match="no subjects"):
         BLOSUM62.min_score(10, 10, [], 10)
+
+
+@pytest.mark.parametrize(("name", "query_length"), [("protein", 60), ("protein", 250), ("dna", 60), ("dna", 250)])
+def test_random_sequences_have_the_expected_number_of_hits(name, query_length):
+    """Source: the definition of an E-value, on seeded random sequences scored by parasail.
+
+    The ratio is that of hits with E ≤ 10 to the number that the same statistics predict at the integer scores that
+    pass. About 150 are expected; with independent queries the ratio is within a quarter of 1, and the statistics
+    themselves are accurate within a tenth to a fifth (docs/design/statistics.md).
+    """
+    rng = np.random.default_rng(11)
+    if name == "protein":
+        s, letters, matrix, gaps = BLOSUM62, "ARNDCQEGHILKMFPSTWYV", parasail.blosum62, (12, 1)
+        chances = np.array([78, 51, 45, 54, 19, 43, 63, 74, 22, 51, 90, 57, 22, 39, 52, 71, 58, 13, 32, 64], float)
+    else:
+        s, letters, matrix, gaps = DNA_DEFAULT, "ACGT", parasail.matrix_create("ACGT", 2, -3), (7, 2)
+        chances = np.ones(4)
+    alphabet, chances = np.array(list(letters)), chances / chances.sum()
+    lengths = rng.integers(100, 600, 800)
+    subjects = ["".join(rng.choice(alphabet, int(n), p=chances)) for n in lengths]
+    space, n_queries, hits = int(lengths.sum()), 15, 0
+    grid = np.arange(1, 200)[:, None]
+    evalues = s.evalue(grid, query_length, lengths[None, :], space)
+    reached = evalues[(evalues <= 10).argmax(axis=0), np.arange(len(lengths))] * lengths / space
+    expected = n_queries * float(-np.expm1(-reached).sum())
+    for _ in range(n_queries):
+        query = "".join(rng.choice(alphabet, query_length, p=chances))
+        profile = parasail.profile_create_16(query, matrix)
+        scores = [parasail.sw_striped_profile_16(profile, subject, *gaps).score for subject in subjects]
+        hits += int((s.evalue(scores, query_length, lengths, space) <= 10).sum())
+    assert 0.6 < hits / expected < 1.5
 
 
 class Counting(Statistics):
