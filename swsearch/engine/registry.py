@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Final
 
 from swsearch.arguments import choice, flag, whole_number
-from swsearch.engine.cuda.runtime.presence import GpuProbe, look_for_gpus
+from swsearch.engine.cuda.runtime.presence import GpuProbe, look_for_gpus, warm_up
 from swsearch.errors import EngineUnavailable, InputError, WrongType
 from swsearch.threads import check_threads, threads_to_use
 from swsearch.words import option
@@ -80,8 +80,6 @@ class Machine:
         wanted = self.engine == "cuda" or (self.engine == "auto" and self.gpu_is_faster(cells))
         if not wanted or importlib.util.find_spec("pycuda") is None:
             return False
-        from swsearch.engine.cuda.runtime.warm_up import warm_up
-
         warm_up(self.devices or (0,))
         return True
 

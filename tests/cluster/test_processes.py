@@ -20,7 +20,7 @@ from swsearch.cluster.processes import WorkerProcesses
 from swsearch.database.builder import build_database
 from swsearch.database.opening import open_database
 from swsearch.engine.cuda.runtime import presence
-from swsearch.engine.cuda.runtime.warm_up import LIBRARY
+from swsearch.engine.cuda.runtime.presence import LIBRARY
 from swsearch.engine.registry import Machine
 from swsearch.errors import EngineError
 from swsearch.search.options import SearchOptions

@@ -3,8 +3,7 @@
 =====================  ===============================================================================
 module                 holds
 =====================  ===============================================================================
-``presence``           whether this machine has a usable NVIDIA GPU, found without PyCUDA
-``warm_up``            the creation of GPU contexts while the program starts
+``presence``           whether this machine has a usable NVIDIA GPU, and its start beside the program's, without PyCUDA
 ``info``               whether the engine can be used here, and why not
 ``kernels``            the kernels with their compile-time constants; the layout of a tile
 ``compiler``           the installed compilers: each nvcc, then NVRTC; what determines a kernel's code

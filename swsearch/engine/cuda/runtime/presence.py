@@ -1,7 +1,12 @@
-"""Determines without PyCUDA whether this machine has an NVIDIA GPU, and what prevents its use.
+"""The NVIDIA GPUs of this machine without PyCUDA: whether there is one, what prevents its use, and how it is started.
 
 A machine without a GPU has no fault, so no message asks its user to install anything. If there is a GPU, or if PyCUDA
 is installed, the message names what is missing.
+
+The driver's start and the creation of a context take as long as the start of the program, so both are done at once.
+PyCUDA holds the global interpreter lock while it creates a context, so it would block the other threads; calls of the
+driver's library through ctypes do not. They create the primary context, which PyCUDA then uses and which exists until
+the process ends.
 """
 
 from __future__ import annotations
@@ -9,14 +14,14 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from swsearch.engine.cuda.runtime.warm_up import LIBRARY
-
+LIBRARY: Final = "libcuda.so.1"
 INSTALL: Final = "pip install 'swsearch[cuda]' mends that"
 _NVIDIA: Final = "0x10de"
 _DISPLAY_CLASSES: Final = "0x03"
@@ -114,3 +119,35 @@ def ask_driver(library: str) -> DriverFacts:
     words = ctypes.c_char_p()
     driver.cuGetErrorString(status, ctypes.byref(words))
     return DriverFacts(0, f"error {status} of {library}, {(words.value or b'unknown').decode('ascii', 'replace')}")
+
+
+def warm_up(ordinals: Sequence[int]) -> threading.Thread:
+    """Begin to create the contexts of the GPUs with these CUDA numbers.
+
+    Failures are silent here: opening the device reports them.
+    """
+    thread = threading.Thread(target=_create_contexts, args=(tuple(ordinals),), name="warm-up-gpu")
+    thread.start()
+    return thread
+
+
+def load_kernels_eagerly() -> None:
+    """Have the driver load a kernel with its module, unless the user has chosen otherwise; call this before its start.
+
+    By default it loads a kernel at its first launch, and waits until the device is idle.
+    """
+    os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
+
+
+def _create_contexts(ordinals: Sequence[int]) -> None:
+    load_kernels_eagerly()
+    try:
+        driver = ctypes.CDLL(LIBRARY)
+    except OSError:
+        return
+    if driver.cuInit(0) != 0:
+        return
+    for ordinal in ordinals:
+        device, context = ctypes.c_int(), ctypes.c_void_p()
+        if driver.cuDeviceGet(ctypes.byref(device), ordinal) == 0:
+            driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)

@@ -31,9 +31,8 @@ from swsearch.engine.cuda.runtime.device import (
 )
 from swsearch.engine.cuda.runtime.kernel_cache import INSTALL_COMPILER, KernelCache
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, UNIT_BYTES, WARP, KernelSpec
-from swsearch.engine.cuda.runtime.presence import INSTALL, look_for_gpus
+from swsearch.engine.cuda.runtime.presence import INSTALL, LIBRARY, load_kernels_eagerly, look_for_gpus
 from swsearch.engine.cuda.runtime.shipped_kernels import package_archives, refusals
-from swsearch.engine.cuda.runtime.warm_up import LIBRARY, load_kernels_eagerly
 from swsearch.errors import EngineError, EngineUnavailable
 
 OLDEST_ARCHITECTURE: Final = 75

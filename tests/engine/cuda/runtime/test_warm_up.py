@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from swsearch.engine.cuda.runtime import warm_up
+from swsearch.engine import registry
+from swsearch.engine.cuda.runtime import presence
 from swsearch.engine.registry import CPU_CELLS_PER_SECOND, GPU_START_SECONDS, Machine
 
 DRIVER = r"""
@@ -43,16 +44,16 @@ def make_driver(folder: Path, status: int) -> tuple[str, Path]:
 def test_contexts_of_the_devices_that_are_there(tmp_path, monkeypatch, status, expected):
     """Device 2 does not exist; status 100 is CUDA's "no device"."""
     library, calls = make_driver(tmp_path, status)
-    monkeypatch.setattr(warm_up, "LIBRARY", library)
-    warm_up.warm_up([0, 2, 1]).join()
+    monkeypatch.setattr(presence, "LIBRARY", library)
+    presence.warm_up([0, 2, 1]).join()
     assert calls.read_text().splitlines() == expected
 
 
 def test_no_driver_is_no_error(monkeypatch):
-    monkeypatch.setattr(warm_up, "LIBRARY", "libthere-is-none.so")
+    monkeypatch.setattr(presence, "LIBRARY", "libthere-is-none.so")
     failures: list[object] = []
     monkeypatch.setattr(threading, "excepthook", failures.append)
-    thread = warm_up.warm_up([0])
+    thread = presence.warm_up([0])
     thread.join()
     assert not thread.is_alive()
     assert failures == []
@@ -72,7 +73,7 @@ def test_gpus_start_only_where_they_are_going_to_be_used(monkeypatch, name, cell
     asked: list[list[int]] = []
     spec = importlib.machinery.ModuleSpec("pycuda", None) if installed else None
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
-    monkeypatch.setattr(warm_up, "warm_up", asked.append)
+    monkeypatch.setattr(registry, "warm_up", asked.append)
     assert Machine(name, devices=[0, 1]).warm_up_gpus(cells) == bool(expected)
     assert asked == expected
 

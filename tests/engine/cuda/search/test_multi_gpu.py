@@ -11,9 +11,8 @@ import pytest
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device
-from swsearch.engine.cuda.runtime.presence import ask_driver
+from swsearch.engine.cuda.runtime.presence import LIBRARY, ask_driver
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
-from swsearch.engine.cuda.runtime.warm_up import LIBRARY
 from swsearch.engine.cuda.search import multi_gpu
 from swsearch.engine.cuda.search.multi_gpu import PROFILES_PER_DEVICE, CudaDevices
 from swsearch.engine.cuda.search.subjects import device_bytes
