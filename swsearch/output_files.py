@@ -13,7 +13,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, TextIO, cast
 
@@ -78,22 +78,23 @@ def binary_file(path: Path, option: str) -> Iterator[BinaryIO]:
     """
     descriptor = descriptor_of(path)
     registry().write(option, path)
-    try:
-        if descriptor is not None or (path.exists() and not path.is_file()):
-            direct = os.dup(descriptor) if descriptor is not None else os.open(path, os.O_WRONLY)
-        else:
-            direct = None
-            target = Path(os.path.realpath(path))
-            stem = os.fsdecode(os.fsencode(target.name)[:_LONGEST_STEM])
-            unfinished = target.with_name(f".{stem}.{os.getpid()}-{os.urandom(4).hex()}.unfinished")
-            stream = unfinished.open("xb")
-    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
-        raise InputError(f"{option} {path}: {_reason(error)}; choose another file") from error
-    if direct is not None:
-        with writing_to(str(path)), os.fdopen(direct, "wb") as stream:
-            yield stream
-        return
-    try:
+    with ExitStack() as unless_complete:
+        try:
+            if descriptor is not None or (path.exists() and not path.is_file()):
+                direct = os.dup(descriptor) if descriptor is not None else os.open(path, os.O_WRONLY)
+            else:
+                direct = None
+                target = Path(os.path.realpath(path))
+                stem = os.fsdecode(os.fsencode(target.name)[:_LONGEST_STEM])
+                unfinished = target.with_name(f".{stem}.{os.getpid()}-{os.urandom(4).hex()}.unfinished")
+                unless_complete.callback(_remove, unfinished)  # a signal may end the program as the file is created
+                stream = unfinished.open("xb")
+        except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
+            raise InputError(f"{option} {path}: {_reason(error)}; choose another file") from error
+        if direct is not None:
+            with writing_to(str(path)), os.fdopen(direct, "wb") as stream:
+                yield stream
+            return
         with writing_to(str(path)), stream:
             with suppress(OSError):
                 os.fchmod(stream.fileno(), stat.S_IMODE(target.stat().st_mode))
@@ -103,9 +104,12 @@ def binary_file(path: Path, option: str) -> Iterator[BinaryIO]:
         registry().write(option, path)  # what was read meanwhile must not be replaced either
         with writing_to(str(path)):
             unfinished.replace(target)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
+        unless_complete.pop_all()
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from swsearch.errors import StoreError
+from swsearch.output_files import binary_file
 from tests.cli.conftest import DATA
 from tests.patience import wait_until
 from tests.processes import SWSEARCH, in_shell, run_with_file_limit
@@ -111,6 +112,20 @@ def test_a_catalogue_without_sense_is_refused_in_one_line(swsearch, tmp_path, ca
     (tmp_path / "p.db").mkdir()
     (tmp_path / "p.db" / "catalogue.json").write_text(catalogue)
     assert "p.db cannot be used: catalogue.json" in swsearch("query", QUERIES, "p.db", "--store", "none").refusal
+
+
+def test_a_signal_at_the_creation_of_an_output_leaves_no_file(tmp_path, monkeypatch):
+    """The handler of the signal raises as soon as the file is there, before anybody has its stream."""
+    opened = Path.open
+
+    def stopped(path, mode):
+        opened(path, mode).close()
+        raise SystemExit(143)
+
+    monkeypatch.setattr(Path, "open", stopped)
+    with pytest.raises(SystemExit), binary_file(tmp_path / "hits.tsv", "--out"):
+        pass
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("arguments", [["query"], ["nonsense"], ["query", "--nonsense"], ["report"]])
