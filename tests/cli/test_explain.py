@@ -5,6 +5,7 @@ import re
 import pytest
 
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
+from swsearch.engine.cuda.search.plan import PlanOptions
 from tests.cli.conftest import DATA
 from tests.engine.cuda.emulation.emulated_device import opener
 
@@ -20,7 +21,7 @@ def test_the_plan_of_the_cuda_engine_names_its_kernels(swsearch, monkeypatch, pr
     """By hand: BLOSUM62 has no score that makes a protein of 200 residues exceed 2,047, and E-values give a floor."""
     monkeypatch.setattr(
         "swsearch.search.searcher.open_engine",
-        lambda *_, **__: (CudaDevices([0], opener(multiprocessors=132), band_rows=5), "emulated"),
+        lambda *_, **__: (CudaDevices([0], opener(multiprocessors=132), options=PlanOptions(band_rows=5)), "emulated"),
     )
     (tmp_path / "q.fa").write_text(">a\n" + "MKVLAAGIVG" * 20 + "\n>b\n" + "MKVLAAGIVG" * 60 + "\n")
     lines = swsearch("query", "q.fa", protein_db, "--explain").out.splitlines()
