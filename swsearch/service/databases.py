@@ -159,9 +159,7 @@ class Databases:
     def _current(self, name: str) -> OfferedDatabase:
         paths = self.paths
         if name not in paths:
-            offered = [one for one in paths if not is_subject_set(one)]
-            advice = f"choose {', '.join(offered)}" if offered else "this server has none at the moment"
-            raise Refused("unknown_database", f"there is no database {name!r}; {advice}")
+            raise self.unknown(name)
         path = paths[name]
         with self._lock:
             try:
@@ -173,6 +171,12 @@ class Databases:
             if known is None or known[0] != stamp:
                 self._known[name] = known = (stamp, OfferedDatabase(name, load_catalogue(path)))
             return known[1]
+
+    def unknown(self, name: str) -> Refused:
+        """What is told if there is no database of this name; it names those that are offered."""
+        offered = [one for one in self.paths if not is_subject_set(one)]
+        advice = f"choose {', '.join(offered)}" if offered else "this server has none at the moment"
+        return Refused("unknown_database", f"there is no database {name!r}; {advice}")
 
     def offered(self) -> list[OfferedDatabase]:
         """The databases that everyone may see: those that were given, in that order, then the folder's by name."""

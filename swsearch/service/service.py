@@ -28,7 +28,7 @@ from swsearch.filters.subject_filters import refused_taxids
 from swsearch.hits.result import DatabaseInfo
 from swsearch.options import EVERY_SUBJECT
 from swsearch.report.summary import ListEnds
-from swsearch.service.databases import Databases, OfferedDatabase, SubjectSets
+from swsearch.service.databases import Databases, OfferedDatabase, SubjectSets, is_subject_set
 from swsearch.service.estimates import Estimate, search_estimates
 from swsearch.service.settings import Settings
 from swsearch.service.submit import Submission, check_texts, most_hits, new_search, options_of
@@ -142,9 +142,15 @@ class Service(Closeable):
                 raise Refused("no_such_organism", self.databases.without_paths(problem))
 
     def _database_name(self, submission: Submission, owner: str) -> str:
-        """The database of a submission, which is made of its subjects if it has some."""
+        """The database of a submission, which is made of its subjects if it has some.
+
+        A set of subjects that was sent before is known to those alone who have searched it.
+        """
         if submission.subjects is None:
-            return submission.database
+            name = submission.database
+            if is_subject_set(name) and name not in self.store.searches.databases_of(owner):
+                raise self.databases.unknown(name)
+            return name
         if submission.database:
             raise InputError("a search has a database or subjects of its own, not both; leave one of them out")
         if self._subject_sets is None:

@@ -89,10 +89,14 @@ def test_sets_of_subjects_of_one_owner_leave_others_theirs(shared, queries):
     assert len(os.listdir(folder)) <= 3
 
 
-def test_sets_of_subjects_of_one_owner_are_not_named_to_others(shared, queries):
-    """Whoever knows the name of a set can search it."""
-    name = shared.of("ann").submit(queries, subjects=f">ann\n{TINY}\n")["database"]["name"]
+def test_sets_of_subjects_of_one_owner_are_unknown_to_others(shared, queries):
+    """Whoever has a link of a search learns the name of its set; only those who sent the set can search it by name."""
+    ann = shared.of("ann")
+    name = ann.submit(queries, subjects=f">ann\n{TINY}\n")["database"]["name"]
     assert name.startswith("subjects-")
+    assert ann.submit(queries, name, options={"top": 1})["database"]["name"] == name
+    known, unknown = (shared.refusal("eve", queries=queries, database=one) for one in (name, f"subjects-{'0' * 20}"))
+    assert known == (404, "unknown_database", unknown[2].replace(f"subjects-{'0' * 20}", name))
     sent = b"q=MKV", {"Content-Type": "application/x-www-form-urlencoded"}
     status, _, content = shared.request("/ticket", sent[0], Authorization=f"Bearer {shared.tokens['eve']}", **sent[1])
     assert (status, b"few.db, proteins.db" in content, name.encode() in content) == (400, True, False)
