@@ -754,6 +754,8 @@ SEARCH_OPTIONS: Final[dict[str, Option]] = {row.name: row for row in OPTIONS if 
 SEARCH_FILES: Final = tuple(row.name for row in SEARCH_OPTIONS.values() if row.metavar in ("FILE", "PATH"))
 """Those whose values are files, for filters on subjects and for organisms; ``matrix`` may be one. The parameter
 ``chosen_digest`` of a run identifies the subjects that passed."""
+FLAGS: Final = frozenset(flag for row in OPTIONS for flag in row.flags)
+"""How the options are written on a command line."""
 
 
 def offered(command: str) -> tuple[Option, ...]:

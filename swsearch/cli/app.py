@@ -257,7 +257,7 @@ def _wrong_usage(error: Any) -> str | None:
     """The message of one line for an exception of Typer; None for any other exception, which is a bug."""
     if not is_refusal(error):
         return None
-    message = in_plain_words(str(error.format_message())).rstrip(".")
+    message = in_plain_words(" ".join(str(error.format_message()).split())).rstrip(".")  # Typer breaks lines in some
     context = getattr(error, "ctx", None)
     path = "swsearch" if context is None else context.command_path
     message = f"{message[:1].lower()}{message[1:]}"

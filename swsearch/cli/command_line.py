@@ -37,7 +37,8 @@ def resuming_line(run_id: int) -> str:
     """The command line that goes on with a run of this one."""
     command, parameters, opts = _noted
     others = {name: value for name, value in opts.items() if name != "resume"}
-    return shlex.join(words_of(command, parameters, others | {"resume": str(run_id)}))
+    resume = "latest" if command == "rbh" else str(run_id)  # its two searches are two runs
+    return shlex.join(words_of(command, parameters, others | {"resume": resume}))
 
 
 def words_of(command: str, parameters: Sequence[Any], opts: Mapping[str, Any]) -> list[str]:

@@ -18,7 +18,7 @@ from typer.core import TyperOption
 from swsearch.cli import command_line, log
 from swsearch.cli.configuration import Given, converted, defaults_of
 from swsearch.errors import UsageError
-from swsearch.options import SEARCH_OPTIONS
+from swsearch.options import FLAGS, SEARCH_OPTIONS
 from swsearch.words import shortened
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def _usable(ctx: Any, options: Mapping[str, Any], programs: Sequence[str] | None
 
     command = name_of(ctx)
     for row in SPELLINGS:
-        is_own = row.name in options
+        is_own = row.name in options or (not row.here and row.name in FLAGS)
         is_of = not (row.is_short or is_own) if programs is None else row.program in programs
         is_known = command in _DATABASE if row.here in (FIRST, LAST) else row.convert is not None or row.here in options
         if is_of and is_known:

@@ -15,6 +15,7 @@ from swsearch.cli import options
 from swsearch.cli.output import ProgressReport, inform, result_stream, say
 from swsearch.errors import InputError, SwSearchError, UsageError
 from swsearch.options import MACHINE, SEARCH_FILES, offered
+from swsearch.search.options import SearchOptions
 
 if TYPE_CHECKING:
     from swsearch.search.queries import QueryFiles
@@ -126,13 +127,20 @@ def _refuse_options_of_this_machine(arguments: options.Arguments) -> None:
     for row in offered(arguments.command):
         if row.is_local and getattr(arguments, row.name) != row.default_in(arguments.command):
             raise InputError(f"{row.flags[0]} has no meaning with --server, whose machine searches; leave it out")
+    if arguments.gives("store") and arguments.store != "none":
+        raise InputError("--store has no meaning with --server, which stores the search itself; leave it out")
     if arguments.matrix is not None and Path(arguments.matrix).exists():
         raise InputError(f"--matrix {arguments.matrix} is a file, which no server reads; give the name of a matrix")
 
 
 def _options(arguments: options.Arguments) -> dict[str, Any]:
-    """The options that determine the hits and name no file; those without a value are left out."""
+    """The options that determine the hits and name no file; those without a value are left out.
+
+    So is the default length of lists, which a server may have limited.
+    """
     asked = arguments.asked.as_parameters()
+    if asked["top"] == SearchOptions.top:
+        del asked["top"]
     return {name: value for name, value in asked.items() if value is not None and name not in SEARCH_FILES}
 
 

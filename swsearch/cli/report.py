@@ -318,7 +318,7 @@ def report(
         typer.Argument(
             metavar="RUN",
             autocompletion=completion.runs,
-            help="Number of a run, or latest for the newest finished run.",
+            help="Number of a run, or latest for the newest finished run, or the newest run if none is finished.",
         ),
     ],
     *,

@@ -621,6 +621,10 @@ def refuse_other_words(arguments: Sequence[str], commands: Mapping[str, Any]) ->
     if similar and similar[0] not in commands and not word.startswith("-") and not os.path.exists(word):
         meant = answer([similar[0], *arguments[1:]], commands)
         raise UsageError(f"there is no command {quoted(word)}; {meant}")
+    place = next((number for number, one in enumerate(arguments) if one in commands), None)
+    if word.startswith("-") and place is not None:  # as ``swsearch --top 5 query Q D``
+        own = ["swsearch", *arguments[place:], *arguments[:place]]
+        raise UsageError(f"options follow the command: {shlex.join(own)}")
     if word.startswith("-") or os.path.exists(word):  # as ``swsearch -query Q -db D`` and ``swsearch Q D``
         line = _line(arguments, ProgramWord(()), commands["query"])
         raise UsageError(f"the command is missing; here it is: {line}")

@@ -45,8 +45,9 @@ def refuse_url(path: str) -> None:
     """Raise DatabaseError for a URL where only a folder of this machine is possible; :class:`Path` shortens ``//``."""
     if is_url(path) or _COLLAPSED.match(path):
         readers = "`query`, `batch`, `msa`, `db info`, `db verify` and `db export`"
+        url = _COLLAPSED.sub(r"\1://", path)
         raise DatabaseError(
-            f"{path}: this must be a folder of this machine; databases in object stores are for {readers}"
+            f"{url}: this must be a folder of this machine; databases in object stores are for {readers}"
         )
 
 

@@ -139,6 +139,7 @@ def search_options(given: Mapping[str, Any], limits: ServerLimits) -> SearchOpti
         values["matrix"] = matrix_name(values["matrix"])
     if len(values.get("id_pattern", "")) > _MAX_PATTERN:
         raise InputError(f"option id_pattern has {len(values['id_pattern'])} characters; {_MAX_PATTERN} at most")
+    values.setdefault("top", min(SearchOptions.top, limits.top))
     options = SearchOptions(**values)
     if options.top > limits.top:
         top = "all" if options.top == EVERY_SUBJECT else f"{options.top:,}"

@@ -194,6 +194,25 @@ def test_all_is_what_a_report_and_a_configuration_understand(swsearch, few_prote
     assert swsearch("report", "latest", "--top", "all", "--format", "blast6").out == found.out
 
 
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        ("-q query a.fa a.db", "options follow the command: swsearch query a.fa a.db -q"),
+        ("--top 3 query a.fa a.db", "options follow the command: swsearch query a.fa a.db --top 3"),
+        (
+            "allpairs a.db --top 3",
+            "no such option: --top (Possible options: --lca-top); see `swsearch allpairs --help`",
+        ),
+        (
+            "completion",
+            "missing argument 'bash|zsh|fish'. Choose from: bash, zsh, fish; see `swsearch completion --help`",
+        ),
+    ],
+)
+def test_options_have_their_place(swsearch, words, advice):
+    assert swsearch(*words.split()).error == f"swsearch: error: {advice}"
+
+
 @pytest.mark.parametrize(("words", "path"), [("query a.fa a.db -k", "query"), ("db fetch a.db --range", "db fetch")])
 def test_an_option_without_its_value_names_the_help_of_its_command(swsearch, words, path):
     assert f"requires an argument; see `swsearch {path} --help`" in swsearch(*words.split()).error

@@ -39,6 +39,19 @@ def test_the_command_that_is_printed_finishes_the_search(
     assert (tmp_path / "the hits.txt").read_text() == expected.out
 
 
+def test_the_two_searches_of_rbh_go_on_with_the_command_that_is_printed(swsearch, spawn_paused, few_proteins_db):
+    """It is interrupted in its first search, of which the second knows nothing."""
+    words = ["rbh", few_proteins_db, few_proteins_db, "--format", "blast6", "--store", "pairs.sqlite"]
+    process = spawn_paused('HitWriter, "add", 3', *words)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate()
+    (line,) = re.findall("^swsearch: to go on: swsearch (.*)$", errors, re.MULTILINE)
+    assert line.endswith(" --resume latest")
+    expected = swsearch("rbh", few_proteins_db, few_proteins_db, "--format", "blast6", "--store", "whole.sqlite")
+    assert swsearch(*shlex.split(line)).out == expected.out
+    assert expected.out
+
+
 def test_a_command_leaves_the_handlers_of_the_program_that_calls_it(swsearch):
     """After a command in the same process, SIGTERM ends a test run as before, and not with the exit of a command."""
     signals = (signal.SIGTERM, signal.SIGINT)

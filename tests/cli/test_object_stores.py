@@ -126,10 +126,8 @@ def test_the_commands_of_db_take_a_url_and_changes_refuse_it(swsearch, few_prote
     changes = (["db", "add", url, QUERIES], ["db", "remove", url, "x"], ["db", "compact", url])
     for command in (*changes, ["index", QUERIES, "-o", url]):
         refused = swsearch(*command)
-        assert (
-            "this must be a folder of this machine; databases in object stores are for `query`, `batch`"
-            in refused.error
-        )
+        problem = "this must be a folder of this machine; databases in object stores are for `query`, `batch`"
+        assert f" {url}: {problem}" in refused.error
 
 
 def test_an_open_database_of_a_url_is_pickled_by_its_url(url):

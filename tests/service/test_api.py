@@ -375,6 +375,7 @@ def test_a_query_on_a_server_prints_what_a_query_prints(server, databases, capfd
     assert printed[3].count(">") > printed[4].count(">") > 7
     refused = {
         ("--threads", "2"): "--threads has no meaning with --server",
+        ("--store", "own.sqlite"): "--store has no meaning with --server",
         ("--flank", "2"): "format table has no parts of subjects to choose",
         ("--translate", "both"): "both does not fit it",
         ("--alphabet", "dna"): "proteins.db is protein",
@@ -400,6 +401,17 @@ def test_a_query_on_a_server_tells_which_lists_end_at_top(server, databases, cap
     assert len(told[0]) == 1
     assert told[0] == [line.replace("--top all", "a larger --top") for line in told[1]]
     assert told[2] == told[3] == []
+
+
+def test_a_server_with_shorter_lists_searches_without_a_length(databases, capfd, tmp_path):
+    """Expected value: the length of its lists, which is below the default of 100."""
+    limited = RunningServer(tmp_path, [databases / "few.db"], "--limit", "top=2")
+    assert Client(limited.url).submit(">q\nMKV\n", "few.db")["options"]["top"] == 2
+    arguments = ["query", str(DATA / "queries.fasta"), "few.db", "--server", limited.url]
+    assert main([*arguments, "--format", "blast6"]) == 0
+    assert main([*arguments, "--top", "3"]) == 1
+    assert "option top is 3; this server lists up to 2 subjects" in capfd.readouterr().err
+    limited.stop()
 
 
 def test_a_query_finds_a_running_server_with_its_database(databases, capfd, tmp_path, monkeypatch):
