@@ -499,8 +499,8 @@ class SubjectQueries:
     @property
     def order(self) -> tuple[SubjectIndex, Lengths]:
         """Index and length of each query in order, two uint32 arrays of shape (n_queries,)."""
-        order = self.subjects.order
-        return order.subject_index[::-1], order.lengths[::-1]
+        subject_index, lengths = self.subjects.order
+        return subject_index[::-1], lengths[::-1]
 
     def records(self, search: PlannedSearch) -> Iterator[SubjectRecord]:
         """All queries in order."""

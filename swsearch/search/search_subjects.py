@@ -4,15 +4,15 @@
 the subjects to align. Filters and translation of subjects are hidden from all other modules. The length of a translated
 subject in residues is a third of its number of bases, as in blastx and tblastn.
 
-In a search of all against all, each subject is compared with those before it (:class:`SubjectOrder`). The order is that
-of the packed format: by length, then by ``subject_index``. The subjects before another one are therefore the first ones
-of each partition, and a search of all against all scores about half of the cells of a search of the database with all
-its sequences.
+In a search of all against all, each subject is compared with those before it (:attr:`SearchSubjects.order`). The order
+is that of the packed format: by length, then by ``subject_index``. The subjects before another one are therefore the
+first ones of each partition, and a search of all against all scores about half of the cells of a search of the database
+with all its sequences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -41,6 +41,9 @@ LEAST_SAVED: Final = 0.03
 thresholds of the others."""
 _POSITIONS: Final = 16
 """Residues of a subject that are looked up for all subjects at once; almost every subject scores with one of them."""
+STEPS: Final = 128
+"""Number of lengths to which a partition is cut. Engines keep what they have prepared for a partition, so a cut for
+each query would cost more than the few subjects with which a query is scored needlessly."""
 
 
 class SearchSubjects:
@@ -131,6 +134,8 @@ class SearchSubjects:
             self.n_residues, self.n_rows = self.counted(database, chosen)
         self.n_subjects = self.n_rows // len(self.frames)
         self.distinct_lengths = distinct(self._counted(lengths))
+        self._first_rows: dict[tuple[int, int], Partition] = {}
+        self._n_positive: dict[bytes, int] = {}
 
     def counted(self, database: PackedDatabase, chosen: NDArray[np.bool_] | None) -> tuple[int, int]:
         """Numbers of residues and of rows of the searched subjects of a database, or of a slice of it."""
@@ -161,23 +166,43 @@ class SearchSubjects:
     # --- the subjects that a query is compared with: all, or those before it (swsearch.query.profile) ---
 
     @cached_property
-    def order(self) -> SubjectOrder:
-        """The searched subjects in ascending order of length."""
+    def order(self) -> tuple[SubjectIndex, Lengths]:
+        """Index and length of the searched subjects in ascending order, two uint32 arrays of shape (n_subjects,)."""
         parts = [] if self.selection is None else [self.selection.subject_index]
         subject_index = np.concatenate(parts or [whole.subject_index for whole in self.database.partitions()])
-        return SubjectOrder(self.database.lengths(subject_index), subject_index)
+        lengths = self.database.lengths(subject_index)
+        rows = np.lexsort((subject_index, lengths))
+        return subject_index[rows], lengths[rows]
 
     @cached_property
-    def _leading_parts(self) -> LeadingParts:
-        return LeadingParts(self.distinct)
-
-    def before(self, queries: Sequence[SubjectRecord]) -> list[Partition]:
-        """Partitions to score, for all subjects before one of the queries, and perhaps some others."""
-        return self._leading_parts.before(queries)
+    def _residues_before(self) -> NDArray[np.int64]:
+        """Number of residues before each subject in the order, and of all."""
+        return np.concatenate(([0], np.cumsum(self.order[1], dtype=np.int64)))
 
     def n_compared_residues(self, query: SequenceRecord) -> int:
         """Number of residues of the subjects that a query is compared with."""
-        return self.order.residues_before(query) if isinstance(query, SubjectRecord) else self.n_residues
+        if isinstance(query, SubjectRecord):
+            return int(self._residues_before[_n_before(*self.order, query)])
+        return self.n_residues
+
+    def before(self, queries: Sequence[SubjectRecord]) -> list[Partition]:
+        """Partitions to score, for all subjects before one of the queries, and perhaps some others; none is empty.
+
+        Equal arguments give the same objects.
+        """
+        last = max(queries, key=lambda query: query.place)
+        return [part for number in range(len(self.distinct)) if len(part := self._first_part(number, last))]
+
+    def _first_part(self, number: int, query: SubjectRecord) -> Partition:
+        """The subjects of a partition that are before a query, and less than one in :data:`STEPS` of the others."""
+        whole = self.distinct[number]
+        step = max(1, -(-len(whole) // STEPS))
+        stop = -(-_n_before(whole.subject_index, whole.lengths, query) // step) * step
+        if stop >= len(whole):
+            return whole
+        if (number, stop) not in self._first_rows:
+            self._first_rows[number, stop] = whole[:stop]
+        return self._first_rows[number, stop]
 
     def _repeats(self, *, equal: bool) -> list[tuple[Partition, NDArray[np.intp], SubjectIndex]]:
         """Of each partition, rows that are equal to others, or part of them, and these others, ascending."""
@@ -265,6 +290,20 @@ class SearchSubjects:
         """The scores of the partitions' rows as one block per frame, with the ``subject_index`` of the subjects."""
         return [block] if self._translated is None else self._translated.by_frame(block)
 
+    def n_positive(self, profiles: Iterable[QueryProfile]) -> int:
+        """Number of subjects that score at least 1 with one of the profiles.
+
+        A single pair of residues is an alignment, and no alignment without a pair of positive score has one. So these
+        are the subjects with a letter that scores positively at a query position. Queries with the same such letters,
+        as most have, are counted once.
+        """
+        is_positive = np.any(np.concatenate([profile.table for profile in profiles]) > 0, axis=0)
+        key = is_positive.tobytes()
+        if key not in self._n_positive:
+            rows = np.concatenate([part.subject_index[_containing(part, is_positive)] for part in self.partitions])
+            self._n_positive[key] = len(rows) if len(self.frames) == 1 else len(distinct(self.subjects(rows)))
+        return self._n_positive[key]
+
     def stored_ranges(
         self, subject_index: SubjectIndex, frame: int
     ) -> Iterator[tuple[NDArray[np.intp], Codes, Offsets, Lengths]]:
@@ -282,41 +321,6 @@ def _occurrences(block: ScoreBlock, subjects: SubjectIndex) -> tuple[NDArray[np.
     return in_block, np.repeat(end - np.cumsum(counts), counts) + np.arange(len(in_block))
 
 
-class PositiveSubjects:
-    """Counts the subjects of some partitions that score at least 1.
-
-    Where several rows are frames of one subject, ``subjects_of`` gives the subjects of rows, by their
-    ``subject_index``.
-    """
-
-    def __init__(
-        self, partitions: Sequence[Partition], subjects_of: Callable[[SubjectIndex], SubjectIndex] | None = None
-    ) -> None:
-        self._partitions = partitions
-        self._subjects_of = subjects_of
-        self._counts: dict[bytes, int] = {}
-
-    def count(self, profiles: Iterable[QueryProfile]) -> int:
-        """Number of subjects that score at least 1 with one of the profiles.
-
-        A single pair of residues is an alignment, and no alignment without a pair of positive score has one. So these
-        are the subjects with a letter that scores positively at a query position. Queries with the same such letters,
-        as most have, are counted once.
-        """
-        positive = np.any(np.concatenate([profile.table for profile in profiles]) > 0, axis=0)
-        key = positive.tobytes()
-        if key not in self._counts:
-            self._counts[key] = self._count(positive)
-        return self._counts[key]
-
-    def _count(self, positive: NDArray[np.bool_]) -> int:
-        found = [_containing(partition, positive) for partition in self._partitions]
-        if self._subjects_of is None:
-            return sum(map(len, found))
-        rows = [partition.subject_index[chosen] for partition, chosen in zip(self._partitions, found, strict=True)]
-        return len(distinct(self._subjects_of(np.concatenate(rows))))
-
-
 def _containing(partition: Partition, positive: NDArray[np.bool_]) -> NDArray[np.intp]:
     """The rows that contain one of the letters; ``positive`` has one element per residue code."""
     found = []
@@ -330,55 +334,8 @@ def _containing(partition: Partition, positive: NDArray[np.bool_]) -> NDArray[np
     return np.concatenate([*found, np.array(later, np.intp)])
 
 
-STEPS: Final = 128
-"""Number of lengths to which a partition is cut. Engines keep what they have prepared for a partition, so a cut for
-each query would cost more than the few subjects with which a query is scored needlessly."""
-
-
-def n_before(lengths: Lengths, subject_index: SubjectIndex, query: SubjectRecord) -> int:
+def _n_before(subject_index: SubjectIndex, lengths: Lengths, query: SubjectRecord) -> int:
     """Number of subjects before a query, in the order of this module."""
     length = len(query)
     first, stop = np.searchsorted(lengths, np.array([length, length + 1], dtype=np.uint32))
     return int(first + np.searchsorted(subject_index[first:stop], np.uint32(query.subject_index)))
-
-
-class SubjectOrder:
-    """The subjects of a search in order, made of their lengths and indices in any order (uint32, shape
-    (n_subjects,)).
-    """
-
-    def __init__(self, lengths: Lengths, subject_index: SubjectIndex) -> None:
-        rows = np.lexsort((subject_index, lengths))
-        self.subject_index = subject_index[rows]
-        self.lengths = lengths[rows]
-        self._residues_before = np.concatenate(([0], np.cumsum(self.lengths, dtype=np.int64)))
-
-    def residues_before(self, query: SubjectRecord) -> int:
-        """Number of residues of the subjects before a query."""
-        return int(self._residues_before[n_before(self.lengths, self.subject_index, query)])
-
-
-class LeadingParts:
-    """The first subjects of some partitions, each in the order of this module, cut to a few lengths."""
-
-    def __init__(self, partitions: Sequence[Partition]) -> None:
-        self._partitions = partitions
-        self._parts: dict[tuple[int, int], Partition] = {}
-
-    def before(self, queries: Iterable[SubjectRecord]) -> list[Partition]:
-        """Partitions with all subjects before one of the queries, and perhaps a few more; no partition is empty.
-
-        Equal arguments give the same objects.
-        """
-        last = max(queries, key=lambda query: query.place)
-        return [part for number in range(len(self._partitions)) if len(part := self._part(number, last))]
-
-    def _part(self, number: int, query: SubjectRecord) -> Partition:
-        whole = self._partitions[number]
-        step = max(1, -(-len(whole) // STEPS))
-        stop = -(-n_before(whole.lengths, whole.subject_index, query) // step) * step
-        if stop >= len(whole):
-            return whole
-        if (number, stop) not in self._parts:
-            self._parts[number, stop] = whole[:stop]
-        return self._parts[number, stop]

@@ -36,7 +36,6 @@ from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch, started
 from swsearch.search.ranking import HitSelection, adjustment_of, merge_frames
 from swsearch.search.score_batches import PreparedQuery, ScoreBatch, in_proportion
-from swsearch.search.search_subjects import PositiveSubjects
 from swsearch.sequences.record import SequenceRecord
 from swsearch.threads import Threads, beat
 from swsearch.typing import Progress, SubjectIndex
@@ -107,8 +106,6 @@ class Searcher(PlannedSearch):
         self.observe: Observer | None = None
         self.observe_batch: BatchObserver | None = None
         aligned = options.aligned_alphabet(database.alphabet)
-        subjects_of = None if len(self.search_subjects.frames) == 1 else self.search_subjects.subjects
-        self._positive_subjects = PositiveSubjects(self.search_subjects.partitions, subjects_of)
         matrix = self.scheme.matrix if self.preparer.changes_scores else None
         gpus = self._gpus = engine if isinstance(engine, BackgroundEngine) else None
         one_query = LocalAligner(aligned, matrix, self.threads, progress=beat)
@@ -325,7 +322,7 @@ class Searcher(PlannedSearch):
         hits = self._selection.hits(prepared, best)
         n_passed = len(candidates) + n_left_out + sum(block.n_left_out for block in blocks)
         if threshold.initial is not None:
-            n_passed = self._positive_subjects.count(prepared.profiles)
+            n_passed = self.search_subjects.n_positive(prepared.profiles)
         pssm = query.pssm if isinstance(query, PositionSpecificQuery) else None
         return QueryResult(prepared.number, query.header, query.letters, hits, n_passed, stats, pssm=pssm)
 

@@ -22,7 +22,7 @@ from swsearch.options import EVERY_SUBJECT
 from swsearch.query.profile import SubjectRecord
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import SubjectQueries
-from swsearch.search.search_subjects import STEPS, LeadingParts
+from swsearch.search.search_subjects import STEPS, SearchSubjects
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import PROTEIN
 from tests.search.test_searcher import WatchedEngine
@@ -149,15 +149,17 @@ def test_hardly_any_pair_is_scored_twice(tmp_path):
     assert sum(done) == sum(result.stats.cells for result in results) == n_cells
 
 
-def test_leading_parts_have_the_subjects_before_a_query_and_few_others():
+def test_partitions_have_the_subjects_before_a_query_and_few_others(folder):
     """Source: the definition of the order. Equal cuts are the same objects, by which engines recognise them."""
     rng = np.random.default_rng(8)
     partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(1, 40, 700)])
-    parts = LeadingParts([partition[:0], partition])
+    with swsearch.open_database(folder / "proteins.db") as database:
+        subjects = SearchSubjects(database, SearchOptions())
+    subjects.distinct = [partition[:0], partition]
     cuts = set()
     for row in range(len(partition)):
         query = SubjectRecord("", partition.codes(row), PROTEIN, int(partition.subject_index[row]))
-        found = parts.before([query])
+        found = subjects.before([query])
         n_rows = len(found[0]) if found else 0
         assert row <= n_rows < row + 700 / STEPS + 1
         cuts.update(map(id, found))

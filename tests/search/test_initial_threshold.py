@@ -20,7 +20,7 @@ from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search import search_subjects, threshold
 from swsearch.search.queries import read_queries
-from swsearch.search.search_subjects import PositiveSubjects
+from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN
 from tests.support import random_codes, random_protein
@@ -153,7 +153,15 @@ def test_other_filters_have_no_initial_threshold(folder, monkeypatch, options):
     assert with_cut == without
 
 
-def test_subjects_that_score_are_counted():
+def counting(folder: Path, partitions: list[Partition]) -> SearchSubjects:
+    """The subjects of a search whose partitions are these."""
+    with open_database(folder / "proteins.db") as database:
+        subjects = SearchSubjects(database, swsearch.SearchOptions())
+    subjects.partitions = partitions
+    return subjects
+
+
+def test_subjects_that_score_are_counted(folder):
     """Expected values: the reference engine's scores. Subjects of few letters, some with the only match far inside."""
     rng = np.random.default_rng(32)
     letters = [rng.choice(23, size=rng.integers(1, 4), replace=False) for _ in range(300)]
@@ -161,23 +169,23 @@ def test_subjects_that_score_are_counted():
     for subject in subjects[::3]:
         subject[: rng.integers(0, len(subject) + 1)] = PAD_CODE - 1
     partition = Partition.pack(subjects)
-    counter = PositiveSubjects([partition[:100], partition[100:]])
+    counter = counting(folder, [partition[:100], partition[100:]])
     scheme = default_scheme(PROTEIN)
     for _ in range(30):
         profiles = [sequence_profile(rng.integers(0, 22, length).astype(np.uint8), scheme) for length in (1, 2)]
         scores = [ReferenceEngine().score(score_requests([profile]), partition)[0].score for profile in profiles]
-        assert counter.count(profiles) == int((np.maximum(*scores) >= 1).sum())
-        assert counter.count(profiles[:1]) == int((scores[0] >= 1).sum())
+        assert counter.n_positive(profiles) == int((np.maximum(*scores) >= 1).sum())
+        assert counter.n_positive(profiles[:1]) == int((scores[0] >= 1).sum())
 
 
-def test_queries_with_the_same_letters_are_counted_once(monkeypatch):
+def test_queries_with_the_same_letters_are_counted_once(folder, monkeypatch):
     counted: list[int] = []
     really = search_subjects._containing
     monkeypatch.setattr(search_subjects, "_containing", lambda *given: counted.append(1) or really(*given))
-    counter = PositiveSubjects([Partition.pack([np.array([0, 1], np.uint8)])])
+    counter = counting(folder, [Partition.pack([np.array([0, 1], np.uint8)])])
     scheme = default_scheme(PROTEIN)
     profiles: list[QueryProfile] = [sequence_profile(np.array(codes, np.uint8), scheme) for codes in ([0], [0, 0], [4])]
-    assert [counter.count([profile]) for profile in profiles] == [1, 1, 0]
+    assert [counter.n_positive([profile]) for profile in profiles] == [1, 1, 0]
     assert len(counted) == 2
 
 
