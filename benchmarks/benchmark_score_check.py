@@ -42,7 +42,6 @@ from swsearch.search.score_check import (
     SMALLEST_SAMPLE,
     SampleCheck,
     fitted,
-    histogram_edges,
     reduced_counts,
 )
 from swsearch.search.searcher import Searcher
@@ -80,7 +79,6 @@ def kinds_of_queries(path: Path, n_queries: int) -> dict[str, list[SequenceRecor
 
 def scales(searcher: Searcher, queries: list[SequenceRecord]) -> dict[int, list[tuple[str, float, float]]]:
     """For each size of a sample: name, λ and its relative error of each query, at each place."""
-    edges = histogram_edges()
     found: dict[int, list[tuple[str, float, float]]] = {size: [] for size in SIZES}
     stored = np.concatenate([partition.subject_index for partition in searcher.search_subjects.partitions])
 
@@ -94,8 +92,8 @@ def scales(searcher: Searcher, queries: list[SequenceRecord]) -> dict[int, list[
             for place in PLACES:
                 rows = by_subject[stored[((np.arange(size) + place) * len(stored) / size).astype(int)]]
                 sample = candidates.rows(np.sort(rows))
-                counts = reduced_counts(edges, searcher.significance, searcher.search_subjects, len(query), sample)
-                fit = fitted(edges, counts, SMALLEST_SAMPLE)
+                counts = reduced_counts(searcher.significance, searcher.search_subjects, len(query), sample)
+                fit = fitted(counts, SMALLEST_SAMPLE)
                 if fit is not None:
                     found[size].append((query.header, fit.lam, fit.lam_error))
     return found

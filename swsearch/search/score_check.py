@@ -58,9 +58,8 @@ from swsearch.words import first_word
 if TYPE_CHECKING:
     from swsearch.scoring.extreme_value import ExtremeValueFit
 
-LOWEST: Final = -5.0
-HIGHEST: Final = 40.0
-CELL: Final = 0.1
+EDGES: Final = np.linspace(-5.0, 40.0, 451)
+"""The edges of the histogram cells of reduced scores, ascending."""
 TOP: Final = float(log(1000.0))
 """Largest reduced score that is fitted; a thousandth of the chance scores exceed it."""
 
@@ -79,13 +78,12 @@ _LARGEST_SHARE: Final = 0.01
 class CheckedScores:
     """The counted scores of a run and the distribution fitted to them.
 
-    ``edges``, float64 of shape (n,), are the edges of the histogram cells of reduced scores, ascending; ``counts``, of
-    shape (n + 1,), the numbers of scores below the first edge, between neighbouring edges, and at or above the last.
-    Fit and statistics are compared at ``evalue``, the run's limit, but at most 10 and a hundredth of the number of
-    subjects; ``cut`` is the reduced score of this E-value for a subject of average length.
+    ``counts``, of shape (len(EDGES) + 1,), are the numbers of scores below the first of :data:`EDGES`, between
+    neighbouring edges, and at or above the last. Fit and statistics are compared at ``evalue``, the run's limit, but at
+    most 10 and a hundredth of the number of subjects; ``cut`` is the reduced score of this E-value for a subject of
+    average length.
     """
 
-    edges: Floats
     counts: NDArray[np.int64]
     fit: ExtremeValueFit | None
     cut: float
@@ -131,32 +129,22 @@ class ScoreCheck:
         self._subjects = searcher.search_subjects
         self._evalue = min(searcher.options.evalue, _LARGEST_EVALUE, _LARGEST_SHARE * searcher.database.n_subjects)
         self._scale = significance.search_space / self._subjects.residues(searcher.database.n_residues)
-        self._edges = histogram_edges()
-        self._counts = np.zeros(len(self._edges) + 1, dtype=np.int64)
+        self._counts = np.zeros(len(EDGES) + 1, dtype=np.int64)
 
     def add(self, query_length: int, candidates: RankedCandidates) -> None:
         """Count the scores of one query with every subject."""
-        self._counts += reduced_counts(self._edges, self._significance, self._subjects, query_length, candidates)
+        self._counts += reduced_counts(self._significance, self._subjects, query_length, candidates)
 
     def result(self) -> CheckedScores:
         """The scores counted so far, and the fit to them."""
         cut = float(log(self._subjects.database.n_subjects * self._scale / self._evalue))
-        return CheckedScores(self._edges, self._counts.copy(), fitted(self._edges, self._counts), cut, self._evalue)
-
-
-def histogram_edges() -> Floats:
-    """The edges of the histogram cells of reduced scores, ascending; float64."""
-    return np.linspace(LOWEST, HIGHEST, round((HIGHEST - LOWEST) / CELL) + 1)
+        return CheckedScores(self._counts.copy(), fitted(self._counts), cut, self._evalue)
 
 
 def reduced_counts(
-    edges: Floats,
-    significance: Significance,
-    subjects: SearchSubjects,
-    query_length: int,
-    candidates: RankedCandidates,
+    significance: Significance, subjects: SearchSubjects, query_length: int, candidates: RankedCandidates
 ) -> NDArray[np.int64]:
-    """The numbers of reduced scores of one query below, between and above ``edges``; int64, shape (len(edges) + 1,).
+    """The numbers of reduced scores of one query as :class:`CheckedScores` has them, int64.
 
     ``candidates`` are subjects with their scores, whatever these are.
     """
@@ -167,12 +155,12 @@ def reduced_counts(
     # For a search space of one residue, E times the subject's length is E within the subject.
     evalues = statistics.evalue(candidates.score, n_residues, lengths, 1, significance.n_comparisons) * lengths
     reduced = -log(evalues) + statistics.lam * statistics.score_step / 2
-    return np.bincount(np.searchsorted(edges, reduced, side="right"), minlength=len(edges) + 1)
+    return np.bincount(np.searchsorted(EDGES, reduced, side="right"), minlength=len(EDGES) + 1)
 
 
-def fitted(edges: Floats, counts: NDArray[np.int64], min_scores: int = MIN_SCORES) -> ExtremeValueFit | None:
+def fitted(counts: NDArray[np.int64], min_scores: int = MIN_SCORES) -> ExtremeValueFit | None:
     """The distribution fitted to the scores from their median to :data:`TOP`; None if there are too few scores."""
-    last = int(np.searchsorted(edges, TOP))
+    last = int(np.searchsorted(EDGES, TOP))
     below = np.cumsum(counts[: last + 1])
     first = min(int(np.searchsorted(below, below[-1] / 2)), last - 3)
     cells = np.concatenate(([below[first]], counts[first + 1 : last + 1], [counts[last + 1 :].sum(dtype=np.int64)]))
@@ -180,7 +168,7 @@ def fitted(edges: Floats, counts: NDArray[np.int64], min_scores: int = MIN_SCORE
         return None
     from swsearch.scoring.extreme_value import fit_extreme_value
 
-    return fit_extreme_value(edges[first : last + 1], cells, top_unknown=True)
+    return fit_extreme_value(EDGES[first : last + 1], cells, top_unknown=True)
 
 
 SMALLEST_SAMPLE: Final = 400
@@ -241,7 +229,6 @@ class SampleCheck:
         )
         self._n_residues = sum(sample.n_residues for sample in self._samples)
         self._engine = CpuEngine(searcher.threads)
-        self._edges = histogram_edges()
         self._threads = searcher.threads
         self._share = SHARE * searcher.threads / BACKGROUND_RATE if in_background else SHARE
         self._budget = float(FREE_CELLS * searcher.threads)
@@ -285,11 +272,11 @@ class SampleCheck:
         blocks = iter([ScoreBlock.concatenate(list(of_profile)) for of_profile in zip(*parts, strict=True)])
         for query, frames in chosen:
             candidates = merge_frames([next(blocks) for _ in frames])
-            counts = reduced_counts(self._edges, self._significance, self._subjects, len(query), candidates)
-            if _rough_scale(self._edges, counts) > CLEAR_SCALE:
+            counts = reduced_counts(self._significance, self._subjects, len(query), candidates)
+            if _rough_scale(counts) > CLEAR_SCALE:
                 self.n_checked += 1
                 continue
-            fit = fitted(self._edges, counts, SMALLEST_SAMPLE)
+            fit = fitted(counts, SMALLEST_SAMPLE)
             self.n_checked += fit is not None
             if fit is not None and fit.lam * (1.0 + fit.lam_error) < LOWEST_SCALE:
                 self.misfits.append(Misfit(first_word(query.header), fit.lam, len(candidates)))
@@ -305,15 +292,15 @@ class SampleCheck:
         return True
 
 
-def _rough_scale(edges: Floats, counts: NDArray[np.int64]) -> float:
+def _rough_scale(counts: NDArray[np.int64]) -> float:
     """λ by two quantiles, the median and 96 %: the fit takes twenty times as long, and most queries do not need it."""
     n_scores = counts.sum(dtype=np.int64)
     below = np.cumsum(counts[:-1])
     low, high = np.searchsorted(below, [n_scores * 0.5, n_scores * 0.96])
-    if low == high or high == len(edges) or not 0 < below[low] < below[high] < n_scores:
+    if low == high or high == len(EDGES) or not 0 < below[low] < below[high] < n_scores:
         return 0.0
     first, last = -log(-log(below[[low, high]] / n_scores))
-    return float((last - first) / (edges[high] - edges[low]))
+    return float((last - first) / (EDGES[high] - EDGES[low]))
 
 
 def _samples(partitions: list[Partition], size: int) -> list[Partition]:
@@ -347,7 +334,7 @@ def expected_counts(checked: CheckedScores, lam: float = 1.0, log_k: float = 0.0
 
     By default, its parameters are those that the run's statistics predict for reduced scores.
     """
-    below = np.exp(-np.exp(np.minimum(log_k - lam * checked.edges, 500.0)))
+    below = np.exp(-np.exp(np.minimum(log_k - lam * EDGES, 500.0)))
     counts: Floats = checked.n_scores * np.diff(below)
     return counts
 
@@ -361,12 +348,12 @@ def write_score_plot(checked: CheckedScores, title: str, path: Path) -> None:
     from matplotlib.figure import Figure
 
     inner = checked.counts[1:-1]
-    used = checked.edges[:-1][inner > 0]
+    used = EDGES[:-1][inner > 0]
     leftmost, rightmost = (used[0], used[-1]) if len(used) else (0.0, checked.cut)
-    middle = (checked.edges[:-1] + checked.edges[1:]) / 2
+    middle = (EDGES[:-1] + EDGES[1:]) / 2
     figure = Figure(figsize=(9, 5.5), layout="constrained")
     axes = figure.add_subplot()
-    axes.stairs(inner, checked.edges, fill=True, color="0.8", label=f"observed: {checked.n_scores:,} scores")
+    axes.stairs(inner, EDGES, fill=True, color="0.8", label=f"observed: {checked.n_scores:,} scores")
     axes.plot(
         middle,
         expected_counts(checked),

@@ -17,7 +17,7 @@ from swsearch.engine.reference import ReferenceEngine, local_scores
 from swsearch.errors import InputError
 from swsearch.query.profile import sequence_profile
 from swsearch.search.options import SearchOptions
-from swsearch.search.score_check import ScoreCheck, expected_counts, write_score_plot
+from swsearch.search.score_check import EDGES, ScoreCheck, expected_counts, write_score_plot
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
@@ -112,7 +112,7 @@ def test_the_curve_of_the_statistics_is_the_standard_distribution(database, quer
     _, checked = check(database, queries[:1], CpuEngine(1))
     expected = expected_counts(checked)
     assert expected.sum() == pytest.approx(1500, rel=1e-3)
-    below = np.interp(0.36651, checked.edges[1:], np.cumsum(expected))
+    below = np.interp(0.36651, EDGES[1:], np.cumsum(expected))
     assert below == pytest.approx(750, rel=1e-3)
 
 
