@@ -108,7 +108,7 @@ class PlannedSearch(ABC):
         n_comparisons = self.preparer.n_frames * len(self.search_subjects.frames)
         statistics = scheme_statistics(self.scheme, self.threads)
         self.significance = Significance(statistics, self.search_subjects, options, n_comparisons)
-        self.thresholds = SearchThresholds(options, self.significance, self.search_subjects)
+        self.thresholds = SearchThresholds(options, self.limits, self.significance, self.search_subjects)
 
     # --- what its kinds compute ---
 

@@ -30,7 +30,6 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.database.reader import PackedDatabase
 from swsearch.hits.hit import Hit
 from swsearch.hits.limits import Rank, RankedCandidates
 from swsearch.hits.score_block import ScoreBlock
@@ -42,6 +41,7 @@ from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.alignments import MOST_ALIGNMENTS, Comparison, SubjectAligner, SubjectAlignment
 from swsearch.search.chaining import Chaining
 from swsearch.search.options import SearchOptions
+from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.score_batches import PreparedQuery
 from swsearch.search.significance import Significance
 from swsearch.sequences.alphabet import PROTEIN
@@ -112,19 +112,13 @@ class ReportedSubjects:
 
 
 class HitSelection:
-    """Chooses and describes the hits of queries."""
+    """Chooses and describes the hits of the queries of a search."""
 
-    def __init__(
-        self,
-        database: PackedDatabase,
-        options: SearchOptions,
-        significance: Significance,
-        aligner: SubjectAligner,
-    ) -> None:
-        self._database = database
-        self._options = options
-        self._limits = options.limits(database.alphabet)
-        self._significance = significance
+    def __init__(self, search: PlannedSearch, aligner: SubjectAligner) -> None:
+        self._database = search.database
+        self._options = search.options
+        self._limits = search.limits
+        self._significance = search.significance
         self._aligner = aligner
 
     def best(

@@ -35,12 +35,10 @@ from numpy.typing import NDArray
 from swsearch.database.partition import Partition
 from swsearch.deterministic import exp, log
 from swsearch.engine.protocol import BackgroundEngine
-from swsearch.hits.limits import Limits, RankedCandidates
+from swsearch.hits.limits import RankedCandidates
 from swsearch.query.columns import SubjectOdds, column_model, implied_model
 from swsearch.query.profile import PositionSpecificQuery, ProfileModel
-from swsearch.scoring.matrix import SubstitutionMatrix
-from swsearch.search.search_subjects import SearchSubjects
-from swsearch.search.significance import Significance
+from swsearch.search.planned_search import PlannedSearch
 from swsearch.typing import Floats, SubjectIndex
 
 DECAY: Final = 0.9
@@ -68,21 +66,13 @@ _Scores = tuple[Floats, Callable[[NDArray[np.intp]], Floats]]
 class Rescoring:
     """Computes the E-values of one search."""
 
-    def __init__(
-        self,
-        subjects: SearchSubjects,
-        matrix: SubstitutionMatrix,
-        significance: Significance,
-        limits: Limits,
-        threads: int,
-        engine: BackgroundEngine | None = None,
-    ) -> None:
-        self._subjects = subjects
+    def __init__(self, search: PlannedSearch, engine: BackgroundEngine | None) -> None:
+        self._database = search.database
         self._engine = engine
-        self._matrix = matrix
-        self._significance = significance
-        self._limits = limits
-        self._threads = threads
+        self._matrix = search.scheme.matrix
+        self._search_space = search.significance.search_space
+        self._limits = search.limits
+        self._threads = search.threads
         self._model = column_model()
         starts, lengths = self._model.decoy_places
         self._decoys = Partition(self._model.decoys, starts, lengths, np.arange(len(starts), dtype=np.uint32))
@@ -114,7 +104,7 @@ class Rescoring:
 
     def _evalues(self, of_scores: Floats, excess: Floats, surplus: float) -> Floats:
         """E of subjects from ln E_S and the excess of their Forward scores, in nats."""
-        n_usual = self._significance.search_space / USUAL_LENGTH
+        n_usual = self._search_space / USUAL_LENGTH
         mean = exp((2.0 * (log(n_usual) - DECAY * excess) + np.maximum(of_scores, _LOWEST)) / 3.0)
         found: Floats = mean / surplus * ((n_usual + surplus * mean) / (n_usual + mean))
         return found
@@ -129,7 +119,7 @@ class Rescoring:
 
         The network takes any code for a letter; the residues of reported subjects are checked when they are aligned.
         """
-        for rows, residues, starts, lengths in self._subjects.database.stored_ranges(subjects, checked=False):
+        for rows, residues, starts, lengths in self._database.stored_ranges(subjects, checked=False):
             ends = np.cumsum(lengths, dtype=np.int64)
             bounds = np.flatnonzero(np.diff((ends - lengths) // PART_RESIDUES)) + 1
             for some in np.split(np.arange(len(rows)), bounds):

@@ -110,14 +110,13 @@ class Searcher(PlannedSearch):
         gpus = self._gpus = engine if isinstance(engine, BackgroundEngine) else None
         one_query = LocalAligner(aligned, matrix, self.threads, progress=beat)
         aligner = SubjectAligner(self.search_subjects, one_query, gpus)
-        self._selection = HitSelection(database, options, self.significance, aligner)
+        self._selection = HitSelection(self, aligner)
         self._part_engine = CpuEngine(1)  # for few subjects, in the thread that ranks them
         self._rescoring: Rescoring | None = None
         if options.sensitive:
             from swsearch.search.rescoring import Rescoring
 
-            given = self.scheme.matrix, self.significance, self.limits, self.threads
-            self._rescoring = Rescoring(self.search_subjects, *given, gpus)
+            self._rescoring = Rescoring(self, gpus)
 
     # --- the plan of the engine ---
 

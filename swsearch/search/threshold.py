@@ -29,7 +29,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.hits.limits import SIGNIFICANT_EVALUE, RankedCandidates
+from swsearch.hits.limits import SIGNIFICANT_EVALUE, Limits, RankedCandidates
 from swsearch.query.profile import PositionSpecificQuery, SubjectRecord
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.search.chaining import Chaining
@@ -64,8 +64,10 @@ def expected_hits(top: int) -> float:
 class SearchThresholds:
     """Makes the thresholds of the queries of one search."""
 
-    def __init__(self, options: SearchOptions, significance: Significance, search_subjects: SearchSubjects) -> None:
-        self.limits = options.limits(search_subjects.database.alphabet)
+    def __init__(
+        self, options: SearchOptions, limits: Limits, significance: Significance, search_subjects: SearchSubjects
+    ) -> None:
+        self.limits = limits
         self.filters_alignments = bool(options.alignment_filter)
         self.is_rescored = options.sensitive
         self.counts_alignments = options.count_hsps

@@ -107,7 +107,9 @@ def alignment(evalue: float | None, score: int) -> ListedAlignment:
 
 def best(ordered: RankedCandidates, judge: Any, **options: Any) -> Any:
     """The list of a selection whose alignments ``judge`` gives."""
-    selection = HitSelection(SimpleNamespace(alphabet=PROTEIN), SearchOptions(**options), None, None)  # type: ignore[arg-type]
+    chosen = SearchOptions(**options)
+    search = SimpleNamespace(database=None, options=chosen, limits=chosen.limits(PROTEIN), significance=None)
+    selection = HitSelection(search, None)  # type: ignore[arg-type]
     selection._listed_alignments = lambda _prepared, _compared, some, *_: judge(some)  # type: ignore[method-assign]
     threshold = SimpleNamespace(needs_alignments=True, chaining=None)
     return selection.best(SimpleNamespace(threshold=threshold), [], ordered)  # type: ignore[arg-type]
