@@ -39,8 +39,8 @@ from swsearch.engine.cuda.search.planner import Planner
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
-from swsearch.search.queries import read_queries
 from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.fasta import read_sequences
 from swsearch.threads import usable_cores
 
 MULTIPROCESSORS = 132
@@ -76,7 +76,7 @@ def time_searches(queries: str, n_subjects: int, folder: Path, repeat: int) -> l
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         one, out, warm = (Path(scratch) / name for name in ("one.fasta", "hits.tsv", "warm"))
-        shortest = min(read_queries(queries, PROTEIN), key=len)
+        shortest = min(read_sequences(queries, PROTEIN), key=len)
         one.write_text(f">{shortest.header}\n{shortest.letters}\n", encoding="utf-8")
         for what, chosen in (("the shortest query", one), ("all queries", Path(queries))):
             run_query(chosen, path, warm, out)  # also reads all files for the first time

@@ -29,9 +29,9 @@ from swsearch.hits.traceback import LocalAligner
 from swsearch.query.profile import sequence_profile
 from swsearch.search.frames import Frame
 from swsearch.search.options import SearchOptions
-from swsearch.search.queries import read_queries
 from swsearch.search.searcher import Searcher, open_searcher
 from swsearch.sequences.alphabet import reverse_complement
+from swsearch.sequences.fasta import read_sequences
 from swsearch.typing import Codes
 
 
@@ -77,7 +77,7 @@ def main() -> None:
     table = []
     print(f"{'query':>8} {'hits':>5} {'residues a hit':>14} {'without, ms':>12} {'with, ms':>9}")
     with open_searcher(given.database, SearchOptions(top=given.top, max_hsps=1), engine="cpu") as searcher:
-        queries = read_queries(given.queries, searcher.query_alphabet, force_alphabet=True)
+        queries = list(read_sequences(given.queries, searcher.query_alphabet))
         for query, result in zip(queries, searcher.search(queries), strict=True):
             seconds = np.zeros(2)
             for strand in sorted({hit.strand for hit in result.hits}):

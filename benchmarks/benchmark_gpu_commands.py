@@ -148,9 +148,9 @@ def time_dask(options: argparse.Namespace, queries: Path, database: Path, folder
     from benchmark_cluster import Cluster
 
     from swsearch.cluster import open_cluster_searcher
-    from swsearch.search.queries import read_queries
+    from swsearch.sequences.fasta import read_sequences
 
-    records = read_queries(queries, PROTEIN)
+    records = list(read_sequences(queries, PROTEIN))
     ordinals = options.devices.split(",")
     settings = argparse.Namespace(engine="cuda", threads=max(1, (os.cpu_count() or 1) // len(ordinals)))
     cluster = Cluster(folder, settings)

@@ -34,8 +34,8 @@ from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.protocol import score_requests
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
-from swsearch.search.queries import read_queries
 from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.fasta import read_sequences
 
 LENGTHS = (144, 375, 1000, 5478)
 CALLS = 40
@@ -45,7 +45,7 @@ FLOOR = 72
 
 
 def profiles_of(path: str) -> list[QueryProfile]:
-    return [sequence_profile(query.codes, default_scheme(PROTEIN)) for query in read_queries(path, PROTEIN)]
+    return [sequence_profile(query.codes, default_scheme(PROTEIN)) for query in read_sequences(path, PROTEIN)]
 
 
 def time_calls(engine: CudaEngine, profiles: list[QueryProfile], partition: Partition) -> list[dict[str, Any]]:
@@ -146,7 +146,7 @@ def main() -> None:
     }
     some = options.folder / "batch.fasta"
     if options.batch:
-        records = list(read_queries(options.batch, PROTEIN))[: options.n_batch]
+        records = list(read_sequences(options.batch, PROTEIN))[: options.n_batch]
         some.write_text("".join(f">{record.header}\n{record.letters}\n" for record in records), encoding="utf-8")
         report["batch_residues"] = sum(map(len, records))
     with open_database(path) as opened, CudaEngine() as engine:
@@ -166,7 +166,7 @@ def main() -> None:
         report["batch"] = time_batch(path, some, options.folder, 2)
         print("batch", {key: value for key, value in report["batch"].items() if key != "runs"}, flush=True)
     one = options.folder / "one.fasta"
-    shortest = min(read_queries(options.queries, PROTEIN), key=len)
+    shortest = min(read_sequences(options.queries, PROTEIN), key=len)
     one.write_text(f">{shortest.header}\n{shortest.letters}\n", encoding="utf-8")
     for name, queries in (("query", options.queries), ("query of one", str(one))):
         arguments = ["query", queries, str(path), "--out", str(options.folder / "hits.tsv"), "--format", "tsv"]

@@ -35,9 +35,9 @@ from swsearch.engine.protocol import ScoreEngine, score_requests
 from swsearch.engine.registry import Machine
 from swsearch.query.profile import sequence_profile
 from swsearch.search.options import SearchOptions
-from swsearch.search.queries import read_queries
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
+from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
 from swsearch.threads import SWITCH_SECONDS, threads_to_use
 
@@ -173,8 +173,8 @@ def main() -> None:
     if options.engine == "cuda":
         sys.setswitchinterval(SWITCH_SECONDS)  # as the commands do
 
-    one = min(read_queries(options.queries, PROTEIN), key=lambda record: abs(len(record) - LENGTH))
-    many = read_queries(options.batch, PROTEIN)[: options.n_batch]
+    one = min(read_sequences(options.queries, PROTEIN), key=lambda record: abs(len(record) - LENGTH))
+    many = list(read_sequences(options.batch, PROTEIN))[: options.n_batch]
     path = database(options.queries, one, options)
     threads = threads_to_use(options.threads)
     with open_database(path) as opened, opened_engine(options.engine, threads) as (engine, described):

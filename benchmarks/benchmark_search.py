@@ -28,9 +28,9 @@ from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.search.options import SearchOptions
-from swsearch.search.queries import read_queries
 from swsearch.search.searcher import Searcher, open_searcher
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
+from swsearch.sequences.fasta import read_sequences
 
 
 def write_fasta(partition: Partition, path: Path) -> None:
@@ -65,7 +65,7 @@ def run_command(queries: str, path: Path, arguments: list[str], store: Path) -> 
 
 def kernel_seconds(searcher: Searcher, engine: CudaEngine, queries: str) -> tuple[float, float]:
     """Kernel time and wall time of the same search, after everything is open and the database is on the device."""
-    records = read_queries(queries, searcher.database.alphabet)
+    records = list(read_sequences(queries, searcher.database.alphabet))
     for _ in range(2):
         engine.timing.reset()
         start = time.perf_counter()

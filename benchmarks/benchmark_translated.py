@@ -16,8 +16,8 @@ from pathlib import Path
 import swsearch
 from swsearch.database.opening import open_database
 from swsearch.database.translated_subjects import TranslatedSubjects
-from swsearch.search.queries import read_queries
 from swsearch.sequences.alphabet import DNA, PROTEIN
+from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.genetic_code import genetic_code
 
 
@@ -39,7 +39,7 @@ def main() -> None:
             seconds = time.process_time() - began
         n_residues = sum(partition.n_residues for partition in subjects.partitions())
         print(f"translated {n_bases:,} bases to {n_residues:,} residues in {seconds:.2f} s")
-        queries = read_queries(options.queries, PROTEIN)
+        queries = list(read_sequences(options.queries, PROTEIN))
         for max_hsps in options.max_hsps:
             search = swsearch.SearchOptions(
                 translate="subject", genetic_code=options.genetic_code, max_hsps=max_hsps, evalue=10.0

@@ -20,7 +20,6 @@ from pathlib import Path
 import numpy as np
 
 import swsearch
-from swsearch.search.queries import read_queries
 from swsearch.sequences.alphabet import DNA, reverse_complement
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
@@ -61,7 +60,7 @@ def check_protein(queries: Path, proteins: Path, folder: Path) -> dict[str, int]
     with swsearch.open_searcher(
         folder / "db", swsearch.SearchOptions(top=TOP, evalue=float("inf"), composition="none")
     ) as searcher:
-        records = read_queries(queries, searcher.database.alphabet)
+        records = list(read_sequences(queries, searcher.database.alphabet))
         for result in searcher.search(records):
             expected = peer[result.number]
             outcome["queries"] += 1

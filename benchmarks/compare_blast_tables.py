@@ -34,7 +34,6 @@ from swsearch.report.base import ReportContext
 from swsearch.report.formats import new_report
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.scheme import GapPenalty
-from swsearch.search.queries import read_queries
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
 
@@ -82,7 +81,7 @@ def search(queries: Path, proteins: Path, folder: Path) -> Table:
     swsearch.build_database([proteins], folder / "db")
     options = swsearch.SearchOptions(top=1_000_000, evalue=EVALUE, composition="none")
     with swsearch.open_searcher(folder / "db", options) as searcher, (folder / "ours").open("w") as stream:
-        records = read_queries(queries, searcher.database.alphabet)
+        records = list(read_sequences(queries, searcher.database.alphabet))
         context = ReportContext(searcher.run_info("compare"))
         new_report("blast6", [*FIELDS, *ROWS]).write_all(context, searcher.search(records), stream)
     return read_table(folder / "ours")

@@ -169,9 +169,7 @@ def _queries(files: QueryFiles, database: str, holds: Alphabet, arguments: optio
         raise InputError("profiles are searched on this machine alone; leave --server out, or give sequences")
     parts = []
     for path in files.paths:
-        for record in read_queries(
-            path, requirements.alphabet, force_alphabet=arguments.alphabet is not None, requirements=requirements
-        ):
+        for record in read_queries(path, requirements, force_alphabet=arguments.alphabet is not None):
             requirements.check_query(record)
             parts.append(f">{record.header}\n{record.letters}\n")
     return "".join(parts)

@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Any
 
 from swsearch.arguments import whole_number
 from swsearch.errors import InputError, ScoringError, WrongType
@@ -29,9 +29,6 @@ from swsearch.scoring.ungapped import matrix_lambda
 from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet
 from swsearch.sequences.genetic_code import FRAMES, STANDARD_CODE, GeneticCode, frames_of_strand, genetic_code
 from swsearch.words import option
-
-TRANSLATE_ADVICE: Final = f"to translate it say {option('translate', 'query')}; "
-"""Advice for a query file that looks like DNA although queries must be protein."""
 
 
 def _taxids(given: Any) -> str:

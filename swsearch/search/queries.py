@@ -25,7 +25,6 @@ from swsearch.errors import AlphabetMismatch, FastaFormatError, InputError, Wron
 from swsearch.hits.result import ALL_AGAINST_ALL
 from swsearch.query.profile import PositionSpecificQuery, SubjectRecord
 from swsearch.query.profile_files import QUERY_FORMATS, detect_query_format, read_profiles
-from swsearch.search.options import TRANSLATE_ADVICE
 from swsearch.sequences.alphabet import (
     DNA,
     MIN_TELLING_RESIDUES,
@@ -223,36 +222,28 @@ def _biopython(query: Any) -> tuple[str, Any] | None:
 
 def read_queries(
     path: str | os.PathLike[str],
-    alphabet: Alphabet,
+    requirements: Requirements,
     *,
     force_alphabet: bool = False,
-    requirements: Requirements | None = None,
     on_record: Callable[[SequenceRecord], None] | None = None,
 ) -> list[SequenceRecord]:
-    """All sequences of a FASTA or FASTQ file (``-`` is stdin), which must be of ``alphabet``.
+    """All sequences of a FASTA or FASTQ file (``-`` is stdin), which must be of the required alphabet.
 
     The letters of DNA are also letters of proteins. A file of 30 residues or more that looks like DNA is not accepted
-    as protein unless ``force_alphabet`` is true. If the requirements of the search are given, messages name the options
-    that would work. ``on_record`` is called with each record as soon as it is read; what it raises ends the reading.
-    Raises :class:`FastaFormatError`, with record, line and column, and :class:`AlphabetMismatch`.
+    as protein unless ``force_alphabet`` is true. ``on_record`` is called with each record as soon as it is read; what
+    it raises ends the reading. Raises :class:`FastaFormatError`, with record, line and column, and
+    :class:`AlphabetMismatch`.
     """
     records = []
     try:
-        for record in read_sequences([path], alphabet):
+        for record in read_sequences(path, requirements.alphabet):
             if on_record is not None:
                 on_record(record)
             records.append(record)
     except FastaFormatError as error:
-        if requirements is None:
-            raise
         raise error.with_problem(requirements.of_this_search(error.problem)) from error
-    if force_alphabet:
-        return records
-    letters = "".join(record.letters for record in records)
-    if requirements is None:
-        refuse_dna(shown_name(path), letters, alphabet, advice=TRANSLATE_ADVICE)
-    else:
-        requirements.refuse_dna(path, letters)
+    if not force_alphabet:
+        requirements.refuse_dna(path, "".join(record.letters for record in records))
     return records
 
 
@@ -428,13 +419,16 @@ def _profiles(path: str | os.PathLike[str], form: str, search: PlannedSearch) ->
 def _records(
     path: str | os.PathLike[str], form: str, search: PlannedSearch
 ) -> Iterator[SequenceRecord | InvalidRecord]:
+    requirements = search.requirements
     if form != "fasta":
-        refuse_profiles(path, search.requirements)
+        if requirements.alphabet is not PROTEIN:
+            advice = f"{requirements.advice(PROTEIN)}; profiles of DNA are not read"
+            raise AlphabetMismatch(requirements.alphabet.name, PROTEIN.name, f"the profile {shown_name(path)}", advice)
         yield from _profiles(path, form, search)
         return
-    for record in read_each(path, search.requirements.alphabet):
+    for record in read_each(path, requirements.alphabet):
         if isinstance(record, InvalidRecord):
-            yield replace(record, marked=search.requirements.of_this_search(record.marked))
+            yield replace(record, marked=requirements.of_this_search(record.marked))
         else:
             yield record
 
@@ -447,13 +441,6 @@ def _format_of(path: str | os.PathLike[str], query_format: str, advice: str) -> 
         advice = advice or f"leave {option('query_format', 'fasta')} out"
         raise InputError(f"{shown_name(path)} is not FASTA but in format {detected}; {advice}")
     return detected
-
-
-def refuse_profiles(path: str | os.PathLike[str], requirements: Requirements | None) -> None:
-    """Raise :class:`AlphabetMismatch` for profiles, which are protein, if queries must be DNA."""
-    if requirements is not None and requirements.alphabet is not PROTEIN:
-        advice = f"{requirements.advice(PROTEIN)}; profiles of DNA are not read"
-        raise AlphabetMismatch(requirements.alphabet.name, PROTEIN.name, f"the profile {shown_name(path)}", advice)
 
 
 def known_letters(profile: SequenceRecord) -> str:

@@ -208,13 +208,7 @@ def read_text(
         if detect_query_format(file.name) != "fasta":
             raise InputError("the queries are profiles, which a server does not search; send sequences")
         try:
-            return read_queries(
-                file.name,
-                requirements.alphabet,
-                force_alphabet=alphabet is not None,
-                requirements=requirements,
-                on_record=on_record,
-            )
+            return read_queries(file.name, requirements, force_alphabet=alphabet is not None, on_record=on_record)
         except FastaFormatError as error:
             place = {"record": error.record, "line": error.line, "column": error.column}
             raise FastaFormatError(error.problem, _QUERIES, identifier=error.identifier, **place) from error

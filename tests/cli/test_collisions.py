@@ -17,8 +17,8 @@ from swsearch import file_registry
 from swsearch.cli.app import main
 from swsearch.errors import InputError
 from swsearch.output_files import text_file
-from swsearch.search.queries import read_queries
 from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.fasta import read_sequences
 from swsearch.store.store import Store
 from tests.processes import SWSEARCH
 from tests.taxonomy.dumps import write_dump
@@ -296,7 +296,7 @@ def test_an_input_that_is_opened_late_is_no_output(folder, monkeypatch):
         with file_registry.registered(), text_file(Path("q.fa"), "--out") as stream:
             stream.write("new")
             with suppress(InputError):
-                read_queries("q.fa", PROTEIN)
+                list(read_sequences("q.fa", PROTEIN))
             stream.write("more")
 
     with pytest.raises(InputError, match=r"--out q\.fa: this file is read by the same call"):

@@ -19,9 +19,9 @@ from swsearch.cluster import dispatcher, open_cluster_searcher
 from swsearch.engine.registry import Machine
 from swsearch.errors import DatabaseError, EngineError, InputError
 from swsearch.search.options import SearchOptions
-from swsearch.search.queries import read_queries
 from swsearch.search.searcher import open_searcher
 from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
 from tests.cluster.clusters import SMALL_PARTS, Cluster, essence, searched
 from tests.patience import wait_until
@@ -66,7 +66,7 @@ def queries(folder: Path) -> list[SequenceRecord]:
     path = folder / "queries_of_losses.fasta"
     letters = [text for _, text in records_of(folder / "proteins1.fasta")][:N_QUERIES]
     path.write_text("".join(f">q{number}\n{text}\n" for number, text in enumerate(letters)))
-    return read_queries(path, PROTEIN)
+    return list(read_sequences(path, PROTEIN))
 
 
 @pytest.fixture(scope="module")

@@ -24,9 +24,9 @@ from swsearch.engine.cuda.runtime.presence import LIBRARY
 from swsearch.engine.registry import Machine
 from swsearch.errors import EngineError
 from swsearch.search.options import SearchOptions
-from swsearch.search.queries import read_queries
 from swsearch.search.searcher import open_searcher
 from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
 from tests.cluster.clusters import SMALL_PARTS, essence, searched
 from tests.patience import wait_until
@@ -72,7 +72,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def queries(small: Path) -> list[SequenceRecord]:
-    return read_queries(small / "queries.fasta", PROTEIN)
+    return list(read_sequences(small / "queries.fasta", PROTEIN))
 
 
 @pytest.fixture(scope="module")

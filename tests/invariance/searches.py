@@ -22,10 +22,10 @@ from swsearch.scoring.published_parameters import find_statistics
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme
 from swsearch.scoring.ungapped import matrix_parameters
 from swsearch.search.options import SearchOptions
-from swsearch.search.queries import read_queries
 from swsearch.search.score_check import ScoreCheck
 from swsearch.search.significance import scheme_statistics
 from swsearch.search.simulation import random_letters
+from swsearch.sequences.fasta import read_sequences
 
 SEARCHES = {
     "protein": "queries.fasta proteins.db",
@@ -80,7 +80,7 @@ def numbers(folder: Path, threads: int) -> Iterator[tuple[str, object]]:
     with swsearch.open_searcher(folder / "proteins.db", options, engine="cpu", threads=threads) as searcher:
         check = ScoreCheck(searcher)
         searcher.observe = check.add
-        for _ in searcher.search(read_queries(folder / "queries.fasta", searcher.query_alphabet)):
+        for _ in searcher.search(list(read_sequences(folder / "queries.fasta", searcher.query_alphabet))):
             pass
         checked = check.result()
         yield "counted scores", checked.counts

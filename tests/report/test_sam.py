@@ -9,7 +9,7 @@ import pytest
 import swsearch
 from swsearch.report.base import ReportContext
 from swsearch.report.formats import new_report
-from swsearch.search.queries import read_queries
+from swsearch.sequences.fasta import read_sequences
 from tests.report.conftest import BASES, DNA_QUERIES, DNA_RUN, LEGHEMOGLOBIN, MINUS, PROTEIN_QUERIES, SELF
 
 needs_samtools = pytest.mark.peer("samtools")
@@ -122,7 +122,7 @@ def test_samtools_finds_the_mismatches_that_we_count(tmp_path):
     (tmp_path / "queries.fa").write_text("".join(f">q{n}\n{letters}\n" for n, letters in enumerate(queries)))
     swsearch.build_database([tmp_path / "genome.fa"], tmp_path / "db")
     with swsearch.open_searcher(tmp_path / "db", swsearch.SearchOptions(top=2), engine="reference") as searcher:
-        records = read_queries(tmp_path / "queries.fa", searcher.database.alphabet)
+        records = list(read_sequences(tmp_path / "queries.fa", searcher.database.alphabet))
         with (tmp_path / "hits.sam").open("w") as stream:
             context = ReportContext(searcher.run_info("test"))
             new_report("sam").write_all(context, searcher.search(records), stream)

@@ -16,9 +16,9 @@ from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search import score_batches
-from swsearch.search.queries import read_queries
 from swsearch.search.score_batches import requests_by_length
 from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.fasta import read_sequences
 from swsearch.typing import LengthRange
 from tests.support import random_protein
 from tests.translated_data import index_both, planted, real_proteins
@@ -49,7 +49,7 @@ def test_divided_partitions_give_the_same_results(folder, monkeypatch, query, su
     def results(evalue: float) -> list[object]:
         options = swsearch.SearchOptions(translate=translate, evalue=evalue, top=1000)
         with swsearch.open_searcher(folder / f"{subject}.db", options, engine="cpu", threads=1) as searcher:
-            queries = read_queries(folder / f"{query}.queries.fasta", searcher.query_alphabet)
+            queries = list(read_sequences(folder / f"{query}.queries.fasta", searcher.query_alphabet))
             return [(result.hits, result.n_passed) for result in searcher.search(queries)]
 
     evalues = (1e-10, 10.0, 1000.0)

@@ -19,10 +19,10 @@ from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search import search_subjects, threshold
-from swsearch.search.queries import read_queries
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN
+from swsearch.sequences.fasta import read_sequences
 from tests.support import random_codes, random_protein
 from tests.translated_data import index_both, planted, real_proteins, write_fasta
 
@@ -73,7 +73,7 @@ def search(folder: Path, query: str, subject: str, **options: Any) -> tuple[list
     chosen = swsearch.SearchOptions(evalue=math.inf, **options)
     with Recorder(1) as engine, open_database(folder / f"{subject}.db") as database:
         searcher = Searcher(database, engine, chosen)
-        queries = read_queries(folder / f"{query}.queries.fasta", searcher.query_alphabet)
+        queries = list(read_sequences(folder / f"{query}.queries.fasta", searcher.query_alphabet))
         results = [(result.hits, result.n_passed) for result in searcher.search(queries)]
     return results, engine.floors
 

@@ -15,9 +15,9 @@ from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.options import EVERY_SUBJECT
 from swsearch.search.options import SearchOptions
-from swsearch.search.queries import read_queries
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN
+from swsearch.sequences.fasta import read_sequences
 from tests.support import random_dna, random_protein
 
 QUERY = ["query", "queries.fasta", "subjects.db"]
@@ -150,7 +150,7 @@ def test_the_engine_scores_each_sequence_once(folder):
         n_distinct = len({record.codes.tobytes() for record in database})
         n_maximal = n_distinct - count_parts({record.codes.tobytes() for record in database})
         searcher = Searcher(database, engine, SearchOptions())
-        queries = read_queries("queries.fasta", PROTEIN, force_alphabet=True)
+        queries = list(read_sequences("queries.fasta", PROTEIN))
         results = list(searcher.search(queries))
         cells = [len(result.letters) * database.n_residues for result in results]
     assert scored == [n_maximal]
@@ -198,7 +198,7 @@ def test_an_observer_sees_the_scores_of_all_subjects(folder):
     with open_database("subjects.db") as database, CpuEngine(1) as engine:
         searcher = Searcher(database, engine, SearchOptions())
         searcher.observe = lambda n_letters, scored: observed.append((n_letters, len(scored)))
-        list(searcher.search(read_queries("queries.fasta", PROTEIN, force_alphabet=True)))
+        list(searcher.search(list(read_sequences("queries.fasta", PROTEIN))))
     assert observed == [(length, 400) for length in (150, 90, 90, 60, 40, 25)]
 
 
@@ -226,7 +226,7 @@ def test_a_gpu_scores_parts_too(folder):
     from tests.engine.cuda.emulation.emulated_device import opener
 
     with open_database("subjects.db") as database, CudaDevices([0], opener()) as gpu, CpuEngine(1) as cores:
-        queries = read_queries("queries.fasta", PROTEIN, force_alphabet=True)[:1]
+        queries = list(read_sequences("queries.fasta", PROTEIN))[:1]
         on_gpu, on_cores = (Searcher(database, engine, SearchOptions()) for engine in (gpu, cores))
         n_scored = [result.stats.n_scores for each in (on_gpu, on_cores) for result in each.search(queries)]
         subjects = on_cores.search_subjects
@@ -240,7 +240,7 @@ def test_subjects_that_pass_are_those_that_are_listed(folder, limits):
     """Source: the hits of the search, which aligns them."""
     with open_database("subjects.db") as database, CpuEngine(2) as engine:
         searcher = Searcher(database, engine, SearchOptions(top=EVERY_SUBJECT, composition="none", **limits))
-        queries = read_queries("queries.fasta", PROTEIN, force_alphabet=True)
+        queries = list(read_sequences("queries.fasta", PROTEIN))
         listed = [sorted({hit.subject_index for hit in result.hits}) for result in searcher.search(queries)]
         assert [subjects.tolist() for subjects in searcher.passing(queries)] == listed
         assert sum(map(len, listed)) > 100

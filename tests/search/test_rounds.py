@@ -28,10 +28,11 @@ from swsearch.query.multiple_alignment import anchored_rows
 from swsearch.run import Run
 from swsearch.scoring.matrix import named_matrix
 from swsearch.search.options import SearchOptions
-from swsearch.search.queries import QueriesInMemory, read_queries
+from swsearch.search.queries import QueriesInMemory
 from swsearch.search.ranking import adjustment_of
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN
+from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
 from swsearch.store.store import Store
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
@@ -72,7 +73,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def records(folder: Path) -> list[SequenceRecord]:
-    return read_queries(folder / "q.fasta", PROTEIN)
+    return list(read_sequences(folder / "q.fasta", PROTEIN))
 
 
 def search(folder: Path, engine: ScoreEngine | None = None, **options: Any) -> list[QueryResult]:

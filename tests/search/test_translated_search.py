@@ -11,8 +11,8 @@ from Bio.Align import substitution_matrices
 import swsearch
 from swsearch.errors import AlphabetMismatch, InputError, ScoringError
 from swsearch.scoring.karlin_altschul import Statistics
-from swsearch.search.queries import read_queries
 from swsearch.sequences.alphabet import DNA, PROTEIN
+from swsearch.sequences.fasta import read_sequences
 from tests.hits.rescore import rescore
 from tests.translated_data import FRAMES, Records, biopython_frame, planted, real_proteins, write_fasta
 
@@ -50,7 +50,7 @@ def search(folder, translate, engine="cpu", threads=2, partition_residues=None, 
         database.with_suffix(".db"), options(translate, **changes), engine=engine, threads=threads,
         partition_residues=partition_residues,
     ) as searcher:  # fmt: skip
-        return list(searcher.search(read_queries(queries.with_suffix(".fasta"), searcher.query_alphabet)))
+        return list(searcher.search(list(read_sequences(queries.with_suffix(".fasta"), searcher.query_alphabet))))
 
 
 def frames_of(letters: str, translated: bool) -> dict[int, str]:

@@ -26,9 +26,9 @@ from swsearch.errors import EngineError
 from swsearch.hits.hit import Hit
 from swsearch.query.profile import sequence_profile
 from swsearch.search.options import SearchOptions
-from swsearch.search.queries import read_queries
 from swsearch.search.searcher import Searcher, open_searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
+from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
 from swsearch.threads import beat
 from swsearch.typing import Codes
@@ -263,7 +263,7 @@ def searched_with_ends(options: PlanOptions | None = None) -> tuple[list[list[in
     with Noting([0], opener(), options=options) as engine, CpuEngine(1) as cpu:
         for each in (engine, cpu):
             searcher = Searcher(open_database("subjects.db"), each, SearchOptions(max_hsps=1))
-            (result,) = searcher.search(read_queries("queries.fasta", DNA, force_alphabet=True))
+            (result,) = searcher.search(list(read_sequences("queries.fasta", DNA)))
             found.append(result.hits)
     return asked, found
 
@@ -347,7 +347,7 @@ def test_ends_are_answered_between_two_batches_and_failures_raised_to_the_caller
 
 def open_case(engine: Any) -> tuple[Searcher, list[SequenceRecord]]:
     database = open_database("subjects.db")
-    return Searcher(database, engine, SearchOptions()), read_queries("queries.fasta", PROTEIN, force_alphabet=True)
+    return Searcher(database, engine, SearchOptions()), list(read_sequences("queries.fasta", PROTEIN))
 
 
 def test_the_next_batch_is_begun_before_this_one_is_taken(case, monkeypatch):
@@ -385,7 +385,7 @@ def test_results_of_several_threads_are_those_of_one(case, monkeypatch):
     for n_threads in (1, 2):
         ranking.clear()
         with CudaDevices([0], opener()) as engine, open_database("subjects.db") as database:
-            queries = read_queries("queries.fasta", PROTEIN, force_alphabet=True)
+            queries = list(read_sequences("queries.fasta", PROTEIN))
             searcher = Searcher(database, engine, SearchOptions(), machine=Machine("cuda", n_threads))
             found[n_threads] = [(result.number, result.hits) for result in searcher.search(queries)]
         assert (ranking == {threading.current_thread().name}) is (n_threads == 1)
@@ -406,7 +406,7 @@ def test_a_search_given_up_ends_what_its_threads_rank(case, monkeypatch):
     monkeypatch.setattr(Searcher, "_result", endless)
     with CudaDevices([0], opener()) as engine, open_database("subjects.db") as database:
         searcher = Searcher(database, engine, SearchOptions(), machine=Machine("cuda", 2))
-        results = searcher.search(read_queries("queries.fasta", PROTEIN, force_alphabet=True))
+        results = searcher.search(list(read_sequences("queries.fasta", PROTEIN)))
         assert next(results).number == 0
         results.close()
 
