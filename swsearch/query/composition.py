@@ -91,13 +91,11 @@ def joined(parts: Sequence[Codes]) -> tuple[Codes, NDArray[np.int64]]:
 class EvalueAdjustment(ABC):
     """Increases the E-values of hits whose score is partly due to composition.
 
-    Parameters
-    ----------
-    gapped_lambda : float
-        λ_g of the gapped statistics.
+    ``lam`` is the λ of the matrix without gaps, ``gapped_lambda`` the λ_g of the gapped statistics.
     """
 
-    def __init__(self, gapped_lambda: float) -> None:
+    def __init__(self, lam: float, gapped_lambda: float) -> None:
+        self._lam = lam
         self._gapped_lambda = gapped_lambda
 
     @abstractmethod
@@ -126,24 +124,13 @@ class EvalueAdjustment(ABC):
 
 
 class PairAdjustment(EvalueAdjustment):
-    """The adjustment of the E-values of queries that are scored by a matrix.
-
-    Parameters
-    ----------
-    matrix : SubstitutionMatrix
-        Of proteins.
-    lam : float
-        λ of the matrix without gaps.
-    gapped_lambda : float
-        λ_g of the gapped statistics.
-    """
+    """The adjustment of the E-values of queries that are scored by a matrix for proteins."""
 
     def __init__(self, matrix: SubstitutionMatrix, lam: float, gapped_lambda: float) -> None:
-        super().__init__(gapped_lambda)
+        super().__init__(lam, gapped_lambda)
         self._scores = np.ascontiguousarray(matrix.scores[:N_AMINO_ACIDS, :N_AMINO_ACIDS], dtype=np.int32)
         self._background = background(PROTEIN)
         self._usual, self._lowest = exp(np.array([lam, SMALLEST_RATIO * lam])).tolist()
-        self._lam = lam
 
     @classmethod
     @lru_cache(maxsize=16)  # asked for each query of a search
@@ -166,21 +153,13 @@ class PairAdjustment(EvalueAdjustment):
 
 
 class ProfileAdjustment(EvalueAdjustment):
-    """The adjustment of the E-values of one profile.
+    """The adjustment of the E-values of one profile, whose scores are int8 of shape (length, 32).
 
-    Parameters
-    ----------
-    scores : int8 array, shape (length, 32)
-        The scores of the profile.
-    lam : float
-        λ of the matrix without gaps, which is the scale of the scores among residues of natural composition.
-    gapped : float
-        λ_g of the gapped statistics.
+    The λ of the matrix is the scale of the scores among residues of natural composition.
     """
 
-    def __init__(self, scores: ScoreTable, lam: float, gapped: float) -> None:
-        super().__init__(gapped)
-        self._lam = lam
+    def __init__(self, scores: ScoreTable, lam: float, gapped_lambda: float) -> None:
+        super().__init__(lam, gapped_lambda)
         amino_acids = scores[:, :N_AMINO_ACIDS].astype(np.int64)
         lowest = int(amino_acids.min())
         self._values = np.arange(lowest, int(amino_acids.max()) + 1, dtype=np.float64)
@@ -264,26 +243,13 @@ def corrected_scale(scheme: ScoringScheme) -> float:
     return lam
 
 
-def local_counts(codes: Codes, n_letters: int, window: int = WINDOW) -> NDArray[np.int64]:
-    """Count of each of the first ``n_letters`` letters around each position.
-
-    Parameters
-    ----------
-    codes : uint8 array, shape (length,)
-    n_letters : int
-        Number of letters, from code 0; others (X, B, …) are not counted.
-    window : int
-        Number of residues on each side.
-
-    Returns
-    -------
-    int64 array, shape (length, n_letters)
-    """
+def local_counts(codes: Codes, n_letters: int) -> NDArray[np.int64]:
+    """Count of each of the first ``n_letters`` letters around each position, int64 of shape (length, n_letters)."""
     letters = codes & CODE_MASK
     counted = np.flatnonzero(letters < n_letters)
     occurrences = np.zeros((len(codes), n_letters), dtype=np.int64)
     occurrences[counted, letters[counted]] = 1
-    return _window_sums(occurrences, window)[0]
+    return _window_sums(occurrences)[0]
 
 
 def corrected_profile(
@@ -311,9 +277,7 @@ def corrected_profile(
     return QueryProfile(rows.reshape(-1).astype(np.int32), np.ascontiguousarray(table), gap)
 
 
-def corrected_scores(
-    scores: ScoreTable, matrix: SubstitutionMatrix, lam: float, strength: float = STRENGTH
-) -> ScoreTable:
+def corrected_scores(scores: ScoreTable, matrix: SubstitutionMatrix, lam: float) -> ScoreTable:
     """Position-specific scores corrected for the composition that they expect around each position.
 
     The counts n_b of the formula are sums of the proportions p_b exp(λ s(b)) that the scores of a position imply.
@@ -324,23 +288,21 @@ def corrected_scores(
     matrix : SubstitutionMatrix
     lam : float
         λ of the scores without gaps.
-    strength : float
-        0 for no correction.
     """
     usual = background(matrix.alphabet)
     expected = usual * exp(lam * scores[:, : len(usual)].astype(np.float64))
     expected /= sum_in_order(expected, axis=1)[:, None]
-    sums, n_positions = _window_sums(expected, WINDOW)
+    sums, n_positions = _window_sums(expected)
     local = (sums + PSEUDOCOUNTS * usual) / (n_positions + PSEUDOCOUNTS)
-    return _lowered(scores, local, usual, lam, strength)
+    return _lowered(scores, local, usual, lam, STRENGTH)
 
 
-def _window_sums(rows: NDArray[Any], window: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Sums of the rows within ``window`` positions of each, and their numbers; shapes those of ``rows`` and (n, 1)."""
+def _window_sums(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Sums of the rows within :data:`WINDOW` positions of each, and their numbers, of shape (n, 1)."""
     before = np.zeros((len(rows) + 1, rows.shape[1]), dtype=rows.dtype)
     np.cumsum(rows, axis=0, out=before[1:])
     positions = np.arange(len(rows))
-    first, stop = np.maximum(positions - window, 0), np.minimum(positions + window + 1, len(rows))
+    first, stop = np.maximum(positions - WINDOW, 0), np.minimum(positions + WINDOW + 1, len(rows))
     return before[stop] - before[first], (stop - first)[:, None]
 
 
