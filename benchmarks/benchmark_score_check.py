@@ -92,7 +92,7 @@ def scales(searcher: Searcher, queries: list[SequenceRecord]) -> dict[int, list[
             for place in PLACES:
                 rows = by_subject[stored[((np.arange(size) + place) * len(stored) / size).astype(int)]]
                 sample = candidates.rows(np.sort(rows))
-                counts = reduced_counts(searcher.significance, searcher.search_subjects, len(query), sample)
+                counts = reduced_counts(searcher, len(query), sample)
                 fit = fitted(counts, SMALLEST_SAMPLE)
                 if fit is not None:
                     found[size].append((query.header, fit.lam, fit.lam_error))

@@ -47,9 +47,7 @@ from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.search.frames import Frame
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.ranking import merge_frames
-from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.searcher import Searcher
-from swsearch.search.significance import Significance
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Floats
@@ -125,32 +123,30 @@ class ScoreCheck:
         statistics = significance.statistics
         if not isinstance(statistics, Statistics):
             raise InputError(f"--plot compares scores with their statistics, and there are none: {statistics.reason}")
-        self._significance = significance
-        self._subjects = searcher.search_subjects
+        self._searcher = searcher
         self._evalue = min(searcher.options.evalue, _LARGEST_EVALUE, _LARGEST_SHARE * searcher.database.n_subjects)
-        self._scale = significance.search_space / self._subjects.residues(searcher.database.n_residues)
+        self._scale = significance.search_space / searcher.search_subjects.residues(searcher.database.n_residues)
         self._counts = np.zeros(len(EDGES) + 1, dtype=np.int64)
 
     def add(self, query_length: int, candidates: RankedCandidates) -> None:
         """Count the scores of one query with every subject."""
-        self._counts += reduced_counts(self._significance, self._subjects, query_length, candidates)
+        self._counts += reduced_counts(self._searcher, query_length, candidates)
 
     def result(self) -> CheckedScores:
         """The scores counted so far, and the fit to them."""
-        cut = float(log(self._subjects.database.n_subjects * self._scale / self._evalue))
+        cut = float(log(self._searcher.database.n_subjects * self._scale / self._evalue))
         return CheckedScores(self._counts.copy(), fitted(self._counts), cut, self._evalue)
 
 
-def reduced_counts(
-    significance: Significance, subjects: SearchSubjects, query_length: int, candidates: RankedCandidates
-) -> NDArray[np.int64]:
+def reduced_counts(searcher: PlannedSearch, query_length: int, candidates: RankedCandidates) -> NDArray[np.int64]:
     """The numbers of reduced scores of one query as :class:`CheckedScores` has them, int64.
 
     ``candidates`` are subjects with their scores, whatever these are.
     """
+    significance = searcher.significance
     statistics = significance.statistics
     assert isinstance(statistics, Statistics)
-    lengths = subjects.lengths(candidates.subject_index)
+    lengths = significance.lengths(candidates.subject_index)
     n_residues = significance.query_residues(query_length)
     # For a search space of one residue, E times the subject's length is E within the subject.
     evalues = statistics.evalue(candidates.score, n_residues, lengths, 1, significance.n_comparisons) * lengths
@@ -221,12 +217,10 @@ class SampleCheck:
     def __init__(self, searcher: PlannedSearch, *, in_background: bool = False) -> None:
         from swsearch.engine.cpu.engine import CpuEngine
 
-        self._significance = searcher.significance
-        self._subjects = searcher.search_subjects
-        n_subjects = self._subjects.n_subjects
-        self._samples = _samples(
-            self._subjects.partitions, min(max(n_subjects // SAMPLED_SHARE, SMALLEST_SAMPLE), LARGEST_SAMPLE)
-        )
+        self._searcher = searcher
+        subjects = searcher.search_subjects
+        size = min(max(subjects.n_subjects // SAMPLED_SHARE, SMALLEST_SAMPLE), LARGEST_SAMPLE)
+        self._samples = _samples(subjects.partitions, size)
         self._n_residues = sum(sample.n_residues for sample in self._samples)
         self._engine = CpuEngine(searcher.threads)
         self._threads = searcher.threads
@@ -272,7 +266,7 @@ class SampleCheck:
         blocks = iter([ScoreBlock.concatenate(list(of_profile)) for of_profile in zip(*parts, strict=True)])
         for query, frames in chosen:
             candidates = merge_frames([next(blocks) for _ in frames])
-            counts = reduced_counts(self._significance, self._subjects, len(query), candidates)
+            counts = reduced_counts(self._searcher, len(query), candidates)
             if _rough_scale(counts) > CLEAR_SCALE:
                 self.n_checked += 1
                 continue
@@ -284,7 +278,7 @@ class SampleCheck:
     def _is_affordable(self, query: SequenceRecord, frames: list[Frame]) -> bool:
         self.n_queries += 1
         n_rows = sum(frame.profile.length for frame in frames)
-        self._budget += self._share * n_rows * self._subjects.n_residues
+        self._budget += self._share * n_rows * self._searcher.search_subjects.n_residues
         cost = SAMPLE_COST * n_rows * self._n_residues + THREAD_CELLS * self._threads
         if cost > self._budget or isinstance(query, PositionSpecificQuery | SubjectRecord):
             return False
