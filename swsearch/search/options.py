@@ -47,11 +47,6 @@ def _default(name: str) -> Any:
     return SEARCH_OPTIONS[name].default
 
 
-def _is_missing_path(name: str) -> bool:
-    """Whether a name is a path to a missing file: a path has a folder, the name of a matrix has none."""
-    return os.sep in name and not os.path.exists(name)
-
-
 @dataclass(frozen=True)
 class SearchOptions:
     """Options of a search; the defaults are those of the command line.
@@ -199,7 +194,10 @@ class SearchOptions:
         return option(name, getattr(self, name))
 
     def _check_matrix(self) -> None:
-        """Refuse what is neither the name of a matrix nor a file; contents of files are checked when they are read."""
+        """Refuse what is neither the name of a matrix nor a path; a path has a folder, or its file is there.
+
+        Files are read by :meth:`scheme`.
+        """
         name = self.matrix
         if name is not None and os.sep not in name and not os.path.exists(name):
             matrix_name(name)
@@ -349,11 +347,11 @@ class SearchOptions:
     @staticmethod
     def _matrix(name: str, alphabet: Alphabet) -> SubstitutionMatrix:
         """A matrix by its name, or from a file; a file takes precedence over a matrix of the same name."""
-        known = is_matrix_name(name)
-        if os.path.isfile(name) or (not known and (os.path.isdir(name) or _is_missing_path(name))):
+        is_file = os.path.isfile(name)
+        if is_file or not is_matrix_name(name):
+            if os.path.exists(name) and not is_file and not os.path.isdir(name):
+                raise ScoringError(f"matrix {name} is a pipe or a device, which cannot be read twice; give a file")
             return matrix_file(name, alphabet)
-        if not known and os.path.exists(name):
-            raise ScoringError(f"matrix {name} is a pipe or a device, which cannot be read twice; give a file")
         matrix = named_matrix(name)
         if matrix.alphabet is not alphabet:
             if alphabet is DNA:
