@@ -43,8 +43,6 @@ from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes, Mask, ScoreTable
 from swsearch.words import option
 
-NONE: Final = "none"
-MODES: Final = ("soft", "hard")
 MIN_DUST_BASES: Final = 4
 """Smallest number of bases that can be of low complexity: DUST counts triplets that occur more than once."""
 
@@ -128,12 +126,12 @@ def parse_maskers(text: str) -> tuple[str, ...]:
     (('tantan', 'lower'), ())
     """
     names = tuple(part.strip() for part in text.split(","))
-    if names == (NONE,):
+    if names == ("none",):
         return ()
     for name in names:
         if name not in MASKERS:
             raise InputError(
-                f"{option('mask', text)}: choose {NONE}, or one or more of {', '.join(MASKERS)} separated by commas"
+                f"{option('mask', text)}: choose none, or one or more of {', '.join(MASKERS)} separated by commas"
             )
     return names
 
@@ -158,7 +156,7 @@ class Masking:
     names : str
         As for :func:`parse_maskers`.
     mode : str
-        One of :data:`MODES`.
+        ``soft`` or ``hard``.
     alphabet : Alphabet
         That of the aligned sequences.
 

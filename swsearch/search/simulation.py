@@ -59,7 +59,8 @@ _N_ALIGNED_QUERIES: Final = 32
 _RARE_GAPS: Final = 1e-3
 _ROOM_FOR_GAPS: Final = 200.0  # positions, in both sequences, at which an alignment of 100 columns may have a gap
 _UNIFORM_STEP: Final = 1.0 / 2**53
-_SEEDS: Final = {"query": 1, "subject": 2}
+_QUERY_SEED: Final = 1
+_SUBJECT_SEED: Final = 2
 
 
 @dataclass(frozen=True)
@@ -134,8 +135,8 @@ def random_letters(seed: int, n: int, frequencies: Floats) -> Codes:
     return np.searchsorted(bounds[:-1], uniform, side="right").astype(np.uint8)
 
 
-def _random_sequences(role: str, n: int, length: int, frequencies: Floats) -> list[Codes]:
-    return list(random_letters(_SEEDS[role], n * length, frequencies).reshape(n, length))
+def _random_sequences(seed: int, frequencies: Floats) -> list[Codes]:
+    return list(random_letters(seed, N_SEQUENCES * LENGTH, frequencies).reshape(N_SEQUENCES, LENGTH))
 
 
 def score_all(profiles: list[QueryProfile], subjects: Partition, threads: int | None = None) -> NDArray[np.int64]:
@@ -161,8 +162,8 @@ def simulate(scheme: ScoringScheme, threads: int | None = None) -> Simulated:
     ungapped = matrix_parameters(scheme.matrix)
     if ungapped is None:
         raise ValueError(f"{scheme} has no ungapped parameters")
-    queries = _random_sequences("query", N_SEQUENCES, LENGTH, frequencies)
-    sequences = _random_sequences("subject", N_SEQUENCES, LENGTH, frequencies)
+    queries = _random_sequences(_QUERY_SEED, frequencies)
+    sequences = _random_sequences(_SUBJECT_SEED, frequencies)
     subjects = Partition.pack(sequences)
 
     short_queries = [sequence_profile(query[:SHORT_LENGTH], scheme) for query in queries[:N_SHORT]]
