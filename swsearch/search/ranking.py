@@ -23,7 +23,6 @@ are requested.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from typing import Final, NamedTuple
 
@@ -97,18 +96,8 @@ class ListedAlignment(NamedTuple):
     n_hsps: int | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class ReportedSubjects:
-    """The subjects of a query that are reported, the best first, with the E-value of each one's first alignment.
-
-    ``alignments`` has the alignments of each of these subjects, and perhaps of others; ``masked_evalues`` the E-values
-    of the masked query with the candidates, if it has a soft mask.
-    """
-
-    subjects: list[int]
-    evalues: Floats | None
-    alignments: dict[int, list[ListedAlignment]]
-    masked_evalues: dict[int, float]
+ListedSubjects = dict[int, list[ListedAlignment]]
+"""Subjects by index, each with its alignments that are listed, the best first."""
 
 
 class HitSelection:
@@ -121,10 +110,8 @@ class HitSelection:
         self._significance = search.significance
         self._aligner = aligner
 
-    def best(
-        self, prepared: PreparedQuery, compared: list[ScoreBlock], candidates: RankedCandidates
-    ) -> ReportedSubjects:
-        """The subjects that are reported.
+    def best(self, prepared: PreparedQuery, compared: list[ScoreBlock], candidates: RankedCandidates) -> ListedSubjects:
+        """The subjects that are reported, the best first.
 
         ``compared`` has the scores of each comparison, ordered by query frame, then by subject frame; ``candidates``
         are those that can be among the best, in order. Subjects are aligned in this order. A subject may be ranked by
@@ -137,7 +124,7 @@ class HitSelection:
         n_candidates = len(candidates)
         if not threshold.needs_alignments:
             n_candidates = size = limits.end(candidates.rank, n_candidates, wanted)
-        alignments: dict[int, list[ListedAlignment]] = {}
+        alignments: ListedSubjects = {}
         ranks: list[Rank] = []
         first = 0
         while first < n_candidates:
@@ -154,11 +141,7 @@ class HitSelection:
             alignments.update(listed)
             first, size = stop, 2 * size
         ranks = ranks[: limits.end(ranks.__getitem__, len(ranks), wanted)]
-        evalues = None if candidates.evalue is None else np.array([evalue for evalue, *_ in ranks])
-        masked: dict[int, float] = {}
-        if candidates.masked_evalue is not None:
-            masked = dict(zip(candidates.subject_index.tolist(), candidates.masked_evalue.tolist(), strict=True))
-        return ReportedSubjects([subject for *_, subject in ranks], evalues, alignments, masked)
+        return {subject: alignments[subject] for *_, subject in ranks}
 
     def _listed_alignments(
         self,
@@ -167,8 +150,8 @@ class HitSelection:
         candidates: RankedCandidates,
         ranks: list[Rank],
         wanted: int,
-    ) -> dict[int, list[ListedAlignment]]:
-        """The alignments of candidates that are listed, for each subject that has such alignments.
+    ) -> ListedSubjects:
+        """The candidates that have alignments that are listed.
 
         ``ranks`` are those of the subjects of a list of ``wanted`` subjects so far.
         """
@@ -196,7 +179,7 @@ class HitSelection:
         if options.count_hsps:
             n_hsps = np.bincount(rows[passed], minlength=len(candidates)).tolist()
             passed &= admitted
-        listed: dict[int, list[ListedAlignment]] = {}
+        listed: ListedSubjects = {}
         places = np.flatnonzero(passed)
         values = [None] * len(places) if evalues is None else evalues[places].tolist()
         each = zip(places.tolist(), rows[places].tolist(), numbers[places].tolist(), values, strict=True)
@@ -206,12 +189,15 @@ class HitSelection:
             listed.setdefault(one.subject, []).append(ListedAlignment(number, evalue, one, n_of_subject))
         return listed
 
-    def hits(self, prepared: PreparedQuery, best: ReportedSubjects) -> tuple[Hit, ...]:
-        """The hits of these subjects, one for each listed alignment."""
+    def hits(self, prepared: PreparedQuery, candidates: RankedCandidates, best: ListedSubjects) -> tuple[Hit, ...]:
+        """The hits of the best of the candidates, one for each listed alignment."""
+        masked: dict[int, float] = {}
+        if candidates.masked_evalue is not None:
+            masked = dict(zip(candidates.subject_index.tolist(), candidates.masked_evalue.tolist(), strict=True))
         listed = [
             (rank, subject, hsp, one)
-            for rank, subject in enumerate(best.subjects, 1)
-            for hsp, one in enumerate(best.alignments[subject], 1)
+            for rank, (subject, alignments) in enumerate(best.items(), 1)
+            for hsp, one in enumerate(alignments, 1)
         ]
         scores = np.array([one.of_subject.score for *_, one in listed], dtype=np.int32)
         lengths = self._database.lengths(np.array([subject for _, subject, *_ in listed], dtype=np.uint32)).tolist()
@@ -232,7 +218,7 @@ class HitSelection:
                 subject_frame=one.of_subject.comparison[1],
                 query_header=prepared.query.header,
                 number=one.number,
-                masked_evalue=best.masked_evalues.get(subject),
+                masked_evalue=masked.get(subject),
                 n_hsps=one.n_hsps,
             )
             for row, (rank, subject, hsp, one) in enumerate(listed)

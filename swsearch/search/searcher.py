@@ -304,10 +304,10 @@ class Searcher(PlannedSearch):
         query = prepared.query
         threshold = prepared.threshold
         blocks, compared, candidates, n_left_out = self._candidates(prepared, blocks, scores)
-        best = None
-        if threshold.is_certain(candidates.evalue):
-            best = self._selection.best(prepared, compared, candidates.in_order())
-        if best is None or not threshold.is_certain(best.evalues):
+        if not threshold.is_certain(candidates.evalue):
+            return None
+        best = self._selection.best(prepared, compared, candidates.in_order())
+        if not threshold.is_certain(np.array([first.evalue or 0.0 for first, *_ in best.values()])):
             return None
         cells = prepared.rows * self.search_subjects.n_compared_residues(query)
         stats = SearchStats(
@@ -318,7 +318,7 @@ class Searcher(PlannedSearch):
             n_scores=len(prepared.profiles) * scores.n_subjects,
             n_bounded=sum(block.n_bounded for block in blocks),
         )
-        hits = self._selection.hits(prepared, best)
+        hits = self._selection.hits(prepared, candidates, best)
         n_passed = len(candidates) + n_left_out + sum(block.n_left_out for block in blocks)
         if threshold.initial is not None:
             n_passed = self.search_subjects.n_positive(prepared.profiles)
