@@ -205,9 +205,7 @@ def search_database(
             n_queries = survey(files, searcher, skip_refused=False).asked.n_queries or 0
             chosen = files
         else:
-            records = query_records(_alone(queries), searcher.requirements)
-            for record in records:
-                searcher.check(record)
+            records = query_records(queries, searcher)
             chosen, n_queries = QueriesInMemory(records), len(records)
         run = Run(chosen, searcher, store=kept, skip_refused=False, progress=progress)
         return _started(run, searcher.database, n_queries, stack)
@@ -331,9 +329,7 @@ def align_families(
             read = files.records(first)
             records = [record for record in read if isinstance(record, SequenceRecord)]
         else:
-            records = query_records(_alone(queries), first.requirements)
-            for record in records:
-                first.check(record)
+            records = query_records(queries, first)
         alphabet = first.options.aligned_alphabet(first.database.alphabet)
         alignments = stack.enter_context(closing(deep_alignments(records, searchers)))
         results = (with_kept_rows(distinct(joined(found)), rows, alphabet) for found in alignments)
@@ -402,12 +398,6 @@ def _progress(asked: Callable[[int], None] | bool | None, opened: ExitStack) -> 
         bar.update(cells)
 
     return advance
-
-
-def _alone(queries: Any) -> Any:
-    """The argument, except that a pair of header and letters becomes a list of one query."""
-    is_pair = isinstance(queries, tuple) and len(queries) == 2 and all(isinstance(part, str) for part in queries)
-    return [queries] if is_pair else queries
 
 
 @registered()

@@ -156,19 +156,30 @@ class Requirements:
         refuse_dna(shown_name(path), letters, self.alphabet, advice=f"{meant}; ")
 
 
-def query_records(queries: Query | Iterable[Query], requirements: Requirements) -> list[SequenceRecord]:
-    """The queries of an argument, which is one query or an iterable of queries, as records to search.
+def query_records(queries: Any, search: PlannedSearch) -> list[SequenceRecord]:
+    """The queries of an argument, which is one query or an iterable of queries, as records that the search accepts.
 
     Raises :class:`WrongType` for an unsupported type, :class:`InputError` for a letter outside the alphabet of the
-    queries or a record of Biopython without letters, and :class:`AlphabetMismatch` if protein is needed and the letters
-    look like DNA. A record has an alphabet and is not tested for this. Messages state the location of a query in the
-    argument, such as ``queries[3]``.
+    queries or a record of Biopython without letters, :class:`AlphabetMismatch` if protein is needed and the letters
+    look like DNA, and the errors of :meth:`PlannedSearch.check`. A record has an alphabet and is not tested for this.
+    Messages state the location of a query in the argument, such as ``queries[3]``.
     """
+    requirements = search.requirements
     if isinstance(queries, SequenceRecord) or _biopython(queries) is not None:
-        return [_record("queries", queries, requirements)]
-    if isinstance(queries, (bytes, bytearray)) or not hasattr(queries, "__iter__"):
+        records = [_record("queries", queries, requirements)]
+    elif isinstance(queries, (bytes, bytearray)) or not hasattr(queries, "__iter__"):
         raise WrongType(f"queries is {a_kind(queries)}; give a path, or a list of records or letters")
-    return [_record(f"queries[{number}]", query, requirements) for number, query in enumerate(queries)]
+    else:
+        several = [queries] if _is_pair(queries) else queries
+        records = [_record(f"queries[{number}]", query, requirements) for number, query in enumerate(several)]
+    for record in records:
+        search.check(record)
+    return records
+
+
+def _is_pair(query: Any) -> bool:
+    """Whether this is a header with letters."""
+    return isinstance(query, tuple) and len(query) == 2 and all(isinstance(part, str) for part in query)
 
 
 def _record(place: str, query: Any, requirements: Requirements) -> SequenceRecord:
@@ -192,9 +203,7 @@ def _header_and_letters(place: str, query: Any) -> tuple[str, str]:
         return "", query
     if isinstance(query, os.PathLike):
         raise WrongType(f"{place} is {a_kind(query)}; a path is given alone, not in a list")
-    if isinstance(query, tuple) and len(query) == 2 and all(isinstance(part, str) for part in query):
-        return query
-    found = _biopython(query)
+    found = query if _is_pair(query) else _biopython(query)
     if found is None:
         kinds = "a SequenceRecord, a SeqRecord, letters, or a header and letters"
         raise WrongType(f"{place} is {a_kind(query)}, not a query; give {kinds}")
