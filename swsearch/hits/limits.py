@@ -20,8 +20,8 @@ Subjects are ordered by ascending E-value, then descending raw score, then ascen
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, overload
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,23 +33,9 @@ from swsearch.words import option
 
 @dataclass(frozen=True)
 class SubjectFilters:
-    """Conditions that a subject must meet to be aligned; each field is the option of the same name.
+    """Conditions that a subject must meet to be aligned.
 
-    Attributes
-    ----------
-    min_length, max_length : int or None
-        Smallest and largest number of residues of a subject, at least 1.
-    id_pattern : str or None
-        Regular expression (:func:`swsearch.filters.subject_filters.identifier_pattern`) that must match somewhere in
-        the first word of the subject's header.
-    include, exclude : str or None
-        Files with the identifiers of the only subjects to align, or of subjects to leave out
-        (:mod:`swsearch.sequences.headers`).
-    taxid : str or None
-        NCBI taxonomy ids separated by commas; subjects of other organisms are not aligned.
-    taxid_map, taxonomy : str or None
-        Files for ``taxid`` (:mod:`swsearch.taxonomy.taxon_filter`): the taxonomy id of each subject, and the taxonomic
-        tree by which descendants are included, in place of those that the database has stored.
+    Each field is the option of the same name, which :class:`swsearch.search.options.SearchOptions` describes.
     """
 
     min_length: int | None = None
@@ -76,17 +62,22 @@ class SubjectFilters:
 
 @dataclass(frozen=True)
 class AlignmentFilter:
-    """Lower bounds on an alignment.
+    """Lower bounds on an alignment; each field is the option of the same name.
 
     ``min_identity`` is in percent of all columns, ``min_query_coverage`` and ``min_subject_coverage`` count the
-    residues between the alignment's ends, in percent of the length of the query or subject. ``min_columns`` counts gaps
-    as well.
+    residues between the alignment's ends, in percent of the length of the query or subject. ``min_alignment_length``
+    counts gaps as well.
     """
 
     min_identity: float = 0.0
     min_query_coverage: float = 0.0
     min_subject_coverage: float = 0.0
-    min_columns: int = 0
+    min_alignment_length: float = 0.0
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Self:
+        """The bounds among options by their names; those that are missing, or None, bound nothing."""
+        return cls(**{one.name: options.get(one.name) or 0.0 for one in fields(cls)})
 
     def __bool__(self) -> bool:
         return self != AlignmentFilter()
@@ -96,7 +87,7 @@ class AlignmentFilter:
         on_query = alignment.query_end - alignment.query_start
         on_subject = alignment.subject_end - alignment.subject_start
         return (
-            alignment.columns >= self.min_columns
+            alignment.columns >= self.min_alignment_length
             and 100 * alignment.identities >= self.min_identity * alignment.columns
             and 100 * on_query >= self.min_query_coverage * query_length
             and 100 * on_subject >= self.min_subject_coverage * subject_length

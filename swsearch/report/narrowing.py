@@ -109,12 +109,7 @@ class Narrowing:
     def _narrowed(self, run: RunInfo, query: QueryResult) -> QueryResult:
         stored = Limits.of_run(run.parameters, run.database.alphabet)
         limits = Limits.of_run({**run.parameters, **self.given}, run.database.alphabet)
-        alignments = AlignmentFilter(
-            self.given.get("min_identity", 0.0),
-            self.given.get("min_query_coverage", 0.0),
-            self.given.get("min_subject_coverage", 0.0),
-            int(self.given.get("min_alignment_length", 0)),
-        )
+        alignments = AlignmentFilter.of(self.given)
         keeps_counts = self.given.keys() <= {"top", "max_hsps"}
 
         def passes(hit: Hit) -> bool:

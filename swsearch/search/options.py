@@ -265,12 +265,7 @@ class SearchOptions:
     @property
     def alignment_filter(self) -> AlignmentFilter:
         """The conditions on reported alignments; false as a bool if there are none."""
-        return AlignmentFilter(
-            self.min_identity or 0.0,
-            self.min_query_coverage or 0.0,
-            self.min_subject_coverage or 0.0,
-            self.min_alignment_length or 0,
-        )
+        return AlignmentFilter.of(vars(self))
 
     def limits(self, alphabet: Alphabet) -> Limits:
         """Which alignments are listed, what a round includes, and where a list ends, for a database of ``alphabet``."""

@@ -107,6 +107,7 @@ class HitSelection:
         self._database = search.database
         self._options = search.options
         self._limits = search.limits
+        self._alignment_filter = search.options.alignment_filter
         self._significance = search.significance
         self._aligner = aligner
 
@@ -170,11 +171,11 @@ class HitSelection:
         admitted = limits.admits_number(numbers, lengths[rows], evalues)
         if not options.count_hsps:
             passed &= admitted
-        if options.alignment_filter:
+        if self._alignment_filter:
             n_letters = len(prepared.query)
             for place in np.flatnonzero(passed).tolist():
                 alignment = self._aligner.alignment(in_order[place], n_letters)
-                passed[place] = options.alignment_filter.passes(alignment, n_letters, int(lengths[rows[place]]))
+                passed[place] = self._alignment_filter.passes(alignment, n_letters, int(lengths[rows[place]]))
         n_hsps: list[int] | None = None
         if options.count_hsps:
             n_hsps = np.bincount(rows[passed], minlength=len(candidates)).tolist()
