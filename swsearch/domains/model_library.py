@@ -14,10 +14,10 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 from zipfile import BadZipFile
 
 import numpy as np
@@ -31,7 +31,6 @@ from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import split_header
 from swsearch.sequences.source import MAX_LINE_BYTES, HeldFile, seekable, shown_name, text_stream
-from swsearch.typing import Codes, ScoreTable
 from swsearch.words import quoted
 
 LEAST_BYTES: Final = 1 << 20
@@ -68,9 +67,9 @@ class ModelLibrary:
     def __init__(self, paths: Sequence[str | os.PathLike[str]], matrix: SubstitutionMatrix) -> None:
         self.paths = tuple(map(seekable, paths))
         self._matrix = matrix
-        self._kept = [KeptScores.of(path, matrix) for path in self.paths]
+        self._kept = [kept_models(path, matrix) for path in self.paths]
         sizes = [
-            _size(path) if kept is None else (len(kept.places), len(kept.codes))
+            _size(path) if kept is None else (len(kept), sum(len(query) for query, _ in kept))
             for path, kept in zip(self.paths, self._kept, strict=True)
         ]
         self.n_models = sum(n_models for n_models, _ in sizes)
@@ -85,7 +84,7 @@ class ModelLibrary:
             A model cannot be read, or has no statistics.
         """
         for path, kept in zip(self.paths, self._kept, strict=True):
-            yield from self._read(path) if kept is None else kept.models()
+            yield from self._read(path) if kept is None else kept
 
     def _read(self, path: str | os.PathLike[str]) -> Iterator[LibraryModel]:
         """The models of a file, whose scores are then kept, if that is worthwhile."""
@@ -122,59 +121,34 @@ def _size(path: str | os.PathLike[str]) -> tuple[int, int]:
 # --- the scores in the cache ---
 
 
-@dataclass(frozen=True, eq=False)
-class KeptScores:
-    """The queries of a file's models, and the places of the models in it.
-
-    Attributes
-    ----------
-    path : path
-    matrix : SubstitutionMatrix
-    places : list of ModelPlace
-    headers : list of str
-        Of the queries.
-    ends : list of int
-        The number of positions of each model and all before it.
-    codes : uint8 array
-        Residue codes of all positions.
-    scores : int8 array, shape (n_positions, 32)
-    """
-
-    path: str | os.PathLike[str]
-    matrix: SubstitutionMatrix
-    places: list[ModelPlace]
-    headers: list[str]
-    ends: list[int]
-    codes: Codes
-    scores: ScoreTable
-
-    @classmethod
-    def of(cls, path: str | os.PathLike[str], matrix: SubstitutionMatrix) -> Self | None:
-        """What is kept of a file; None if nothing is, or if the file has changed since."""
-        if isinstance(path, HeldFile):
-            return None
-        unusable = OSError, ValueError, LookupError, EOFError, BadZipFile
-        with suppress(*unusable), open(_cache(path), "rb") as file, np.load(file) as found:
-            if found["key"].tobytes() == _key(path, matrix):
-                places = [ModelPlace(*row) for row in found["places"].tolist()]
-                headers = found["headers"].tobytes().decode("utf-8", "surrogateescape").split("\n")
-                return cls(path, matrix, places, headers, found["ends"].tolist(), found["codes"], found["scores"])
+def kept_models(path: str | os.PathLike[str], matrix: SubstitutionMatrix) -> list[LibraryModel] | None:
+    """The models of a file whose scores are kept; None if they are not, or if the file has changed since."""
+    if isinstance(path, HeldFile):
         return None
+    unusable = OSError, ValueError, LookupError, EOFError, BadZipFile
+    with suppress(*unusable), open(_cache(path), "rb") as file, np.load(file) as found:
+        if found["key"].tobytes() == _key(path, matrix):
+            places = [ModelPlace(*row) for row in found["places"].tolist()]
+            headers = found["headers"].tobytes().decode("utf-8", "surrogateescape").split("\n")
+            codes, scores = (np.split(found[name], found["ends"][:-1]) for name in ("codes", "scores"))
+            return [
+                (
+                    PositionSpecificQuery(header, letters, PROTEIN, table),
+                    partial(_read_again, path, matrix, header, place),
+                )
+                for header, letters, table, place in zip(headers, codes, scores, places, strict=True)
+            ]
+    return None
 
-    def models(self) -> Iterator[LibraryModel]:
-        """All models."""
-        first = 0
-        for number, (header, end) in enumerate(zip(self.headers, self.ends, strict=True)):
-            query = PositionSpecificQuery(header, self.codes[first:end], PROTEIN, self.scores[first:end])
-            yield query, partial(self._model, number)
-            first = end
 
-    def _model(self, number: int) -> FamilyModel:
-        """A complete model, read from the file."""
-        model = read_family(self.path, self.places[number], self.matrix)
-        if model.query.header != self.headers[number]:
-            raise InputError(f"{shown_name(self.path)} was changed while it was read; run the command again")
-        return model
+def _read_again(
+    path: str | os.PathLike[str], matrix: SubstitutionMatrix, header: str, place: ModelPlace
+) -> FamilyModel:
+    """A complete model, whose header is known, read from the file."""
+    model = read_family(path, place, matrix)
+    if model.query.header != header:
+        raise InputError(f"{shown_name(path)} was changed while it was read; run the command again")
+    return model
 
 
 def _keep(path: str | os.PathLike[str], key: bytes, read: Sequence[tuple[PositionSpecificQuery, ModelPlace]]) -> None:

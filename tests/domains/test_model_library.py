@@ -15,7 +15,7 @@ import pytest
 import swsearch as package
 from swsearch.cli.app import main
 from swsearch.domains import model_library
-from swsearch.domains.model_library import KeptScores, ModelLibrary
+from swsearch.domains.model_library import ModelLibrary, kept_models
 from swsearch.errors import InputError
 from swsearch.folders import user_cache
 from swsearch.query.hmm import read_families
@@ -64,7 +64,7 @@ def test_kept_scores_and_places_lead_to_the_same_models(models):
             assert np.array_equal(complete.model.transitions, family.model.transitions)
             assert complete.place == family.place
         assert len(kept()) == 1, state
-        assert KeptScores.of(models, BLOSUM62) is not None
+        assert kept_models(models, BLOSUM62) is not None
 
 
 @pytest.mark.parametrize(("identifier", "n_found"), [("OBG_NEIG2", 1), ("A8XL63_CAEBR", 0)])
@@ -115,10 +115,10 @@ def test_scores_of_another_state_are_not_used(models, change):
     else:
         content = cache.read_bytes()
         cache.write_bytes({"damage": b"PK" + content[2:][::-1], "cut": content[:5000], "empty": b""}[change])
-    assert KeptScores.of(path, matrix) is None
+    assert kept_models(path, matrix) is None
     n_models = len(list(ModelLibrary([path], matrix).models()))
     assert n_models == (1 if change == "content" else 2)
-    assert KeptScores.of(path, matrix) is not None
+    assert kept_models(path, matrix) is not None
     assert len(kept()) == (2 if change == "name" else 1)
 
 
@@ -129,8 +129,8 @@ def test_what_is_not_the_text_of_a_file_is_not_kept(models, tmp_path):
         path = tmp_path / name
         path.write_bytes(content)
         assert [query.header for query, _ in read(path)] == [query.header for query, _ in read(models)]
-        models_of_other = KeptScores.of(path, BLOSUM62)
-        assert models_of_other is None, name
+        of_other = kept_models(path, BLOSUM62)
+        assert of_other is None, name
     command = [sys.executable, "-m", "swsearch", "domains", str(PROTEINS), "-", "--format", "none"]
     before = kept()
     ended = subprocess.run([*command[:-1], "tsv", "--quiet"], input=TEXT, capture_output=True, check=False)
