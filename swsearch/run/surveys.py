@@ -16,7 +16,7 @@ from swsearch.errors import InputError
 from swsearch.hits.shards import AskedQueries, RecordCount, Shard
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.search.planned_search import PlannedSearch
-from swsearch.search.queries import Queries, QueriesByFile, known_letters, located_refusal
+from swsearch.search.queries import Queries, QueriesByFile, located_refusal
 from swsearch.sequences.fasta import SAMPLE_RESIDUES
 from swsearch.sequences.record import InvalidRecord, SequenceRecord
 from swsearch.words import counted
@@ -101,7 +101,7 @@ def survey(
                     if len(first) < SAMPLE_QUERIES:
                         first.append(record)
                 if n_sampled < SAMPLE_RESIDUES:
-                    letters.append(record.letters if form == "fasta" else known_letters(record))
+                    letters.append(record.letters)
                     n_sampled += len(record)
             add_to_count(count, record)
         if not force_alphabet:

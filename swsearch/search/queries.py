@@ -144,15 +144,18 @@ class Requirements:
     def refuse_dna(self, path: str | os.PathLike[str], letters: str, *, profiles: bool = False) -> None:
         """Refuse letters of a file that look like DNA if protein is required.
 
-        With ``profiles``, ``letters`` are the consensus letters of profiles, and the message states that profiles are
-        protein.
+        With ``profiles``, ``letters`` are the consensus letters of profiles, of which X marks positions without a known
+        letter, and the message states that profiles are protein.
 
         Raises
         ------
         AlphabetMismatch
             There are 30 letters or more, and they look like DNA.
         """
-        meant = "profiles are of proteins alone, search with the sequences themselves" if profiles else self.advice(DNA)
+        meant = self.advice(DNA)
+        if profiles:
+            meant = "profiles are of proteins alone, search with the sequences themselves"
+            letters = letters.replace("X", "")
         refuse_dna(shown_name(path), letters, self.alphabet, advice=f"{meant}; ")
 
 
@@ -450,11 +453,6 @@ def _format_of(path: str | os.PathLike[str], query_format: str, advice: str) -> 
         advice = advice or f"leave {option('query_format', 'fasta')} out"
         raise InputError(f"{shown_name(path)} is not FASTA but in format {detected}; {advice}")
     return detected
-
-
-def known_letters(profile: SequenceRecord) -> str:
-    """The consensus of a profile without X, which marks positions without a known letter."""
-    return profile.letters.replace("X", "")
 
 
 def _stored_parameters(formats: Sequence[str], profiles: Iterable[PositionSpecificQuery]) -> dict[str, str]:
