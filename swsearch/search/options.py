@@ -14,7 +14,7 @@ from typing import Any
 
 from swsearch.arguments import whole_number
 from swsearch.errors import InputError, ScoringError, WrongType
-from swsearch.hits.limits import AlignmentFilter, Limits, SubjectFilters, shortest_long_subject
+from swsearch.hits.limits import AlignmentFilter, Limits, SubjectFilters
 from swsearch.options import SEARCH_OPTIONS
 from swsearch.scoring.matrix import (
     SubstitutionMatrix,
@@ -269,16 +269,7 @@ class SearchOptions:
 
     def limits(self, alphabet: Alphabet) -> Limits:
         """Which alignments are listed, what a round includes, and where a list ends, for a database of ``alphabet``."""
-        return Limits(
-            self.top,
-            self.ties,
-            self.evalue,
-            self.max_hsps,
-            self.min_score,
-            self.min_bits,
-            self.inclusion_evalue if self.iterations > 1 else None,
-            shortest_long_subject(alphabet.name, self.translate),
-        )
+        return Limits.of_run(self.as_parameters(), alphabet.name)
 
     def _check_translation(self) -> None:
         if self.genetic_code is not None:
