@@ -164,7 +164,7 @@ def query_records(queries: Any, search: PlannedSearch) -> list[SequenceRecord]:
 
     Raises :class:`WrongType` for an unsupported type, :class:`InputError` for a letter outside the alphabet of the
     queries or a record of Biopython without letters, :class:`AlphabetMismatch` if protein is needed and the letters
-    look like DNA, and the errors of :meth:`PlannedSearch.check`. A record has an alphabet and is not tested for this.
+    look like DNA, and the errors of ``search.check``. A record has an alphabet and is not tested for this.
     Messages state the location of a query in the argument, such as ``queries[3]``.
     """
     requirements = search.requirements

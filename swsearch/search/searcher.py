@@ -105,10 +105,9 @@ class Searcher(PlannedSearch):
         self.engine_name = engine.name
         self.observe: Observer | None = None
         self.observe_batch: BatchObserver | None = None
-        aligned = options.aligned_alphabet(database.alphabet)
         matrix = self.scheme.matrix if self.preparer.changes_scores else None
         gpus = self._gpus = engine if isinstance(engine, BackgroundEngine) else None
-        one_query = LocalAligner(aligned, matrix, self.threads, progress=beat)
+        one_query = LocalAligner(self.scheme.alphabet, matrix, self.threads, progress=beat)
         aligner = SubjectAligner(self.search_subjects, one_query, gpus)
         self._selection = HitSelection(self, aligner)
         self._part_engine = CpuEngine(1)  # for few subjects, in the thread that ranks them
