@@ -111,30 +111,24 @@ class SubjectSelection:
     notes: tuple[str, ...]
 
     @property
-    def n_subjects(self) -> int:
-        """Number of subjects that pass."""
-        return int(np.count_nonzero(self.chosen))
-
-    @property
     def subject_index(self) -> SubjectIndex:
         """The ``subject_index`` of the subjects that pass, ascending; uint32."""
         return np.flatnonzero(self.chosen).astype(np.uint32)
 
     @property
     def parameters(self) -> dict[str, str | int]:
-        """Number and digest of the subjects that pass, as they are stored with a run."""
-        return {"chosen_subjects": self.n_subjects, "chosen_digest": self.digest}
+        """Number and SHA-256 of the subjects that pass, as they are stored with a run.
+
+        The digest depends only on which subjects of the database pass, not on the filters that selected them.
+        """
+        digest = hashlib.sha256(np.packbits(self.chosen).tobytes()).hexdigest()
+        return {"chosen_subjects": int(np.count_nonzero(self.chosen)), "chosen_digest": digest}
 
     def among(self, subject_index: SubjectIndex) -> SubjectSelection:
         """The selection without all subjects but these, as a slice of the database has it."""
         chosen = np.zeros_like(self.chosen)
         chosen[subject_index] = self.chosen[subject_index]
         return SubjectSelection(chosen, ())
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 that depends only on which subjects of the database pass, not on the filters that selected them."""
-        return hashlib.sha256(np.packbits(self.chosen).tobytes()).hexdigest()
 
 
 def select_subjects(database: PackedDatabase, filters: SubjectFilters) -> SubjectSelection:
