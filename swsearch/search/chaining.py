@@ -77,13 +77,15 @@ class Chaining:
         """
         significance = self.significance
         scores = np.array([one.score for one in found], dtype=np.int32)
-        index = np.full(len(scores), subject, dtype=np.uint32)
-        unadjusted = significance.evalues(index, scores, n_letters)
+        lengths = significance.lengths(np.array([subject], dtype=np.uint32))
+        unadjusted = significance.evalues(lengths, scores, n_letters)
         assert unadjusted is not None
         raised = np.array(adjusted) / np.where(unadjusted > 0, unadjusted, 1.0)
         penalties = np.where((unadjusted > 0) & (raised > 1.0), log(np.maximum(raised, 1.0)), 0.0)
         values = self._normalized(scores) - penalties
-        area, ratio = significance.pair_space(subject, n_letters)
+        length = float(lengths[0])
+        area = significance.query_residues(n_letters) * length  # the search space of the pair
+        ratio = significance.search_space / length * significance.n_comparisons
         evalues = [one / divisor(1) for one in adjusted]
         for forward in (True, False):
             rows = [

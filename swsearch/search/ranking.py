@@ -362,7 +362,7 @@ class _Alignments:
             evalues = evalues[new["row"]]
         elif evalues is not None:
             lengths = self._residues[new["row"]]
-            evalues = self._significance.evalues_with(lengths, scores, len(self._prepared.query))
+            evalues = self._significance.evalues(lengths, scores, len(self._prepared.query))
         if evalues is not None and adjustment is not None:
             parts = [one.query_codes for one in alignments], [one.subject_codes for one in alignments]
             evalues = adjustment.adjusted(evalues, scores, *parts)

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from swsearch.errors import InputError
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.published_parameters import NoStatistics, find_statistics
@@ -85,27 +83,14 @@ class Significance:
         """Lengths of subjects in residues, or in codons if they are translated."""
         return self._subjects.lengths(subject_index)
 
-    def evalues(self, subject_index: SubjectIndex, scores: Scores, n_letters: int) -> Floats | None:
-        """The E-value of each score with its subject; None if the scoring scheme has no statistics."""
-        if not isinstance(self.statistics, Statistics):
-            return None
-        return self.evalues_with(self._subjects.lengths(subject_index), scores, n_letters)
-
-    def evalues_with(self, lengths: Lengths, scores: Scores, n_letters: int) -> Floats | None:
-        """The same, with the lengths of the subjects in residues; in the shape of ``scores``, with which ``lengths``
-        broadcasts.
+    def evalues(self, lengths: Lengths, scores: Scores, n_letters: int) -> Floats | None:
+        """The E-values of scores with subjects of these :meth:`lengths`, in the shape of ``scores``, with which they
+        broadcast; None if the scoring scheme has no statistics.
         """
         if not isinstance(self.statistics, Statistics):
             return None
         residues = self.query_residues(n_letters)
         return self.statistics.evalue(scores, residues, lengths, self.search_space, self.n_comparisons)
-
-    def pair_space(self, subject: int, n_letters: int) -> tuple[float, float]:
-        """The search space of a query and a subject, in pairs of residues, and the ratio of that of all comparisons in
-        the database to it.
-        """
-        length = float(self._subjects.lengths(np.array([subject], dtype=np.uint32))[0])
-        return self.query_residues(n_letters) * length, self.search_space / length * self.n_comparisons
 
     def bits(self, scores: Scores) -> list[float] | None:
         """Bit scores; None if the scoring scheme has no statistics."""

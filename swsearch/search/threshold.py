@@ -302,7 +302,8 @@ class Threshold:
         return scored.rows(np.flatnonzero(passed)), n_left_out
 
     def _evalues(self, subject_index: SubjectIndex, scores: Scores) -> Floats | None:
-        return self.of_search.significance.evalues(subject_index, scores, self.n_letters)
+        significance = self.of_search.significance
+        return significance.evalues(significance.lengths(subject_index), scores, self.n_letters)
 
     def is_certain(self, evalues: Floats | None) -> bool:
         """Whether a list with these E-values is complete: the initial threshold left out none of its subjects."""
@@ -405,7 +406,7 @@ class Threshold:
         largest = np.where(first_evalues <= farthest, limit, min(farthest, limit))
 
         def matter(rows: NDArray[np.intp], scores: Scores) -> Bools:
-            evalues = self.of_search.significance.evalues_with(lengths[rows, None], scores, self.n_letters)
+            evalues = self.of_search.significance.evalues(lengths[rows, None], scores, self.n_letters)
             assert evalues is not None
             found: Bools = (evalues < last_evalues[rows, None]) & (evalues <= largest[rows, None])
             return found
