@@ -141,7 +141,8 @@ def refusal(searcher: PlannedSearch, number: int, record: SequenceRecord) -> Inv
 
 def query_key(record: SequenceRecord, searcher: PlannedSearch) -> bytes:
     """A key that is equal for queries with equal hits; it depends on case only if case affects the scores."""
-    key = hashlib.blake2b((record.letters if searcher.case_counts else record.letters.upper()).encode(), digest_size=16)
+    letters = record.letters if searcher.preparer.is_case_sensitive else record.letters.upper()
+    key = hashlib.blake2b(letters.encode(), digest_size=16)
     if isinstance(record, PositionSpecificQuery):
         key.update(record.content)
     return key.digest()

@@ -77,7 +77,7 @@ class Preparer:
         return self._corrected_scale is not None
 
     @property
-    def case_counts(self) -> bool:
+    def is_case_sensitive(self) -> bool:
         """Whether queries that differ only in case may have different hits."""
         return self._masking is not None
 

@@ -139,11 +139,6 @@ class PlannedSearch(ABC):
         """Messages for the user before the search, such as listed identifiers that no subject has."""
         return self.search_subjects.notes
 
-    @property
-    def case_counts(self) -> bool:
-        """Whether queries that differ only in case may have different hits."""
-        return self.preparer.case_counts
-
     def as_searched(self, query: SequenceRecord) -> SequenceRecord:
         """The query as it is reported: masked, if the options require it."""
         return self.preparer.as_searched(query)
