@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 CHECKPOINT_TYPE: Final = "PssmWithParameters"
 """The type of PSI-BLAST's checkpoints in text ASN.1, with which such a file begins."""
-QUERY_FORMATS: Final = ("auto", "fasta", "pssm", "asn1", "hmm", "aligned", "a3m", "stockholm")
 _SAMPLE_BYTES: Final = 4096
 """Number of bytes at the start of a file from which its format is detected."""
 _BINARY_SEQUENCE: Final = (b"\x30\x80", b"\x30\x82", b"\x30\x83", b"\x30\x84")
@@ -77,7 +76,7 @@ def read_profiles(
     path : path
         ``-`` is standard input.
     query_format : str
-        One of :data:`QUERY_FORMATS` except ``auto`` and ``fasta``.
+        One of those of the option ``query_format``, except ``auto`` and ``fasta``.
     matrix : SubstitutionMatrix
         A matrix for proteins. It determines the scale, the pseudocounts, and the scores of letters other than amino
         acids.

@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import AlphabetMismatch, FastaFormatError, InputError, WrongType
 from swsearch.hits.result import ALL_AGAINST_ALL
+from swsearch.options import option_of
 from swsearch.query.profile import PositionSpecificQuery, SubjectRecord
-from swsearch.query.profile_files import QUERY_FORMATS, detect_query_format, read_profiles
+from swsearch.query.profile_files import detect_query_format, read_profiles
 from swsearch.sequences.alphabet import (
     DNA,
     MIN_TELLING_RESIDUES,
@@ -368,7 +369,7 @@ class QueryFiles:
 
     @classmethod
     def of(cls, paths: Sequence[str | os.PathLike[str]], query_format: str, advice: str = "") -> Self:
-        """The files at ``paths``, in a format of :data:`swsearch.query.profile_files.QUERY_FORMATS`.
+        """The files at ``paths``, in a format of the option ``query_format``.
 
         ``advice`` is for a user whose file has another format than ``fasta``; by default, to leave the option out.
 
@@ -446,8 +447,7 @@ def _records(
 
 
 def _format_of(path: str | os.PathLike[str], query_format: str, advice: str) -> str:
-    if query_format not in QUERY_FORMATS:
-        raise InputError(f"{option('query_format', query_format)}: choose {', '.join(QUERY_FORMATS)}")
+    option_of("query_format").check(query_format)
     detected = detect_query_format(path) if query_format in ("auto", "fasta") else query_format
     if query_format == "fasta" and detected != "fasta":
         advice = advice or f"leave {option('query_format', 'fasta')} out"
