@@ -34,8 +34,7 @@ from swsearch.engine.cuda.history.wavefront import WavefrontPairs
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
 from swsearch.engine.cuda.runtime.device import Device
-from swsearch.engine.cuda.runtime.info import cuda_info
-from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice, cuda_info
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend, PairPaths, SequencePairs, Sequences
 from swsearch.engine.protocol import ScoreEngine, score_requests

@@ -93,7 +93,7 @@ ONE_THREAD: Final = Machine(threads=1)
 def engine_infos(*, gpus: GpuProbe | None = None) -> list[EngineInfo]:
     """Whether each engine can be used on this machine, in the order in which ``auto`` tries them."""
     from swsearch.engine.cpu.engine import cpu_info
-    from swsearch.engine.cuda.runtime.info import cuda_info
+    from swsearch.engine.cuda.runtime.pycuda_device import cuda_info
     from swsearch.engine.reference import reference_info
 
     return [cuda_info(gpus=gpus), cpu_info(), reference_info()]

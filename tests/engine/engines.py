@@ -9,7 +9,7 @@ import pytest
 from swsearch import _native
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
-from swsearch.engine.cuda.runtime.info import cuda_info
+from swsearch.engine.cuda.runtime.pycuda_device import cuda_info
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.protocol import ScoreEngine, ScoreRequest
 from swsearch.engine.reference import ReferenceEngine

@@ -17,8 +17,7 @@ from swsearch.engine.cpu.pairs import CpuPairs, usable_instruction_sets
 from swsearch.engine.cuda.history.wavefront import WavefrontPairs
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
-from swsearch.engine.cuda.runtime.info import cuda_info
-from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice, cuda_info
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend, SequencePairs
 from swsearch.engine.reference_pairs import ReferencePairs
 from swsearch.errors import EngineError

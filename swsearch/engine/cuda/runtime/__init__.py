@@ -4,13 +4,12 @@
 module                 holds
 =====================  ===============================================================================
 ``presence``           whether this machine has a usable NVIDIA GPU, and its start beside the program's, without PyCUDA
-``info``               whether the engine can be used here, and why not
 ``kernels``            the kernels with their compile-time constants; the layout of a tile
 ``compiler``           the installed compilers: each nvcc, then NVRTC; what determines a kernel's code
 ``shipped_kernels``    the compiled kernels that the package contains
 ``kernel_cache``       the compiled kernels that a device loads, and their cache on disk
 ``parameters``         the parameters of kernels, as one structure each
 ``device``             the interface of a GPU: memory, streams, texture objects, launches; buffers, times
-``pycuda_device``      its implementation with PyCUDA
+``pycuda_device``      its implementation with PyCUDA; whether the engine can be used here, and why not
 =====================  ===============================================================================
 """

@@ -19,8 +19,7 @@ from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.engine.cuda.history.cudasw2 import CLASSIC_KERNELS, Cudasw2Engine
 from swsearch.engine.cuda.history.wavefront import wavefront_score
 from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
-from swsearch.engine.cuda.runtime.info import cuda_info
-from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice, cuda_info
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, SequencePairs, Sequences
 from swsearch.engine.protocol import ScoreEngine, score_requests

@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 
-from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.runtime.presence import DriverFacts, GpuProbe, ask_driver, look_for_gpus, plugged_in
+from swsearch.engine.cuda.runtime.pycuda_device import cuda_info
 from swsearch.engine.registry import Machine, engine_infos, open_engine
 from swsearch.errors import EngineUnavailable
 

@@ -16,8 +16,7 @@ from swsearch import _native
 from swsearch.database.builder import build_database
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime import shipped_kernels
-from swsearch.engine.cuda.runtime.info import cuda_info
-from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice, cuda_info
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.protocol import score_requests
 from swsearch.engine.reference import ReferenceEngine
