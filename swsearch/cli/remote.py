@@ -32,10 +32,8 @@ def execute_on_server(url: str, files: list[str], arguments: options.Arguments) 
     *paths, database = [*files, *further] or [""]
     if not paths:
         raise UsageError("give at least one query file and the name of a database of the server")
-    if len(further) > 1:
-        raise UsageError(
-            "a server searches one database at a time; give --db once, or search with `swsearch query` here"
-        )
+    if len(further) > 1 or any(map(os.path.isdir, paths)):
+        raise UsageError("a server searches one database at a time; give one, or search with `swsearch query` here")
     _refuse_options_of_this_machine(arguments)
     from swsearch.cli.query import translating
     from swsearch.cli.report import asked_report

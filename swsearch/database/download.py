@@ -176,6 +176,8 @@ class HttpFile(HeldFile):
         try:
             self._connect()
         except (OSError, HTTPException) as error:
+            if not self.n_here:
+                self.remove()
             raise _unreached(address, error) from error
         size = None if published is None else published.size
         if published is not None and size is not None and self.n_bytes not in (None, size):

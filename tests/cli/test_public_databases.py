@@ -16,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from swsearch.database.node_cache import NodeCache
 from swsearch.database.opening import load_catalogue
 from tests.cli.conftest import DATA
 from tests.patience import wait_until
@@ -333,6 +334,7 @@ def test_what_cannot_be_fetched_is_one_line(swsearch, server, offer, fasta, tmp_
     offer(fasta)
     content = server.files.pop("/mine.fasta.gz")
     assert "mine.fasta.gz cannot be fetched: the server answers 404 Not Found" in swsearch("db", "get", "mine").error
+    assert not list(NodeCache().folder.with_name("downloads").glob("mine*"))
     server.files["/mine.fasta.gz"] = content
     del server.files["/RELEASE.metalink"]
     assert "RELEASE.metalink cannot be fetched: the server answers 404" in swsearch("db", "get", "mine").error
