@@ -7,8 +7,8 @@
 // Otherwise the linker could use an inline function that was compiled for a wide instruction set in code that must run
 // on every processor.
 //
-// Vectors defines a type V of kBytes bytes, the number kRegisters of vector registers, a type Mask<T> that marks lanes,
-// and, for lanes of the signed integer T:
+// Vectors, which has what vectors/compiled.hpp defines for all sets, has a type V of kBytes bytes, the number
+// kRegisters of vector registers, a type Mask<T> that marks lanes, and, for lanes of the signed integer T:
 //     load, store                    unaligned
 //     splat<T>(x)                    every lane is x
 //     add, subtract                  wrapping
@@ -16,9 +16,10 @@
 //     max, equal, greater, any_greater
 //     select(mask, yes, no)
 //     shift_in(a, x)                 lane 0 is x, lane i + 1 is lane i of a
-//     shift_up<kBy>(a)               lane i + kBy is lane i of a, the lower lanes are 0; of 16 or 32 bits, kBy a power
-//     of 2 last(a)                        the highest lane largest(a)                     the largest lane, of 16 or 32
-//     bits, where all are at least 0 widen(a)                       the low bytes of a, sign-extended to T
+//     shift_up<kBy>(a)               lane i + kBy is lane i of a, the lower ones are 0; kBy a power of 2, T not 8 bits
+//     last(a)                        the highest lane
+//     largest(a)                     the largest lane, if all are at least 0; T not 8 bits
+//     widen(a)                       the low bytes of a, sign-extended to T
 //     load_bytes(from)               one byte per lane, sign-extended to T
 // and, for lanes of 32 bits that each hold a pair of 16 bits:
 //     add_products(sum, a, b)        sum + a0 * b0 + a1 * b1, wrapping

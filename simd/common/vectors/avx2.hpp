@@ -4,30 +4,18 @@
 
 #include <immintrin.h>
 
+#include "common/vectors/compiled.hpp"
+
 namespace swsearch {
 namespace {
 
-struct Vectors {
+struct Register {
     using V = __m256i;
-    template <class T>
-    using Mask = V;
-    static constexpr int kBytes = 32;
+};
+
+struct Vectors : CompiledVectors<Register> {
     static constexpr int kRegisters = 16;
 
-    static V load(const void* from) { return _mm256_loadu_si256(static_cast<const V*>(from)); }
-    static void store(void* to, V a) { _mm256_storeu_si256(static_cast<V*>(to), a); }
-    template <class T>
-    static V splat(int32_t x) {
-        BY_LANE(_mm256_set1_epi8(static_cast<char>(x)), _mm256_set1_epi16(static_cast<short>(x)), _mm256_set1_epi32(x))
-    }
-    template <class T>
-    static V add(V a, V b) {
-        BY_LANE(_mm256_add_epi8(a, b), _mm256_add_epi16(a, b), _mm256_add_epi32(a, b))
-    }
-    template <class T>
-    static V subtract(V a, V b) {
-        BY_LANE(_mm256_sub_epi8(a, b), _mm256_sub_epi16(a, b), _mm256_sub_epi32(a, b))
-    }
     template <class T>
     static V add_saturating(V a, V b) {
         BY_NARROW_LANE(_mm256_adds_epi8(a, b), _mm256_adds_epi16(a, b))
@@ -39,14 +27,6 @@ struct Vectors {
     template <class T>
     static V max(V a, V b) {
         BY_LANE(_mm256_max_epi8(a, b), _mm256_max_epi16(a, b), _mm256_max_epi32(a, b))
-    }
-    template <class T>
-    static V equal(V a, V b) {
-        BY_LANE(_mm256_cmpeq_epi8(a, b), _mm256_cmpeq_epi16(a, b), _mm256_cmpeq_epi32(a, b))
-    }
-    template <class T>
-    static V greater(V a, V b) {
-        BY_LANE(_mm256_cmpgt_epi8(a, b), _mm256_cmpgt_epi16(a, b), _mm256_cmpgt_epi32(a, b))
     }
     template <class T>
     static bool any_greater(V a, V b) {
@@ -100,7 +80,6 @@ struct Vectors {
     }
 
     static V add_products(V sum, V a, V b) { return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)); }
-    static V exclusive_or(V a, V b) { return _mm256_xor_si256(a, b); }
     static V shuffle(V table, V index) { return _mm256_shuffle_epi8(table, index); }
     static V first_of_parts(V first, V others) {
         return select<int8_t>(_mm256_broadcastsi128_si256(_mm_cvtsi32_si128(0xFF)), first, others);

@@ -5,45 +5,23 @@
 
 #include <immintrin.h>
 
+#include "common/vectors/compiled.hpp"
+
 namespace swsearch {
 namespace {
 
-template <size_t kLaneBytes>
-struct BitMask;
-template <>
-struct BitMask<1> {
-    using Type = __mmask64;
-};
-template <>
-struct BitMask<2> {
-    using Type = __mmask32;
-};
-template <>
-struct BitMask<4> {
-    using Type = __mmask16;
+struct Register {
+    using V = __m512i;
 };
 
-struct Vectors {
-    using V = __m512i;
+struct Vectors : CompiledVectors<Register> {
+    static __mmask64 mask_of(int8_t);
+    static __mmask32 mask_of(int16_t);
+    static __mmask16 mask_of(int32_t);
     template <class T>
-    using Mask = typename BitMask<sizeof(T)>::Type;  // one bit per lane
-    static constexpr int kBytes = 64;
+    using Mask = decltype(mask_of(T{}));  // one bit per lane
     static constexpr int kRegisters = 32;
 
-    static V load(const void* from) { return _mm512_loadu_si512(from); }
-    static void store(void* to, V a) { _mm512_storeu_si512(to, a); }
-    template <class T>
-    static V splat(int32_t x) {
-        BY_LANE(_mm512_set1_epi8(static_cast<char>(x)), _mm512_set1_epi16(static_cast<short>(x)), _mm512_set1_epi32(x))
-    }
-    template <class T>
-    static V add(V a, V b) {
-        BY_LANE(_mm512_add_epi8(a, b), _mm512_add_epi16(a, b), _mm512_add_epi32(a, b))
-    }
-    template <class T>
-    static V subtract(V a, V b) {
-        BY_LANE(_mm512_sub_epi8(a, b), _mm512_sub_epi16(a, b), _mm512_sub_epi32(a, b))
-    }
     template <class T>
     static V add_saturating(V a, V b) {
         BY_NARROW_LANE(_mm512_adds_epi8(a, b), _mm512_adds_epi16(a, b))
@@ -131,7 +109,6 @@ struct Vectors {
         return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b));
 #endif
     }
-    static V exclusive_or(V a, V b) { return _mm512_xor_si512(a, b); }
     static V shuffle(V table, V index) { return _mm512_shuffle_epi8(table, index); }
     static V first_of_parts(V first, V others) { return _mm512_mask_blend_epi8(0x0001'0001'0001'0001u, others, first); }
 #if defined(__AVX512VBMI__)
@@ -167,7 +144,6 @@ struct Vectors {
     }
     static V unpack_low(V a, V b) { return _mm512_unpacklo_epi8(a, b); }
     static V unpack_high(V a, V b) { return _mm512_unpackhi_epi8(a, b); }
-    static void keep_order(V&, V&) {}  // with 32 registers no order of operations spills
 };
 
 }  // namespace

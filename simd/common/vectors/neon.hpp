@@ -4,39 +4,23 @@
 
 #include <arm_neon.h>
 
+#include "common/vectors/compiled.hpp"
+
 namespace swsearch {
 namespace {
 
-struct Vectors {
+struct Register {
     using V = int8x16_t;
-    template <class T>
-    using Mask = V;
-    static constexpr int kBytes = 16;
+};
+
+struct Vectors : CompiledVectors<Register> {
     static constexpr int kRegisters = 32;
 
     static int16x8_t words(V a) { return vreinterpretq_s16_s8(a); }
     static int32x4_t ints(V a) { return vreinterpretq_s32_s8(a); }
-    static V bytes(V a) { return a; }
     static V bytes(int16x8_t a) { return vreinterpretq_s8_s16(a); }
     static V bytes(int32x4_t a) { return vreinterpretq_s8_s32(a); }
-    static V bytes(uint8x16_t a) { return vreinterpretq_s8_u8(a); }
-    static V bytes(uint16x8_t a) { return vreinterpretq_s8_u16(a); }
-    static V bytes(uint32x4_t a) { return vreinterpretq_s8_u32(a); }
 
-    static V load(const void* from) { return vld1q_s8(static_cast<const int8_t*>(from)); }
-    static void store(void* to, V a) { vst1q_s8(static_cast<int8_t*>(to), a); }
-    template <class T>
-    static V splat(int32_t x) {
-        BY_LANE(vdupq_n_s8(static_cast<int8_t>(x)), bytes(vdupq_n_s16(static_cast<int16_t>(x))), bytes(vdupq_n_s32(x)))
-    }
-    template <class T>
-    static V add(V a, V b) {
-        BY_LANE(vaddq_s8(a, b), bytes(vaddq_s16(words(a), words(b))), bytes(vaddq_s32(ints(a), ints(b))))
-    }
-    template <class T>
-    static V subtract(V a, V b) {
-        BY_LANE(vsubq_s8(a, b), bytes(vsubq_s16(words(a), words(b))), bytes(vsubq_s32(ints(a), ints(b))))
-    }
     template <class T>
     static V add_saturating(V a, V b) {
         BY_NARROW_LANE(vqaddq_s8(a, b), bytes(vqaddq_s16(words(a), words(b))))
@@ -48,14 +32,6 @@ struct Vectors {
     template <class T>
     static V max(V a, V b) {
         BY_LANE(vmaxq_s8(a, b), bytes(vmaxq_s16(words(a), words(b))), bytes(vmaxq_s32(ints(a), ints(b))))
-    }
-    template <class T>
-    static V equal(V a, V b) {
-        BY_LANE(bytes(vceqq_s8(a, b)), bytes(vceqq_s16(words(a), words(b))), bytes(vceqq_s32(ints(a), ints(b))))
-    }
-    template <class T>
-    static V greater(V a, V b) {
-        BY_LANE(bytes(vcgtq_s8(a, b)), bytes(vcgtq_s16(words(a), words(b))), bytes(vcgtq_s32(ints(a), ints(b))))
     }
     template <class T>
     static bool any_greater(V a, V b) {
@@ -101,7 +77,6 @@ struct Vectors {
         const int32x4_t low = vmull_s16(vget_low_s16(words(a)), vget_low_s16(words(b)));
         return bytes(vaddq_s32(ints(sum), vpaddq_s32(low, vmull_high_s16(words(a), words(b)))));
     }
-    static V exclusive_or(V a, V b) { return veorq_s8(a, b); }
     static V shuffle(V table, V index) { return vqtbl1q_s8(table, vreinterpretq_u8_s8(index)); }
     static V first_of_parts(V first, V others) { return vcopyq_laneq_s8(others, 0, first, 0); }
     using Codes = uint8x16_t;
@@ -110,13 +85,8 @@ struct Vectors {
         const int8x16x2_t both = {{vld1q_s8(row), vld1q_s8(row + 16)}};
         return vqtbl2q_s8(both, codes);
     }
-    template <class Byte>
-    static V load_parts(const Byte* const* rows, size_t offset) {
-        return load(rows[0] + offset);
-    }
     static V unpack_low(V a, V b) { return vzip1q_s8(a, b); }
     static V unpack_high(V a, V b) { return vzip2q_s8(a, b); }
-    static void keep_order(V&, V&) {}  // with 32 registers no order of operations spills
 };
 
 }  // namespace

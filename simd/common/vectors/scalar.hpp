@@ -1,8 +1,9 @@
-// Vectors without an instruction set: 16 bytes as the vector extension of GCC and Clang, which both compilers translate
-// to the instructions of their target. They run on every processor, and the tests compare the other vectors with them.
+// Vectors without an instruction set: 16 bytes, on every processor. The tests compare the other vectors with them.
 // vectors.hpp describes each function.
 
 #pragma once
+
+#include "common/vectors/compiled.hpp"
 
 #if defined(__has_builtin)
 #define SWSEARCH_HAS_SHUFFLEVECTOR __has_builtin(__builtin_shufflevector)  // Clang, and GCC from 12 on
@@ -13,38 +14,13 @@
 namespace swsearch {
 namespace {
 
-struct Vectors {
-    static constexpr int kBytes = 16;
-    static constexpr int kRegisters = 16;
-    template <class T, int kSize = kBytes>
-    struct VectorOf {
-        typedef T type __attribute__((vector_size(kSize)));  // an alias declaration cannot have this attribute
-    };
-    template <class T>
-    using Of = typename VectorOf<T>::type;
-    using V = Of<int8_t>;
-    template <class T>
-    using Mask = V;
+struct Register {
+    typedef int8_t V __attribute__((vector_size(16)));  // an alias declaration cannot have this attribute
+};
 
-    static V load(const void* from) {
-        V result;
-        __builtin_memcpy(&result, from, kBytes);
-        return result;
-    }
-    static void store(void* to, V a) { __builtin_memcpy(to, &a, kBytes); }
-    template <class T>
-    static V splat(int32_t x) {
-        return as<int8_t>(Of<T>{} + static_cast<T>(x));
-    }
-    // Unsigned lanes wrap; the overflow of signed lanes is undefined.
-    template <class T>
-    static V add(V a, V b) {
-        return as<int8_t>(as<Unsigned<T>>(a) + as<Unsigned<T>>(b));
-    }
-    template <class T>
-    static V subtract(V a, V b) {
-        return as<int8_t>(as<Unsigned<T>>(a) - as<Unsigned<T>>(b));
-    }
+struct Vectors : CompiledVectors<Register> {
+    static constexpr int kRegisters = 16;
+
     // A sum overflows if its sign differs from that of both terms; it is then the limit on the side of a.
     template <class T>
     static V add_saturating(V a, V b) {
@@ -60,15 +36,7 @@ struct Vectors {
     static V max(V a, V b) {
         const Of<T> x = as<T>(a);
         const Of<T> y = as<T>(b);
-        return as<int8_t>(x > y ? x : y);
-    }
-    template <class T>
-    static V equal(V a, V b) {
-        return as<int8_t>(as<T>(a) == as<T>(b));
-    }
-    template <class T>
-    static V greater(V a, V b) {
-        return as<int8_t>(as<T>(a) > as<T>(b));
+        return (V)(x > y ? x : y);
     }
     template <class T>
     static bool any_greater(V a, V b) {
@@ -85,8 +53,8 @@ struct Vectors {
         const Of<T> first = as<T>(splat<T>(x));
         const Of<T> lanes = as<T>(a);
         BY_LANE(__builtin_shufflevector(first, lanes, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30),
-                as<int8_t>(__builtin_shufflevector(first, lanes, 7, 8, 9, 10, 11, 12, 13, 14)),
-                as<int8_t>(__builtin_shufflevector(first, lanes, 3, 4, 5, 6)))
+                (V)__builtin_shufflevector(first, lanes, 7, 8, 9, 10, 11, 12, 13, 14),
+                (V)__builtin_shufflevector(first, lanes, 3, 4, 5, 6))
 #else
         T lanes[1 + kLanes<T>];
         lanes[0] = x;
@@ -121,16 +89,15 @@ struct Vectors {
     static V load_bytes(const int8_t* from) {
         typename VectorOf<int8_t, kLanes<T>>::type few;
         __builtin_memcpy(&few, from, sizeof few);
-        return as<int8_t>(__builtin_convertvector(few, Of<T>));
+        return (V) __builtin_convertvector(few, Of<T>);
     }
 
     static V add_products(V sum, V a, V b) {
         const auto low = [](V x) { return as<int32_t>(as<uint32_t>(x) << 16) >> 16; };
         const auto high = [](V x) { return as<int32_t>(x) >> 16; };
         const Of<int32_t> products = low(a) * low(b) + high(a) * high(b);
-        return add<int32_t>(sum, as<int8_t>(products));
+        return add<int32_t>(sum, (V)products);
     }
-    static V exclusive_or(V a, V b) { return a ^ b; }
     static V shuffle(V table, V index) {
         int8_t values[kBytes];
         int8_t indices[kBytes];
@@ -149,10 +116,6 @@ struct Vectors {
         store(indices, codes);
         return each([&](int i) { return row[indices[i]]; });
     }
-    template <class Byte>
-    static V load_parts(const Byte* const* rows, size_t offset) {
-        return load(rows[0] + offset);
-    }
 #if SWSEARCH_HAS_SHUFFLEVECTOR
     static V unpack_low(V a, V b) {
         return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
@@ -168,31 +131,10 @@ struct Vectors {
         return each([&](int i) { return i % 2 == 0 ? a[8 + i / 2] : b[8 + i / 2]; });
     }
 #endif
-    static void keep_order(V&, V&) {}
 
    private:
     template <class T>
     static constexpr int kLanes = kBytes / static_cast<int>(sizeof(T));
-    template <int kSize, class = void>
-    struct UnsignedOf {
-        using type = uint32_t;
-    };
-    template <class Any>
-    struct UnsignedOf<1, Any> {
-        using type = uint8_t;
-    };
-    template <class Any>
-    struct UnsignedOf<2, Any> {
-        using type = uint16_t;
-    };
-    template <class T>
-    using Unsigned = typename UnsignedOf<sizeof(T)>::type;
-
-    // The same bits as lanes of another type.
-    template <class T, class Lanes>
-    static Of<T> as(Lanes a) {
-        return (Of<T>)a;
-    }
     // The vector whose byte i is function(i).
     template <class Function>
     static V each(const Function& function) {
@@ -204,7 +146,7 @@ struct Vectors {
     }
     template <class T>
     static V negative(V a) {
-        return as<int8_t>(as<T>(a) < Of<T>{});
+        return (V)(as<T>(a) < Of<T>{});
     }
     // The largest number, in lanes where a is negative the smallest.
     template <class T>

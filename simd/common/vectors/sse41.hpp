@@ -4,30 +4,18 @@
 
 #include <immintrin.h>
 
+#include "common/vectors/compiled.hpp"
+
 namespace swsearch {
 namespace {
 
-struct Vectors {
+struct Register {
     using V = __m128i;
-    template <class T>
-    using Mask = V;
-    static constexpr int kBytes = 16;
+};
+
+struct Vectors : CompiledVectors<Register> {
     static constexpr int kRegisters = 16;
 
-    static V load(const void* from) { return _mm_loadu_si128(static_cast<const V*>(from)); }
-    static void store(void* to, V a) { _mm_storeu_si128(static_cast<V*>(to), a); }
-    template <class T>
-    static V splat(int32_t x) {
-        BY_LANE(_mm_set1_epi8(static_cast<char>(x)), _mm_set1_epi16(static_cast<short>(x)), _mm_set1_epi32(x))
-    }
-    template <class T>
-    static V add(V a, V b) {
-        BY_LANE(_mm_add_epi8(a, b), _mm_add_epi16(a, b), _mm_add_epi32(a, b))
-    }
-    template <class T>
-    static V subtract(V a, V b) {
-        BY_LANE(_mm_sub_epi8(a, b), _mm_sub_epi16(a, b), _mm_sub_epi32(a, b))
-    }
     template <class T>
     static V add_saturating(V a, V b) {
         BY_NARROW_LANE(_mm_adds_epi8(a, b), _mm_adds_epi16(a, b))
@@ -39,14 +27,6 @@ struct Vectors {
     template <class T>
     static V max(V a, V b) {
         BY_LANE(_mm_max_epi8(a, b), _mm_max_epi16(a, b), _mm_max_epi32(a, b))
-    }
-    template <class T>
-    static V equal(V a, V b) {
-        BY_LANE(_mm_cmpeq_epi8(a, b), _mm_cmpeq_epi16(a, b), _mm_cmpeq_epi32(a, b))
-    }
-    template <class T>
-    static V greater(V a, V b) {
-        BY_LANE(_mm_cmpgt_epi8(a, b), _mm_cmpgt_epi16(a, b), _mm_cmpgt_epi32(a, b))
     }
     template <class T>
     static bool any_greater(V a, V b) {
@@ -88,7 +68,6 @@ struct Vectors {
     }
 
     static V add_products(V sum, V a, V b) { return _mm_add_epi32(sum, _mm_madd_epi16(a, b)); }
-    static V exclusive_or(V a, V b) { return _mm_xor_si128(a, b); }
     static V shuffle(V table, V index) { return _mm_shuffle_epi8(table, index); }
     static V first_of_parts(V first, V others) { return select<int8_t>(_mm_cvtsi32_si128(0xFF), first, others); }
     // A byte shuffle indexes 16 bytes by the lower four bits, and writes 0 where bit 7 is set.
@@ -101,10 +80,6 @@ struct Vectors {
     }
     static V look_up(const int8_t* row, const Codes& codes) {
         return _mm_or_si128(shuffle(load(row), codes.low), shuffle(load(row + 16), codes.high));
-    }
-    template <class Byte>
-    static V load_parts(const Byte* const* rows, size_t offset) {
-        return load(rows[0] + offset);
     }
     static V unpack_low(V a, V b) { return _mm_unpacklo_epi8(a, b); }
     static V unpack_high(V a, V b) { return _mm_unpackhi_epi8(a, b); }
