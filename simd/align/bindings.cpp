@@ -16,13 +16,12 @@
 #include "pair/pair.hpp"
 
 namespace swsearch {
-void bind_align(nb::module_& module);
 
 namespace {
 
 // The ends of a checked array of (score, query_end, subject_end), all inside their pairs.
-std::vector<align::End> checked_ends(const Array& array, std::int32_t query_length, const Subjects& subjects) {
-    const auto ends = view_of<const std::int64_t, 2>(array, "ends", 3);
+std::vector<align::End> checked_ends(const Matrix<const std::int64_t, 3>& ends, std::int32_t query_length,
+                                     const Subjects& subjects) {
     check_that(ends.length == subjects.n, "ends and lengths differ in length");
     std::vector<align::End> checked;
     for (std::size_t i = 0; i < ends.length; ++i) {
@@ -99,7 +98,7 @@ void for_each_subject(const align::Query& query, const Subjects& subjects, int n
         task(order[i], subjects.residues + subjects.starts[order[i]], workspaces[worker]);
     };
     const std::function<void()> while_waiting = worthwhile < 2 ? nullptr : std::function<void()>(std::ref(poll));
-    parallel_for(order.size(), threads, poll.observer, of_subject, while_waiting);
+    parallel_for(order.size(), {threads, poll.observer, while_waiting}, of_subject);
     poll();
 }
 
@@ -124,32 +123,31 @@ std::vector<align::Path> path_by_diamonds(const align::Query& query, const Profi
     const pair::Scoring scoring{
         profile.table, static_cast<std::size_t>(profile.n_rows), kCodes, 0, 0, profile.open, profile.extend, {true, 0}};
     const pair::Pair pair({scoring, rows.data(), rows.size(), codes.data(), length});
-    const pair::PairPath found = pair::find_path(pair, kernels, workspace.memory_bytes, 1, workspace.observer);
+    const pair::PairPath found = pair::find_path(pair, kernels, workspace.memory_bytes, {1, workspace.observer});
     if (found.end.score < std::max(floor, 1)) return {};
     const align::End end{found.end.score, found.end.row, found.end.column};
     return {align::path_of(query, residues, end, found.query_start, found.subject_start, found.runs)};
 }
 
-nb::list align_local(const Array& query_codes, const Array& rows, const Array& table, std::int32_t gap_open,
-                     std::int32_t gap_extend, const Array& identity, const Array& residues, const Array& starts,
-                     const Array& lengths, int n_threads, std::uint64_t memory_bytes, const nb::object& progress,
+nb::list align_local(View<const std::uint8_t> query_codes, Rows rows, Table table, std::int32_t gap_open,
+                     std::int32_t gap_extend, View<const std::uint8_t> identity, Residues residues, Starts starts,
+                     Lengths lengths, int n_threads, std::uint64_t memory_bytes, const nb::object& progress,
                      const std::string& instruction_set, std::uint64_t most, std::int32_t floor,
                      const std::optional<Array>& ends, const std::optional<Array>& floors,
                      const std::vector<Earlier>& earlier) {
     const Profile profile = checked_profile(rows, table, gap_open, gap_extend);
-    const auto codes = view_of<const std::uint8_t>(query_codes, "query_codes");
-    check_that(codes.length == static_cast<std::size_t>(profile.length), "query_codes and rows differ in length");
-    const auto identities = view_of<const std::uint8_t>(identity, "identity");
-    check_that(identities.length == kCodes, "identity needs 32 entries");
+    check_that(query_codes.length == static_cast<std::size_t>(profile.length), "query_codes and rows differ in length");
+    check_that(identity.length == kCodes, "identity needs 32 entries");
     const Subjects subjects = checked_subjects(residues, starts, lengths);
     check_that(!ends || most == 1, "ends are of the best alignments alone; leave most at 1");
     const std::vector<align::End> known =
-        ends ? checked_ends(*ends, profile.length, subjects) : std::vector<align::End>();
+        ends ? checked_ends(Passed<Matrix<const std::int64_t, 3>>::checked(*ends, "ends"), profile.length, subjects)
+             : std::vector<align::End>();
     std::vector<std::int32_t> lowest(subjects.n, floor);
     if (floors) {
         const auto each = view_of<const std::int32_t>(*floors, "floors");
         check_that(each.length == subjects.n, "floors and lengths differ in length");
-        lowest.assign(each.data, each.data + each.length);
+        lowest.assign(each.begin(), each.end());
     }
     check_that(earlier.empty() || (earlier.size() == subjects.n && !ends),
                "earlier alignments are of all subjects, without ends");
@@ -157,7 +155,7 @@ nb::list align_local(const Array& query_codes, const Array& rows, const Array& t
     for (std::size_t i = 0; i < earlier.size(); ++i) {
         used[i] = checked_pairs(earlier[i], profile.length, subjects.lengths[i]);
     }
-    const align::Query query(profile, codes.data, identities.data, align::kernels_of(instruction_set));
+    const align::Query query(profile, query_codes.data, identity.data, align::kernels_of(instruction_set));
     std::vector<std::vector<align::Path>> paths(subjects.n);
     const auto task = [&](std::size_t i, const std::uint8_t* subject, align::Workspace& workspace) {
         if (!known.empty()) {
@@ -188,11 +186,12 @@ nb::list align_local(const Array& query_codes, const Array& rows, const Array& t
 }  // namespace
 
 void bind_align(nb::module_& module) {
-    module.def(
-        "align_local", &align_local, "query_codes"_a, "rows"_a, "table"_a, "gap_open"_a, "gap_extend"_a, "identity"_a,
-        "residues"_a, "starts"_a, "lengths"_a, "n_threads"_a = 1, "memory_bytes"_a = kMemoryBytes,
-        "progress"_a = nb::none(), "instruction_set"_a = "auto", "most"_a = std::uint64_t{1}, "floor"_a = 1,
-        "ends"_a = nb::none(), "floors"_a = nb::none(), "earlier"_a = std::vector<Earlier>{},
+    define(
+        module, "align_local", &align_local,
+        {"query_codes", "rows", "table", "gap_open", "gap_extend", "identity", "residues", "starts", "lengths"},
+        "n_threads"_a = 1, "memory_bytes"_a = kMemoryBytes, "progress"_a = nb::none(), "instruction_set"_a = "auto",
+        "most"_a = std::uint64_t{1}, "floor"_a = 1, "ends"_a = nb::none(), "floors"_a = nb::none(),
+        "earlier"_a = std::vector<Earlier>{},
         "The best local alignments of a query with each subject, as docs/design/traceback.md defines them.\n\n"
         "For each subject a list of at most `most` tuples: score, query_start, query_end, subject_start, subject_end\n"
         "(0-based, half-open), cigar, identities, positives, columns, gap_openings, gap_residues. Each uses no pair of\n"

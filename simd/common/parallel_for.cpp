@@ -21,13 +21,14 @@ constexpr auto kPollInterval = std::chrono::milliseconds(100);
 
 }  // namespace
 
-void parallel_for(std::size_t n, int n_threads, Observer& observer,
-                  const std::function<void(std::size_t i, std::size_t worker)>& task,
-                  const std::function<void()>& poll) {
+void parallel_for(std::size_t n, const Threads& threads,
+                  const std::function<void(std::size_t i, std::size_t worker)>& task) {
+    Observer& observer = threads.observer;
+    const std::function<void()>& poll = threads.poll;
     if (n == 0) {
         return;
     }
-    const std::size_t wanted = std::min(n, static_cast<std::size_t>(std::max(n_threads, 1)));
+    const std::size_t wanted = std::min(n, static_cast<std::size_t>(std::max(threads.n, 1)));
     if (wanted == 1 && !poll) {  // the case of short alignments, which occurs millions of times
         for (std::size_t i = 0; i < n && !observer.stop_requested(); ++i) {
             task(i, 0);
@@ -72,11 +73,11 @@ void parallel_for(std::size_t n, int n_threads, Observer& observer,
         ended.notify_one();
     };
 
-    std::vector<std::thread> threads;
+    std::vector<std::thread> started;
     try {
-        threads.reserve(wanted);
+        started.reserve(wanted);
         for (std::size_t worker = poll ? 0 : 1; worker < wanted && next < n; ++worker) {
-            threads.emplace_back(work, worker);
+            started.emplace_back(work, worker);
         }
     } catch (const std::system_error&) {
         // The system starts no more threads; those that it has started do all of the work.
@@ -86,7 +87,7 @@ void parallel_for(std::size_t n, int n_threads, Observer& observer,
     try {
         if (!poll) {
             work(0);
-        } else if (threads.empty()) {
+        } else if (started.empty()) {
             auto polled = std::chrono::steady_clock::now();
             while (run_one(0)) {
                 if (std::chrono::steady_clock::now() - polled >= kPollInterval) {
@@ -96,7 +97,7 @@ void parallel_for(std::size_t n, int n_threads, Observer& observer,
             }
         } else {
             std::unique_lock<std::mutex> lock(mutex);
-            while (!ended.wait_for(lock, kPollInterval, [&] { return n_ended == threads.size(); })) {
+            while (!ended.wait_for(lock, kPollInterval, [&] { return n_ended == started.size(); })) {
                 lock.unlock();
                 poll();
                 lock.lock();
@@ -106,7 +107,7 @@ void parallel_for(std::size_t n, int n_threads, Observer& observer,
         poll_failure = std::current_exception();
         observer.request_stop();
     }
-    for (std::thread& thread : threads) {
+    for (std::thread& thread : started) {
         thread.join();
     }
     if (poll_failure) {

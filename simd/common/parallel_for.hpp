@@ -29,16 +29,22 @@ struct Observer {
     }
 };
 
-// Runs task(i, worker) for every i below n, on up to n_threads threads, each of which takes the smallest i not yet
+// The threads of a computation, and how it is watched. With `poll`, the calling thread only calls it, about every 100
+// ms; without, it is one of the n threads.
+struct Threads {
+    int n;
+    Observer& observer;
+    std::function<void()> poll = nullptr;
+};
+
+// Runs task(i, worker) for every i below n, on up to threads.n threads, each of which takes the smallest i not yet
 // taken. Workers are numbered from 0, and each runs one task at a time.
 //
-// With poll, the calling thread only calls poll, about every 100 ms; without, it is one of the workers. If the system
-// starts fewer threads than requested, those that it has started do the work, and if there are none, the calling thread
-// does. Once a task or poll throws, no further task begins, tasks that ask the observer stop, and the exception (that
-// of poll, or else the first one) is thrown from this function after all threads have ended. Throws Stopped if a stop
-// was requested through the observer from elsewhere.
-void parallel_for(std::size_t n, int n_threads, Observer& observer,
-                  const std::function<void(std::size_t i, std::size_t worker)>& task,
-                  const std::function<void()>& poll = nullptr);
+// If the system starts fewer threads than requested, those that it has started do the work, and if there are none, the
+// calling thread does. Once a task or poll throws, no further task begins, tasks that ask the observer stop, and the
+// exception (that of poll, or else the first one) is thrown from this function after all threads have ended. Throws
+// Stopped if a stop was requested through the observer from elsewhere.
+void parallel_for(std::size_t n, const Threads& threads,
+                  const std::function<void(std::size_t i, std::size_t worker)>& task);
 
 }  // namespace swsearch

@@ -5,14 +5,12 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <functional>
 #include <numeric>
 
 #include "common/python.hpp"
 #include "context/context.hpp"
 
 namespace swsearch {
-void bind_context(nb::module_& module);
 
 namespace {
 
@@ -27,16 +25,12 @@ void check_sums(const View<const std::int16_t>& weights, const View<const std::i
     }
 }
 
-void context_sums(const Array& costs_array, const Array& priors_array, const Array& weights_array,
-                  const Array& central_array, const Array& counts_array, const OutputArray& sums_array, int n_threads,
-                  const std::string& instruction_set) {
+void context_sums(Matrix<const std::int16_t> costs, View<const std::int32_t> priors, View<const double> weights,
+                  Matrix<const double, context::kAminoAcids> central,
+                  Matrix<const std::int32_t, context::kAminoAcids> counts, Matrix<double, context::kAminoAcids> sums,
+                  int n_threads, const std::string& instruction_set) {
     constexpr std::int64_t kMostCounted = 1001 << context::kCountBits;  // at a position
-    const auto priors = view_of<const std::int32_t>(priors_array, "priors");
-    const auto costs = view_of<const std::int16_t, 2>(costs_array, "costs", priors.length);
-    const auto weights = view_of<const double>(weights_array, "weights");
-    const auto central = view_of<const double, 2>(central_array, "central", context::kAminoAcids);
-    const auto counts = view_of<const std::int32_t, 2>(counts_array, "counts", context::kAminoAcids);
-    const auto sums = view_of<double, 2>(sums_array, "sums", context::kAminoAcids);
+    require_columns(costs, "costs", priors.length);
     const std::size_t width = costs.length / context::kAminoAcids;
     check_that(costs.length == width * context::kAminoAcids && width % 2 == 1, "the width of the window is odd");
     check_that(priors.length % context::kRowMultiple == 0 && priors.length > 0 && central.length == priors.length,
@@ -59,29 +53,25 @@ void context_sums(const Array& costs_array, const Array& priors_array, const Arr
         }
         check_that(counted <= kMostCounted, "a position has more than 1,000 observations");
     }
-    check_threads(n_threads);
     const context::Library library{priors.length, width,          costs.data,  priors.data,
                                    weights.data,  weights.length, central.data};
     const context::Kernels& kernels = context::kernels_of(instruction_set);
     PythonPoll poll;
     const nb::gil_scoped_release no_lock;
-    context::context_sums(library, counts.data, counts.length, kernels, n_threads, poll.observer, std::ref(poll),
-                          sums.data);
+    context::context_sums(library, counts.data, counts.length, kernels, poll.threads(n_threads), sums.data);
 }
 
-context::PackedNetwork checked_network(const Array& first_array, const Array& first_bias_array,
-                                       const Array& second_array, const Array& second_bias_array,
-                                       const Array& third_array, const Array& third_bias_array,
-                                       const Array& powers_array) {
-    const auto first_bias = view_of<const std::int16_t>(first_bias_array, "first_bias");
+context::PackedNetwork checked_network(const View<const std::int16_t>& first,
+                                       const View<const std::int16_t>& first_bias,
+                                       const View<const std::int16_t>& second,
+                                       const View<const std::int32_t>& second_bias,
+                                       const View<const std::int16_t>& third,
+                                       const View<const std::int32_t>& third_bias, const View<const float>& powers) {
     const std::size_t n_first = first_bias.length;
-    const auto first = view_of<const std::int16_t, 2>(first_array, "first", n_first);
-    const auto second_bias = view_of<const std::int32_t>(second_bias_array, "second_bias");
+    require_columns(first, "first", n_first);
     const std::size_t n_second = second_bias.length;
-    const auto second = view_of<const std::int16_t, 2>(second_array, "second", n_first);
-    const auto third_bias = view_of<const std::int32_t>(third_bias_array, "third_bias");
-    const auto third = view_of<const std::int16_t, 2>(third_array, "third", n_second);
-    const auto powers = view_of<const float>(powers_array, "powers");
+    require_columns(second, "second", n_first);
+    require_columns(third, "third", n_second);
     const std::size_t width = first.length / context::kLetters;
     check_that(first.length % context::kLetters == 0 && width % 2 == 1, "the width of the window is odd");
     for (const std::size_t n : {n_first, n_second}) {
@@ -113,14 +103,14 @@ std::size_t n_residues(const Subjects& subjects) {
     return std::accumulate(subjects.lengths, subjects.lengths + subjects.n, std::size_t{0});
 }
 
-void context_odds(const Array& first, const Array& first_bias, const Array& second, const Array& second_bias,
-                  const Array& third, const Array& third_bias, const Array& powers,
-                  const Array& inverse_background_array, float admixture, const Array& residues, const Array& starts,
-                  const Array& lengths, const OutputArray& odds_array, int n_threads,
+void context_odds(Matrix<const std::int16_t> first, View<const std::int16_t> first_bias,
+                  Matrix<const std::int16_t> second, View<const std::int32_t> second_bias,
+                  Matrix<const std::int16_t> third, View<const std::int32_t> third_bias, View<const float> powers,
+                  View<const float> inverse_background, float admixture, Residues residues, Starts starts,
+                  Lengths lengths, Matrix<std::int16_t, context::kAminoAcids> odds, int n_threads,
                   const std::string& instruction_set) {
     const context::PackedNetwork network =
         checked_network(first, first_bias, second, second_bias, third, third_bias, powers);
-    const auto inverse_background = view_of<const float>(inverse_background_array, "inverse_background");
     check_that(inverse_background.length == context::kAminoAcids, "inverse_background has another length than 20");
     check_that(admixture >= 0.0F && admixture <= 1.0F, "the admixture ranges from 0 to 1");
     for (std::size_t a = 0; a < context::kAminoAcids; ++a) {
@@ -128,14 +118,12 @@ void context_odds(const Array& first, const Array& first_bias, const Array& seco
         check_that(is_share, "the composition has a share that is not above 1/127, or above 1");
     }
     const Subjects subjects = checked_subjects(residues, starts, lengths);
-    const auto odds = view_of<std::int16_t, 2>(odds_array, "odds", context::kAminoAcids);
     check_that(odds.length == n_residues(subjects), "odds has another length than the subjects together");
-    check_threads(n_threads);
     const context::Kernels& kernels = context::kernels_of(instruction_set);
     PythonPoll poll;
     const nb::gil_scoped_release no_lock;
-    context::subject_odds(network.network(), {inverse_background.data, admixture}, subjects, kernels, n_threads,
-                          poll.observer, std::ref(poll), odds.data);
+    context::subject_odds(network.network(), {inverse_background.data, admixture}, subjects, kernels,
+                          poll.threads(n_threads), odds.data);
 }
 
 // Whether the values of a block stay in the range of float between two looks at their size.
@@ -151,11 +139,11 @@ void check_gaps(const View<const float>& gaps) {
     }
 }
 
-void forward_totals(const Array& query_array, const Array& gaps_array, const Array& odds_array,
-                    const Array& starts_array, const Array& lengths_array, const OutputArray& totals_array,
-                    const OutputArray& exponents_array, int n_threads, const std::string& instruction_set) {
-    const auto query = view_of<const float, 2>(query_array, "query", context::kAminoAcids);
-    const auto gaps = view_of<const float, 2>(gaps_array, "gaps", sizeof(context::GapFactors) / sizeof(float));
+void forward_totals(Matrix<const float, context::kAminoAcids> query,
+                    Matrix<const float, sizeof(context::GapFactors) / sizeof(float)> gaps,
+                    Matrix<const std::int16_t, context::kAminoAcids> odds, Starts starts, Lengths lengths,
+                    Matrix<float> totals, Matrix<std::int32_t> exponents, int n_threads,
+                    const std::string& instruction_set) {
     check_that(gaps.length == query.length, "there is one row of gaps for each position");
     check_gaps(gaps);
     for (std::size_t i = 0; i < query.length; ++i) {
@@ -166,34 +154,32 @@ void forward_totals(const Array& query_array, const Array& gaps_array, const Arr
         }
         check_that(sum < 1.01F, "the sum of a column of the query exceeds 1");
     }
-    const auto odds = view_of<const std::int16_t, 2>(odds_array, "odds", context::kAminoAcids);
-    const auto starts = view_of<const std::uint64_t>(starts_array, "starts");
-    const auto lengths = view_of<const std::uint32_t>(lengths_array, "lengths");
     check_inside(starts, lengths, odds.length);
     const std::size_t n_blocks = context::n_blocks(query.length);
-    const auto totals = view_of<float, 2>(totals_array, "totals", n_blocks);
-    const auto exponents = view_of<std::int32_t, 2>(exponents_array, "exponents", n_blocks);
+    require_columns(totals, "totals", n_blocks);
+    require_columns(exponents, "exponents", n_blocks);
     const bool is_one_each = totals.length == starts.length && exponents.length == starts.length;
     check_that(is_one_each, "there is one row of totals for each subject");
-    check_threads(n_threads);
     const context::Kernels& kernels = context::kernels_of(instruction_set);
     PythonPoll poll;
     const nb::gil_scoped_release no_lock;
     context::forward_totals({query.data, reinterpret_cast<const context::GapFactors*>(gaps.data), query.length},
-                            {odds.data, starts.data, lengths.data, starts.length}, kernels, n_threads, poll.observer,
-                            std::ref(poll), totals.data, exponents.data);
+                            {odds.data, starts.data, lengths.data, starts.length}, kernels, poll.threads(n_threads),
+                            totals.data, exponents.data);
 }
 
 }  // namespace
 
 void bind_context(nb::module_& module) {
-    module.def("context_sums", &context_sums, "costs"_a, "priors"_a, "weights"_a, "central"_a, "counts"_a, "sums"_a,
-               "n_threads"_a = 1, "instruction_set"_a = "auto");
-    module.def("context_odds", &context_odds, "first"_a, "first_bias"_a, "second"_a, "second_bias"_a, "third"_a,
-               "third_bias"_a, "powers"_a, "inverse_background"_a, "admixture"_a, "residues"_a, "starts"_a, "lengths"_a,
-               "odds"_a, "n_threads"_a = 1, "instruction_set"_a = "auto");
-    module.def("forward_totals", &forward_totals, "query"_a, "gaps"_a, "odds"_a, "starts"_a, "lengths"_a, "totals"_a,
-               "exponents"_a, "n_threads"_a = 1, "instruction_set"_a = "auto");
+    define(module, "context_sums", &context_sums, {"costs", "priors", "weights", "central", "counts", "sums"},
+           "n_threads"_a = 1, "instruction_set"_a = "auto");
+    define(module, "context_odds", &context_odds,
+           {"first", "first_bias", "second", "second_bias", "third", "third_bias", "powers", "inverse_background",
+            "admixture", "residues", "starts", "lengths", "odds"},
+           "n_threads"_a = 1, "instruction_set"_a = "auto");
+    define(module, "forward_totals", &forward_totals,
+           {"query", "gaps", "odds", "starts", "lengths", "totals", "exponents"}, "n_threads"_a = 1,
+           "instruction_set"_a = "auto");
 }
 
 }  // namespace swsearch

@@ -167,31 +167,29 @@ PackedNetwork::PackedNetwork(const Network& plain)
 std::size_t n_blocks(std::size_t n_rows) { return (n_rows + kBlockRows - 1) / kBlockRows; }
 
 void context_sums(const Library& library, const std::int32_t* counts, std::size_t length, const Kernels& kernels,
-                  int n_threads, Observer& observer, const std::function<void()>& poll, double* sums) {
+                  const Threads& threads, double* sums) {
     constexpr std::size_t kPositions = 16;  // of a task
     const std::size_t reach = library.width / 2;
-    parallel_for((length + kPositions - 1) / kPositions, n_threads, observer,
-                 [&](std::size_t task, std::size_t) {
-                     std::vector<Observation> observations;
-                     std::vector<std::int32_t> work(library.n);
-                     const std::size_t to = std::min(length, (task + 1) * kPositions);
-                     for (std::size_t i = task * kPositions; i < to; ++i) {
-                         observations.clear();
-                         const std::size_t first = i < reach ? 0 : i - reach, stop = std::min(length, i + reach + 1);
-                         const std::int16_t* costs = library.costs + (first + reach - i) * kAminoAcids * library.n;
-                         for (std::size_t k = first * kAminoAcids; k < stop * kAminoAcids; ++k, costs += library.n) {
-                             if (counts[k] != 0) observations.push_back({costs, counts[k]});
-                         }
-                         kernels.context_sums(library, observations.data(), observations.size(), work.data(),
-                                              sums + i * kAminoAcids);
-                     }
-                     observer.done(to - task * kPositions);
-                 },
-                 poll);
+    parallel_for((length + kPositions - 1) / kPositions, threads, [&](std::size_t task, std::size_t) {
+        std::vector<Observation> observations;
+        std::vector<std::int32_t> work(library.n);
+        const std::size_t to = std::min(length, (task + 1) * kPositions);
+        for (std::size_t i = task * kPositions; i < to; ++i) {
+            observations.clear();
+            const std::size_t first = i < reach ? 0 : i - reach, stop = std::min(length, i + reach + 1);
+            const std::int16_t* costs = library.costs + (first + reach - i) * kAminoAcids * library.n;
+            for (std::size_t k = first * kAminoAcids; k < stop * kAminoAcids; ++k, costs += library.n) {
+                if (counts[k] != 0) observations.push_back({costs, counts[k]});
+            }
+            kernels.context_sums(library, observations.data(), observations.size(), work.data(),
+                                 sums + i * kAminoAcids);
+        }
+        threads.observer.done(to - task * kPositions);
+    });
 }
 
 void subject_odds(const Network& network, const Mixture& mixture, const Subjects& subjects, const Kernels& kernels,
-                  int n_threads, Observer& observer, const std::function<void()>& poll, std::int16_t* odds) {
+                  const Threads& threads, std::int16_t* odds) {
     struct Part {
         std::uint32_t subject;
         std::size_t from;
@@ -204,23 +202,20 @@ void subject_odds(const Network& network, const Mixture& mixture, const Subjects
         }
         odds += subjects.lengths[i] * kAminoAcids;
     }
-    parallel_for(
-        parts.size(), n_threads, observer,
-        [&](std::size_t task, std::size_t) {
-            const Part& part = parts[task];
-            const std::size_t length = subjects.lengths[part.subject], to = std::min(length, part.from + kResidues);
-            Predictor predictor(network, kernels);
-            float columns[kResidues * kAminoAcids];
-            const std::uint8_t* const letters =
-                predictor.write(subjects.residues + subjects.starts[part.subject], length, part.from, to, columns);
-            write_odds(mixture, columns, letters, to - part.from, part.odds);
-            observer.done(to - part.from);
-        },
-        poll);
+    parallel_for(parts.size(), threads, [&](std::size_t task, std::size_t) {
+        const Part& part = parts[task];
+        const std::size_t length = subjects.lengths[part.subject], to = std::min(length, part.from + kResidues);
+        Predictor predictor(network, kernels);
+        float columns[kResidues * kAminoAcids];
+        const std::uint8_t* const letters =
+            predictor.write(subjects.residues + subjects.starts[part.subject], length, part.from, to, columns);
+        write_odds(mixture, columns, letters, to - part.from, part.odds);
+        threads.observer.done(to - part.from);
+    });
 }
 
-void forward_totals(const ForwardQuery& query, const SubjectOdds& subjects, const Kernels& kernels, int n_threads,
-                    Observer& observer, const std::function<void()>& poll, float* totals, std::int32_t* exponents) {
+void forward_totals(const ForwardQuery& query, const SubjectOdds& subjects, const Kernels& kernels,
+                    const Threads& threads, float* totals, std::int32_t* exponents) {
     const std::size_t n_rows = n_blocks(query.length) * kBlockRows;
     std::vector<GapFactors> gaps(n_rows);
     std::copy_n(query.gaps, query.length, gaps.begin());
@@ -232,14 +227,11 @@ void forward_totals(const ForwardQuery& query, const SubjectOdds& subjects, cons
     std::iota(order.begin(), order.end(), 0u);
     std::stable_sort(order.begin(), order.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return subjects.lengths[a] > subjects.lengths[b]; });
-    parallel_for((subjects.n + kernels.lanes - 1) / kernels.lanes, n_threads, observer,
-                 [&](std::size_t task, std::size_t) {
-                     const std::size_t first = task * kernels.lanes,
-                                       n = std::min<std::size_t>(kernels.lanes, subjects.n - first);
-                     Group group(query.length, columns.data(), gaps.data(), kernels);
-                     group.run(subjects, order.data() + first, n, observer, totals, exponents);
-                 },
-                 poll);
+    parallel_for((subjects.n + kernels.lanes - 1) / kernels.lanes, threads, [&](std::size_t task, std::size_t) {
+        const std::size_t first = task * kernels.lanes, n = std::min<std::size_t>(kernels.lanes, subjects.n - first);
+        Group group(query.length, columns.data(), gaps.data(), kernels);
+        group.run(subjects, order.data() + first, n, threads.observer, totals, exponents);
+    });
 }
 
 }  // namespace swsearch::context

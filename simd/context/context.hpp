@@ -57,18 +57,18 @@ struct SubjectOdds {
 // Writes the sums of ContextSumsKernel for the windows around `length` positions, [length][kAminoAcids]. `counts` are
 // the observations at each position, [length][kAminoAcids]; places outside have none.
 void context_sums(const Library& library, const std::int32_t* counts, std::size_t length, const Kernels& kernels,
-                  int n_threads, Observer& observer, const std::function<void()>& poll, double* sums);
+                  const Threads& threads, double* sums);
 
 // Writes the odds of all residues of the subjects, one subject after the other, [residues][kAminoAcids], in units of
 // 2^-kOddsBits.
 void subject_odds(const Network& network, const Mixture& mixture, const Subjects& subjects, const Kernels& kernels,
-                  int n_threads, Observer& observer, const std::function<void()>& poll, std::int16_t* odds);
+                  const Threads& threads, std::int16_t* odds);
 
 // Number of blocks of kBlockRows rows of a query.
 std::size_t n_blocks(std::size_t n_rows);
 
 // Writes the total of each block of rows with each subject, [n][n_blocks]: its value is totals[i] * 2^exponents[i].
-void forward_totals(const ForwardQuery& query, const SubjectOdds& subjects, const Kernels& kernels, int n_threads,
-                    Observer& observer, const std::function<void()>& poll, float* totals, std::int32_t* exponents);
+void forward_totals(const ForwardQuery& query, const SubjectOdds& subjects, const Kernels& kernels,
+                    const Threads& threads, float* totals, std::int32_t* exponents);
 
 }  // namespace swsearch::context

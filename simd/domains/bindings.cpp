@@ -2,13 +2,11 @@
 // files of models for swsearch/query/hmm.py.
 
 #include <algorithm>
-#include <functional>
 
 #include "common/python.hpp"
 #include "domains/domains.hpp"
 
 namespace swsearch {
-void bind_domains(nb::module_& module);
 
 namespace {
 
@@ -19,38 +17,31 @@ void check_values(const View<const double>& values, double most, const char* mes
 }
 
 nb::tuple tuple_of(domains::Domain&& domain) {
-    const std::size_t n_pairs = domain.pairs.size();
-    std::vector<std::uint32_t> pairs;
-    for (const auto& [position, residue] : domain.pairs) pairs.insert(pairs.end(), {position, residue});
     std::vector<double> composition(domain.composition.begin(), domain.composition.end());
     return nb::make_tuple(domain.first, domain.last, domain.total.value, domain.total.exponent, domain.accuracy,
-                          array_of<double, 1>(std::move(composition), {domains::kAminoAcids}),
-                          array_of<std::uint32_t, 2>(std::move(pairs), {n_pairs, 2}));
+                          array_of(std::move(composition)), array_of_pairs(domain.pairs));
 }
 
-nb::list decode_domains(const Array& odds_array, const Array& transitions_array, const Array& entry_array,
-                        const Array& residues_array, const Array& starts_array, const Array& lengths_array,
-                        const Array& least_array, int n_threads) {
+nb::list decode_domains(Matrix<const double> odds, Matrix<const double> transitions, View<const double> entry,
+                        Residues residues, Starts starts, Lengths lengths, View<const std::int64_t> least,
+                        int n_threads) {
     constexpr double kMostOdds = 1e6;
-    const auto entry = view_of<const double>(entry_array, "entry");
     check_that(entry.length > 0, "the model is empty");
-    const auto odds = view_of<const double, 2>(odds_array, "odds", entry.length);
-    const auto transitions = view_of<const double, 2>(transitions_array, "transitions", entry.length);
+    require_columns(odds, "odds", entry.length);
+    require_columns(transitions, "transitions", entry.length);
     check_that(odds.length == kCodes && transitions.length == domains::kTransitions,
                "there is one row of odds for each residue code, and one for each transition");
     check_values(odds, kMostOdds, "the odds of a pair are out of range");
     check_values(transitions, 1.0, "a probability of a transition is out of range");
     check_values(entry, 1.0, "a probability of a beginning is out of range");
-    const Subjects subjects = checked_subjects(residues_array, starts_array, lengths_array);
-    const auto least = view_of<const std::int64_t>(least_array, "least");
+    const Subjects subjects = checked_subjects(residues, starts, lengths);
     check_that(least.length == subjects.n, "there is one least total for each subject");
-    check_threads(n_threads);
     PythonPoll poll;
     std::vector<domains::Decoded> found;
     {
         const nb::gil_scoped_release no_lock;
         found = domains::decode({entry.length, odds.data, transitions.data, entry.data}, subjects, least.data,
-                                n_threads, poll.observer, std::ref(poll));
+                                poll.threads(n_threads));
     }
     nb::list list;
     for (domains::Decoded& of_subject : found) {
@@ -77,9 +68,9 @@ nb::tuple leading_numbers(const nb::bytes& text, std::size_t first, std::size_t 
 }  // namespace
 
 void bind_domains(nb::module_& module) {
-    module.def("decode_domains", &decode_domains, "odds"_a, "transitions"_a, "entry"_a, "residues"_a, "starts"_a,
-               "lengths"_a, "least"_a, "n_threads"_a = 1);
-    module.def("leading_numbers", &leading_numbers, "text"_a, "first"_a, "step"_a, "n_columns"_a, "word"_a, "star"_a);
+    define(module, "decode_domains", &decode_domains,
+           {"odds", "transitions", "entry", "residues", "starts", "lengths", "least"}, "n_threads"_a = 1);
+    define(module, "leading_numbers", &leading_numbers, {"text", "first", "step", "n_columns", "word", "star"});
 }
 
 }  // namespace swsearch

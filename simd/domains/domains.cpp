@@ -656,18 +656,15 @@ Decoded decoded(const Model& model, const Residues& residues, std::int64_t least
 
 }  // namespace
 
-std::vector<Decoded> decode(const Model& model, const Subjects& subjects, const std::int64_t* least, int n_threads,
-                            Observer& observer, const std::function<void()>& poll) {
+std::vector<Decoded> decode(const Model& model, const Subjects& subjects, const std::int64_t* least,
+                            const Threads& threads) {
     std::vector<Decoded> found(subjects.n);
-    std::vector<Envelope> envelopes(static_cast<std::size_t>(n_threads), Envelope(model));  // one for each worker
-    parallel_for(
-        subjects.n, n_threads, observer,
-        [&](std::size_t i, std::size_t worker) {
-            const Residues residues{subjects.residues + subjects.starts[i], subjects.lengths[i]};
-            found[i] = decoded(model, residues, least[i], envelopes[worker]);
-            observer.done(model.length * subjects.lengths[i]);
-        },
-        poll);
+    std::vector<Envelope> envelopes(static_cast<std::size_t>(threads.n), Envelope(model));  // one for each worker
+    parallel_for(subjects.n, threads, [&](std::size_t i, std::size_t worker) {
+        const Residues residues{subjects.residues + subjects.starts[i], subjects.lengths[i]};
+        found[i] = decoded(model, residues, least[i], envelopes[worker]);
+        threads.observer.done(model.length * subjects.lengths[i]);
+    });
     return found;
 }
 

@@ -12,7 +12,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -58,8 +57,8 @@ struct Decoded {
 
 // The domains of each subject, on several threads, whose number does not matter. If the total of a subject is below
 // 2^least[i], it has none; if that of a domain is, it has no alignment.
-std::vector<Decoded> decode(const Model& model, const Subjects& subjects, const std::int64_t* least, int n_threads,
-                            Observer& observer, const std::function<void()>& poll);
+std::vector<Decoded> decode(const Model& model, const Subjects& subjects, const std::int64_t* least,
+                            const Threads& threads);
 
 // The numbers at the beginning of lines of text, as files of models have them.
 struct LeadingNumbers {

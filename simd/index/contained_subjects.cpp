@@ -8,8 +8,6 @@
 #include <atomic>
 #include <cstring>
 
-#include "common/parallel_for.hpp"
-
 namespace swsearch::index {
 
 namespace {
@@ -114,15 +112,17 @@ class Candidates {
 
 }  // namespace
 
-std::vector<std::pair<std::uint32_t, std::uint32_t>> contained_subjects(
-    const View<const std::uint8_t>& residues, const View<const std::uint64_t>& starts,
-    const View<const std::uint32_t>& lengths, const View<const std::uint8_t>& chosen, std::uint32_t shortest,
-    std::uint64_t part, std::uint64_t n_parts, int n_threads, const std::function<void()>& poll) {
-    const auto n = static_cast<std::uint32_t>(starts.length);
+std::vector<std::pair<std::uint32_t, std::uint32_t>> contained_subjects(const Subjects& subjects,
+                                                                        const std::uint8_t* chosen,
+                                                                        std::uint32_t shortest, std::uint64_t part,
+                                                                        std::uint64_t n_parts, const Threads& threads) {
+    const std::uint32_t n = subjects.n;
+    const std::uint32_t* const lengths = subjects.lengths;
+    const auto residues = [&](std::uint32_t i) { return subjects.residues + subjects.starts[i]; };
     std::vector<Candidate> found;
     for (std::uint32_t i = 0; i < n; ++i) {
         if (chosen[i] == 0 || lengths[i] < std::max(shortest, kWindow)) continue;
-        const std::uint8_t* const first = residues.data + starts[i];
+        const std::uint8_t* const first = residues(i);
         const std::uint64_t window = window_hash(first);
         if ((window >> 32) % n_parts == part) {
             found.push_back({window, extended_hash(0, first, lengths[i]), lengths[i], i});
@@ -131,29 +131,24 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> contained_subjects(
     const Candidates candidates(std::move(found));
     // Of each subject, the last one that contains it, which does not depend on the threads. None contains the first.
     std::vector<std::atomic<std::uint32_t>> last(n);
-    Observer observer;
-    parallel_for((n + kBlock - 1) / kBlock, n_threads, observer,
-                 [&](std::size_t block, std::size_t) {
-                     const std::uint32_t stop = std::min<std::size_t>((block + 1) * kBlock, n);
-                     for (auto whole = static_cast<std::uint32_t>(block * kBlock); whole < stop; ++whole) {
-                         if (chosen[whole] == 0) continue;
-                         const std::uint8_t* const first = residues.data + starts[whole];
-                         std::uint64_t n_done = 0;
-                         for (std::uint32_t at = 0;
-                              at + kWindow <= lengths[whole] && n_done <= kMostWork * lengths[whole]; ++at) {
-                             // A subject begins at its own first residue, and is no longer than itself.
-                             const std::uint32_t most = at == 0 ? lengths[whole] - 1 : lengths[whole] - at;
-                             n_done += candidates.look_up(first + at, most, [&](std::uint32_t number) {
-                                 if (std::memcmp(first + at, residues.data + starts[number], lengths[number]) != 0)
-                                     return;
-                                 std::uint32_t known = last[number];
-                                 while (known < whole && !last[number].compare_exchange_weak(known, whole)) {
-                                 }
-                             });
-                         }
-                     }
-                 },
-                 poll);
+    parallel_for((n + kBlock - 1) / kBlock, threads, [&](std::size_t block, std::size_t) {
+        const auto stop = static_cast<std::uint32_t>(std::min<std::size_t>((block + 1) * kBlock, n));
+        for (auto whole = static_cast<std::uint32_t>(block * kBlock); whole < stop; ++whole) {
+            if (chosen[whole] == 0) continue;
+            const std::uint8_t* const first = residues(whole);
+            std::uint64_t n_done = 0;
+            for (std::uint32_t at = 0; at + kWindow <= lengths[whole] && n_done <= kMostWork * lengths[whole]; ++at) {
+                // A subject begins at its own first residue, and is no longer than itself.
+                const std::uint32_t most = at == 0 ? lengths[whole] - 1 : lengths[whole] - at;
+                n_done += candidates.look_up(first + at, most, [&](std::uint32_t number) {
+                    if (std::memcmp(first + at, residues(number), lengths[number]) != 0) return;
+                    std::uint32_t known = last[number];
+                    while (known < whole && !last[number].compare_exchange_weak(known, whole)) {
+                    }
+                });
+            }
+        }
+    });
     std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
     for (std::uint32_t i = 0; i < n; ++i) {
         if (last[i] != 0) pairs.emplace_back(i, last[i]);

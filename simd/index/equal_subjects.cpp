@@ -31,32 +31,32 @@ struct Hashed {
 
 }  // namespace
 
-std::vector<std::pair<std::uint32_t, std::uint32_t>> equal_subjects(const View<const std::uint8_t>& residues,
-                                                                    const View<const std::uint64_t>& starts,
-                                                                    const View<const std::uint32_t>& lengths,
-                                                                    std::uint64_t part, std::uint64_t n_parts) {
-    std::vector<Hashed> subjects;
-    for (std::uint32_t i = 0; i < starts.length; ++i) {
-        const std::uint64_t hash = hash_of(residues.data + starts[i], lengths[i]);
+std::vector<std::pair<std::uint32_t, std::uint32_t>> equal_subjects(const Subjects& subjects, std::uint64_t part,
+                                                                    std::uint64_t n_parts) {
+    const std::uint32_t* const lengths = subjects.lengths;
+    const auto residues = [&](std::uint32_t i) { return subjects.residues + subjects.starts[i]; };
+    std::vector<Hashed> hashed;
+    for (std::uint32_t i = 0; i < subjects.n; ++i) {
+        const std::uint64_t hash = hash_of(residues(i), lengths[i]);
         if (hash % n_parts == part) {
-            subjects.push_back({hash, i});
+            hashed.push_back({hash, i});
         }
     }
     // Negative, zero or positive, as memcmp.
     const auto compared = [&](const Hashed& a, const Hashed& b) {
         if (a.hash != b.hash) return a.hash < b.hash ? -1 : 1;
         if (lengths[a.number] != lengths[b.number]) return lengths[a.number] < lengths[b.number] ? -1 : 1;
-        return std::memcmp(residues.data + starts[a.number], residues.data + starts[b.number], lengths[a.number]);
+        return std::memcmp(residues(a.number), residues(b.number), lengths[a.number]);
     };
-    std::sort(subjects.begin(), subjects.end(), [&](const Hashed& a, const Hashed& b) {
+    std::sort(hashed.begin(), hashed.end(), [&](const Hashed& a, const Hashed& b) {
         const int order = compared(a, b);
         return order < 0 || (order == 0 && a.number < b.number);
     });
     std::vector<std::pair<std::uint32_t, std::uint32_t>> found;
     std::size_t first = 0;
-    for (std::size_t i = 1; i < subjects.size(); ++i) {
-        if (compared(subjects[first], subjects[i]) == 0) {
-            found.emplace_back(subjects[i].number, subjects[first].number);
+    for (std::size_t i = 1; i < hashed.size(); ++i) {
+        if (compared(hashed[first], hashed[i]) == 0) {
+            found.emplace_back(hashed[i].number, hashed[first].number);
         } else {
             first = i;
         }

@@ -10,7 +10,6 @@
 #include "msa/selection.hpp"
 
 namespace swsearch {
-void bind_msa(nb::module_& module);
 
 namespace {
 
@@ -21,11 +20,8 @@ std::uint8_t checked_kinds(int n_kinds) {
     return static_cast<std::uint8_t>(n_kinds);
 }
 
-void select_rows(const Array& codes_array, const Array& order_array, int n_kinds, int max_identity, int min_identity,
-                 std::int64_t at_least, const OutputArray& taken_array) {
-    const auto codes = view_of<const std::uint8_t, 2>(codes_array, "codes");
-    const auto order = view_of<const std::uint32_t>(order_array, "order");
-    const auto taken = view_of<std::uint8_t>(taken_array, "taken");
+void select_rows(Matrix<const std::uint8_t> codes, View<const std::uint32_t> order, int n_kinds, int max_identity,
+                 int min_identity, std::int64_t at_least, View<std::uint8_t> taken) {
     check_that(taken.length == codes.length, "taken and codes differ in length");
     check_that(max_identity >= 0 && max_identity <= 100, "max_identity ranges from 0 to 100");
     check_that(min_identity >= 0, "min_identity is negative");
@@ -41,8 +37,7 @@ void select_rows(const Array& codes_array, const Array& order_array, int n_kinds
     for (std::size_t i = 0; i < rows.size(); ++i) taken[order[i]] = is_taken[i];
 }
 
-double effective_number(const Array& codes_array, int n_kinds, int n_threads) {
-    const auto codes = view_of<const std::uint8_t, 2>(codes_array, "codes");
+double effective_number(Matrix<const std::uint8_t> codes, int n_kinds, int n_threads) {
     const std::uint8_t kinds = checked_kinds(n_kinds);
     check_threads(n_threads);
     const nb::gil_scoped_release no_lock;
@@ -54,15 +49,14 @@ double effective_number(const Array& codes_array, int n_kinds, int n_threads) {
 }  // namespace
 
 void bind_msa(nb::module_& module) {
-    module.def(
-        "select_rows", &select_rows, "codes"_a, "order"_a, "n_kinds"_a, "max_identity"_a, "min_identity"_a,
-        "at_least"_a, "taken"_a,
-        "Write 1 for the rows of an alignment that are not too similar to each other.\n\n"
-        "Parameters: codes uint8 (n_rows, n_columns), codes below n_kinds are residues; order uint32, the rows "
-        "that are offered, the query first, none of the others without residues; max_identity percent; at_least "
-        "rows in each window of columns, or 0, and min_identity, the limit to begin with; taken uint8 (n_rows,).");
-    module.def("effective_number", &effective_number, "codes"_a, "n_kinds"_a, "n_threads"_a,
-               "The effective number of sequences (Neff) of an alignment, uint8 (n_rows, n_columns).");
+    define(module, "select_rows", &select_rows,
+           {"codes", "order", "n_kinds", "max_identity", "min_identity", "at_least", "taken"},
+           "Write 1 for the rows of an alignment that are not too similar to each other.\n\n"
+           "Parameters: codes uint8 (n_rows, n_columns), codes below n_kinds are residues; order uint32, the rows "
+           "that are offered, the query first, none of the others without residues; max_identity percent; at_least "
+           "rows in each window of columns, or 0, and min_identity, the limit to begin with; taken uint8 (n_rows,).");
+    define(module, "effective_number", &effective_number, {"codes", "n_kinds", "n_threads"},
+           "The effective number of sequences (Neff) of an alignment, uint8 (n_rows, n_columns).");
 }
 
 }  // namespace swsearch

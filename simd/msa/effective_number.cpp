@@ -137,7 +137,7 @@ double effective_number(const Rows& rows, int n_threads) {
     constexpr double kAsBefore = -1.0;
     std::vector<double> of_column(rows.columns(), kAsBefore);
     Observer observer;
-    parallel_for(rows.columns(), n_threads, observer, [&](std::size_t column, std::size_t) {
+    parallel_for(rows.columns(), {n_threads, observer}, [&](std::size_t column, std::size_t) {
         const std::vector<std::uint32_t> members = subalignment(columns[column], rows.size());
         if (column == 0 ? members.empty() : members == subalignment(columns[column - 1], rows.size())) return;
         of_column[column] = members.empty() ? 1.0 : of_subalignment(rows, columns, members, global);

@@ -7,14 +7,11 @@
 #include "pack/profile.hpp"
 
 namespace swsearch {
-void bind_pack(nb::module_& module);
 
 namespace {
 
 // The rows of a query, checked that all of them lie inside its table.
-pack::PackedRows checked_rows(const Array& rows_array, const Array& table_array) {
-    const auto rows = view_of<const std::int32_t>(rows_array, "rows");
-    const auto table = view_of<const std::int8_t, 2>(table_array, "table", kCodes);
+pack::PackedRows checked_rows(const Rows& rows, const Table& table) {
     for (const std::int32_t row : rows) {
         check_that(row >= 0 && static_cast<std::size_t>(row) < table.length, "a row is not a row of the table");
     }
@@ -36,11 +33,9 @@ pack::ScoreType type_named(const std::string& name) {
     return pack::ScoreType::kWide;
 }
 
-void pack_strips(const Array& low_rows, const Array& low_table, const Array& high_rows, const Array& high_table,
-                 std::size_t group, std::size_t words, std::size_t columns, const std::string& pairing,
-                 const std::string& arithmetic, std::size_t first_row, std::size_t n_strips,
-                 const OutputArray& out_array) {
-    const auto out = view_of<std::uint32_t>(out_array, "out");
+void pack_strips(Rows low_rows, Table low_table, Rows high_rows, Table high_table, std::size_t group, std::size_t words,
+                 std::size_t columns, const std::string& pairing, const std::string& arithmetic, std::size_t first_row,
+                 std::size_t n_strips, View<std::uint32_t> out) {
     const pack::TileShape tile{group, words, columns};
     check_that(group >= 1 && group <= 32 && words >= 1 && words <= 1024 && columns >= 1 && columns <= kCodes,
                "no tile has this shape");
@@ -53,8 +48,9 @@ void pack_strips(const Array& low_rows, const Array& low_table, const Array& hig
 }  // namespace
 
 void bind_pack(nb::module_& module) {
-    module.def("pack_strips", &pack_strips, "low_rows"_a, "low_table"_a, "high_rows"_a, "high_table"_a, "group"_a,
-               "words"_a, "columns"_a, "pairing"_a, "arithmetic"_a, "first_row"_a, "n_strips"_a, "out"_a);
+    define(module, "pack_strips", &pack_strips,
+           {"low_rows", "low_table", "high_rows", "high_table", "group", "words", "columns", "pairing", "arithmetic",
+            "first_row", "n_strips", "out"});
 }
 
 }  // namespace swsearch

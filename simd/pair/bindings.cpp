@@ -16,7 +16,6 @@
 #include "pair/walk.hpp"
 
 namespace swsearch {
-void bind_pair(nb::module_& module);
 
 namespace {
 
@@ -24,6 +23,7 @@ using pair::PairProblem;
 using pair::Scoring;
 using Letters = View<const std::uint16_t>;
 using Positions = View<const std::int64_t>;
+using ScoreTable = std::optional<Matrix<const std::int8_t>>;
 
 constexpr std::uint64_t kCellsWithoutSignals = 50'000'000;  // computed before a user could press Ctrl-C
 constexpr char kOperations[] = "MID";
@@ -32,8 +32,8 @@ constexpr std::size_t kMaxRunLength = (std::size_t{1} << (32 - kOperationBits)) 
 constexpr std::size_t kPairsPerTask = 64;  // pairs whose CIGARs one task writes
 
 // Scores and gap costs, checked that they are in their ranges. The table belongs to the array.
-Scoring checked_scoring(const std::optional<Array>& table, std::int32_t match, std::int32_t mismatch,
-                        std::int32_t gap_open, std::int32_t gap_extend, bool local, unsigned free_ends) {
+Scoring checked_scoring(const ScoreTable& table, std::int32_t match, std::int32_t mismatch, std::int32_t gap_open,
+                        std::int32_t gap_extend, bool local, unsigned free_ends) {
     for (const std::int32_t cost : {match, mismatch, gap_open, gap_extend}) {
         check_that(cost >= -kMaxGapCost && cost <= kMaxGapCost, "scores and gap costs range up to 16383");
     }
@@ -42,27 +42,20 @@ Scoring checked_scoring(const std::optional<Array>& table, std::int32_t match, s
     check_that(!local || gap_open + gap_extend > 0, "gaps would cost nothing");
     Scoring scoring{nullptr, 0, 0, match, mismatch, gap_open, gap_extend, {local, free_ends}};
     if (table) {
-        const auto scores = view_of<const std::int8_t, 2>(*table, "table");
-        check_that(scores.size() > 0, "the table is empty");
-        scoring.table = scores.data;
-        scoring.table_rows = scores.length;
-        scoring.table_columns = scores.columns;
+        check_that(table->size() > 0, "the table is empty");
+        scoring.table = table->data;
+        scoring.table_rows = table->length;
+        scoring.table_columns = table->columns;
     }
     return scoring;
 }
 
-Letters checked_letters(const Array& array, const char* name, std::size_t n_letters) {
-    const auto letters = view_of<const std::uint16_t>(array, name);
-    for (const std::uint16_t letter : letters) check_that(letter < n_letters, "a letter has no score");
-    return letters;
-}
-
-Letters checked_query(const Array& array, const Scoring& scoring) {
-    return checked_letters(array, "query", scoring.table != nullptr ? scoring.table_rows : pair::kMaxLetters);
-}
-
-Letters checked_subject(const Array& array, const Scoring& scoring) {
-    return checked_letters(array, "subject", scoring.table != nullptr ? scoring.table_columns : pair::kMaxLetters);
+void check_letters(const Letters& query, const Letters& subject, const Scoring& scoring) {
+    const bool by_table = scoring.table != nullptr;
+    const std::size_t n_query = by_table ? scoring.table_rows : pair::kMaxLetters;
+    const std::size_t n_subject = by_table ? scoring.table_columns : pair::kMaxLetters;
+    for (const std::uint16_t letter : query) check_that(letter < n_query, "a letter has no score");
+    for (const std::uint16_t letter : subject) check_that(letter < n_subject, "a letter has no score");
 }
 
 // The calling thread polls only if there are enough cells for a user to need the progress or to press Ctrl-C.
@@ -71,10 +64,10 @@ std::function<void()> poll_of(PythonPoll& poll, std::uint64_t cells) {
 }
 
 pair::PairPath align(const PairProblem& problem, const pair::Kernels& kernels, bool path, std::uint64_t memory_bytes,
-                     int n_threads, Observer& observer) {
+                     const Threads& threads) {
     const pair::Pair both(problem);
-    if (path) return pair::find_path(both, kernels, memory_bytes, n_threads, observer);
-    return {pair::find_best(both, kernels, n_threads, observer), 0, 0, {}};
+    if (path) return pair::find_path(both, kernels, memory_bytes, threads);
+    return {pair::find_best(both, kernels, threads), 0, 0, {}};
 }
 
 nb::list list_of(const std::vector<Run>& runs) {
@@ -83,14 +76,13 @@ nb::list list_of(const std::vector<Run>& runs) {
     return list;
 }
 
-nb::tuple align_pair(const Array& query_array, const Array& subject_array, const std::optional<Array>& table,
-                     std::int32_t match, std::int32_t mismatch, std::int32_t gap_open, std::int32_t gap_extend,
-                     bool local, unsigned free_ends, bool path, int n_threads, std::uint64_t memory_bytes,
-                     const nb::object& progress, const std::string& instruction_set) {
+nb::tuple align_pair(Letters query, Letters subject, ScoreTable table, std::int32_t match, std::int32_t mismatch,
+                     std::int32_t gap_open, std::int32_t gap_extend, bool local, unsigned free_ends, bool path,
+                     int n_threads, std::uint64_t memory_bytes, const nb::object& progress,
+                     const std::string& instruction_set) {
     const pair::Kernels& kernels = pair::kernels_of(instruction_set);
     const Scoring scoring = checked_scoring(table, match, mismatch, gap_open, gap_extend, local, free_ends);
-    const Letters query = checked_query(query_array, scoring);
-    const Letters subject = checked_subject(subject_array, scoring);
+    check_letters(query, subject, scoring);
     check_threads(n_threads);
     const PairProblem problem{scoring, query.data, query.length, subject.data, subject.length};
     PythonPoll poll(progress);
@@ -98,10 +90,10 @@ nb::tuple align_pair(const Array& query_array, const Array& subject_array, const
     {
         const nb::gil_scoped_release no_lock;
         const auto task = [&](std::size_t, std::size_t) {
-            found = align(problem, kernels, path, memory_bytes, n_threads, poll.observer);
+            found = align(problem, kernels, path, memory_bytes, {n_threads, poll.observer});
         };
         const std::function<void()> while_waiting = poll_of(poll, std::uint64_t{query.length} * subject.length);
-        parallel_for(1, 1, poll.observer, task, while_waiting);
+        parallel_for(1, {1, poll.observer, while_waiting}, task);
         if (while_waiting) poll();
     }
     const nb::object runs = path ? nb::object(list_of(found.runs)) : nb::none();
@@ -119,8 +111,7 @@ struct Sequences {
     const std::uint16_t* begin(std::size_t i) const { return letters.data + start(i); }
 };
 
-Sequences checked_sequences(const Letters& letters, const Array& ends_array, const char* name) {
-    const auto end_positions = view_of<const std::int64_t>(ends_array, name);
+Sequences checked_sequences(const Letters& letters, const Positions& end_positions) {
     check_that(last_position(end_positions, "the ends of sequences do not grow") == letters.length,
                "the last sequence does not end where the letters do");
     return {letters, end_positions};
@@ -132,15 +123,15 @@ std::uint32_t packed(const Run& run) {
     return static_cast<std::uint32_t>(run.length) << kOperationBits | code;
 }
 
-nb::tuple align_pairs(const Array& query_array, const Array& query_ends, const Array& subject_array,
-                      const Array& subject_ends, const std::optional<Array>& table, std::int32_t match,
-                      std::int32_t mismatch, std::int32_t gap_open, std::int32_t gap_extend, bool local,
-                      unsigned free_ends, bool path, int n_threads, std::uint64_t memory_bytes,
+nb::tuple align_pairs(Letters query, Positions query_ends, Letters subject, Positions subject_ends, ScoreTable table,
+                      std::int32_t match, std::int32_t mismatch, std::int32_t gap_open, std::int32_t gap_extend,
+                      bool local, unsigned free_ends, bool path, int n_threads, std::uint64_t memory_bytes,
                       const nb::object& progress, const std::string& instruction_set) {
     const pair::Kernels& kernels = pair::kernels_of(instruction_set);
     const Scoring scoring = checked_scoring(table, match, mismatch, gap_open, gap_extend, local, free_ends);
-    const Sequences queries = checked_sequences(checked_query(query_array, scoring), query_ends, "query_ends");
-    const Sequences subjects = checked_sequences(checked_subject(subject_array, scoring), subject_ends, "subject_ends");
+    check_letters(query, subject, scoring);
+    const Sequences queries = checked_sequences(query, query_ends);
+    const Sequences subjects = checked_sequences(subject, subject_ends);
     const std::size_t n = queries.end_positions.length;
     check_that(subjects.end_positions.length == n, "there are not as many queries as subjects");
     check_threads(n_threads);
@@ -155,14 +146,14 @@ nb::tuple align_pairs(const Array& query_array, const Array& query_ends, const A
         const auto task = [&](std::size_t i, std::size_t) {
             const PairProblem problem{scoring, queries.begin(i), queries.length(i), subjects.begin(i),
                                       subjects.length(i)};
-            const pair::PairPath found = align(problem, kernels, path, memory_bytes, 1, poll.observer);
+            const pair::PairPath found = align(problem, kernels, path, memory_bytes, {1, poll.observer});
             const std::size_t values[] = {found.end.row, found.end.column, found.query_start, found.subject_start};
             ends[5 * i] = found.end.score;
             for (std::size_t k = 0; k < 4; ++k) ends[5 * i + 1 + k] = static_cast<std::int64_t>(values[k]);
             std::transform(found.runs.begin(), found.runs.end(), std::back_inserter(runs_of_pairs[i]), packed);
         };
         const std::function<void()> while_waiting = poll_of(poll, cells);
-        parallel_for(n, n_threads, poll.observer, task, while_waiting);
+        parallel_for(n, {n_threads, poll.observer, while_waiting}, task);
         if (while_waiting) poll();
     }
     std::vector<std::uint32_t> runs;
@@ -171,10 +162,8 @@ nb::tuple align_pairs(const Array& query_array, const Array& query_ends, const A
         runs.insert(runs.end(), of_pair.begin(), of_pair.end());
         run_ends.push_back(static_cast<std::int64_t>(runs.size()));
     }
-    const std::size_t n_runs = runs.size();
-    return nb::make_tuple(array_of<std::int64_t, 2>(std::move(ends), {n, 5}),
-                          array_of<std::int64_t, 1>(std::move(run_ends), {n}),
-                          array_of<std::uint32_t, 1>(std::move(runs), {n_runs}));
+    return nb::make_tuple(array_of<std::int64_t, 2>(std::move(ends), {n, 5}), array_of(std::move(run_ends)),
+                          array_of(std::move(runs)));
 }
 
 // The CIGAR of the packed runs of a pair from node (row, column) on.
@@ -202,17 +191,11 @@ std::string cigar_of(const PairProblem& pair, const std::uint32_t* first_run, co
     return cigar;
 }
 
-nb::list write_cigars(const Array& query_array, const Array& query_ends, const Array& subject_array,
-                      const Array& subject_ends, const Array& query_starts_array, const Array& subject_starts_array,
-                      const Array& run_ends_array, const Array& runs_array, int n_threads) {
-    const auto query = view_of<const std::uint16_t>(query_array, "query");
-    const auto subject = view_of<const std::uint16_t>(subject_array, "subject");
-    const Sequences queries = checked_sequences(query, query_ends, "query_ends");
-    const Sequences subjects = checked_sequences(subject, subject_ends, "subject_ends");
-    const auto query_starts = view_of<const std::int64_t>(query_starts_array, "query_starts");
-    const auto subject_starts = view_of<const std::int64_t>(subject_starts_array, "subject_starts");
-    const auto run_ends = view_of<const std::int64_t>(run_ends_array, "run_ends");
-    const auto runs = view_of<const std::uint32_t>(runs_array, "runs");
+nb::list write_cigars(Letters query, Positions query_ends, Letters subject, Positions subject_ends,
+                      Positions query_starts, Positions subject_starts, Positions run_ends,
+                      View<const std::uint32_t> runs, int n_threads) {
+    const Sequences queries = checked_sequences(query, query_ends);
+    const Sequences subjects = checked_sequences(subject, subject_ends);
     const std::size_t n = queries.end_positions.length;
     check_that(subjects.end_positions.length == n && query_starts.length == n && subject_starts.length == n &&
                    run_ends.length == n,
@@ -224,16 +207,18 @@ nb::list write_cigars(const Array& query_array, const Array& query_ends, const A
     {
         const nb::gil_scoped_release no_lock;
         Observer observer;
-        parallel_for((n + kPairsPerTask - 1) / kPairsPerTask, n_threads, observer, [&](std::size_t task, std::size_t) {
-            const std::size_t last = std::min(n, (task + 1) * kPairsPerTask);
-            for (std::size_t i = task * kPairsPerTask; i < last; ++i) {
-                const PairProblem pair{{}, queries.begin(i), queries.length(i), subjects.begin(i), subjects.length(i)};
-                const std::uint32_t* const first_run = runs.data + (i == 0 ? 0 : run_ends[i - 1]);
-                cigars[i] =
-                    cigar_of(pair, first_run, runs.data + run_ends[i], static_cast<std::size_t>(query_starts[i]),
-                             static_cast<std::size_t>(subject_starts[i]));
-            }
-        });
+        parallel_for(
+            (n + kPairsPerTask - 1) / kPairsPerTask, {n_threads, observer}, [&](std::size_t task, std::size_t) {
+                const std::size_t last = std::min(n, (task + 1) * kPairsPerTask);
+                for (std::size_t i = task * kPairsPerTask; i < last; ++i) {
+                    const PairProblem pair{
+                        {}, queries.begin(i), queries.length(i), subjects.begin(i), subjects.length(i)};
+                    const std::uint32_t* const first_run = runs.data + (i == 0 ? 0 : run_ends[i - 1]);
+                    cigars[i] =
+                        cigar_of(pair, first_run, runs.data + run_ends[i], static_cast<std::size_t>(query_starts[i]),
+                                 static_cast<std::size_t>(subject_starts[i]));
+                }
+            });
     }
     nb::list list;
     for (const std::string& cigar : cigars) list.append(nb::str(cigar.c_str(), cigar.size()));
@@ -249,8 +234,9 @@ class PairWalk {
         : query_(query),
           subject_(subject),
           table_(table),
-          pair_(
-              checked(query, subject, checked_scoring(table, match, mismatch, gap_open, gap_extend, local, free_ends))),
+          pair_(checked(query, subject,
+                        checked_scoring(Passed<ScoreTable>::checked(table, "table"), match, mismatch, gap_open,
+                                        gap_extend, local, free_ends))),
           walk_(pair_, query_end, subject_end) {
         check_that(query_end <= pair_.rows && subject_end <= pair_.columns, "the end is outside the matrix");
     }
@@ -292,8 +278,9 @@ class PairWalk {
 
    private:
     static PairProblem checked(const Array& query_array, const Array& subject_array, const Scoring& scoring) {
-        const Letters query = checked_query(query_array, scoring);
-        const Letters subject = checked_subject(subject_array, scoring);
+        const auto query = view_of<const std::uint16_t>(query_array, "query");
+        const auto subject = view_of<const std::uint16_t>(subject_array, "subject");
+        check_letters(query, subject, scoring);
         return {scoring, query.data, query.length, subject.data, subject.length};
     }
 
@@ -307,26 +294,29 @@ class PairWalk {
 }  // namespace
 
 void bind_pair(nb::module_& module) {
-    module.def(
-        "align_pair", &align_pair, "query"_a, "subject"_a, "table"_a.none(), "match"_a, "mismatch"_a, "gap_open"_a,
-        "gap_extend"_a, "local"_a, "free_ends"_a, "path"_a, "n_threads"_a = 1,
-        "memory_bytes"_a = std::uint64_t{256} << 20, "progress"_a = nb::none(), "instruction_set"_a = "auto",
+    define(
+        module, "align_pair", &align_pair,
+        {"query", "subject", "table", "match", "mismatch", "gap_open", "gap_extend", "local", "free_ends", "path"},
+        "n_threads"_a = 1, "memory_bytes"_a = std::uint64_t{256} << 20, "progress"_a = nb::none(),
+        "instruction_set"_a = "auto",
         "One pair as docs/design/diamond.md defines it: score, query_end, subject_end, query_start, subject_start and\n"
         "runs, which are pairs of 'M', 'D' or 'I' and a length, from the start. Without `path` both starts are 0 and\n"
         "runs is None. Letters, uint16, are rows and columns of `table`; without a table equal letters score `match`,\n"
         "others `mismatch`. `free_ends`: flags of swsearch.engine.pair_arrays.FreeEnds. Raises ValueError for arguments\n"
         "that do not fit, TypeError for arrays of another kind, and KeyboardInterrupt, after all threads have ended.");
-    module.def(
-        "align_pairs", &align_pairs, "query"_a, "query_ends"_a, "subject"_a, "subject_ends"_a, "table"_a.none(),
-        "match"_a, "mismatch"_a, "gap_open"_a, "gap_extend"_a, "local"_a, "free_ends"_a, "path"_a, "n_threads"_a = 1,
-        "memory_bytes"_a = std::uint64_t{256} << 20, "progress"_a = nb::none(), "instruction_set"_a = "auto",
+    define(
+        module, "align_pairs", &align_pairs,
+        {"query", "query_ends", "subject", "subject_ends", "table", "match", "mismatch", "gap_open", "gap_extend",
+         "local", "free_ends", "path"},
+        "n_threads"_a = 1, "memory_bytes"_a = std::uint64_t{256} << 20, "progress"_a = nb::none(),
+        "instruction_set"_a = "auto",
         "Many pairs as align_pair aligns one, each by one thread. Sequence i ends at *_ends[i] and begins where the one\n"
         "before it ends. Returns int64 (n, 5): score, query_end, subject_end, query_start, subject_start; int64 (n,)\n"
         "ends of each pair's runs; and uint32 runs, length * 4 + operation (0 M, 1 I, 2 D), from the start.");
-    module.def(
-        "write_cigars", &write_cigars, "query"_a, "query_ends"_a, "subject"_a, "subject_ends"_a, "query_starts"_a,
-        "subject_starts"_a, "run_ends"_a, "runs"_a, "n_threads"_a = 1,
-        "CIGARs of pairs: their runs, with M written as = where the letters are equal and X where they are not.");
+    define(module, "write_cigars", &write_cigars,
+           {"query", "query_ends", "subject", "subject_ends", "query_starts", "subject_starts", "run_ends", "runs"},
+           "n_threads"_a = 1,
+           "CIGARs of pairs: their runs, with M written as = where the letters are equal and X where they are not.");
     nb::class_<PairWalk>(
         module, "PairWalk",
         "The path of a pair from an end that a sweep elsewhere found, back through blocks of its matrix\n"

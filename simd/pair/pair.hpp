@@ -195,15 +195,15 @@ constexpr std::int32_t kByteLimit = 255;  // lanes of 8 bits represent the score
 
 Row top_row(const Pair& pair);
 
-// Computes strips first to last - 1 over columns 1 to columns, in diamonds that n_threads threads take from a queue.
+// Computes strips first to last - 1 over columns 1 to columns, in diamonds that threads take from a queue.
 // `row` is the row above and becomes the lowest row. `saved` specifies the data to save and receives them. `best` is
 // null if no end is requested; otherwise columns and last are those of the complete matrix. With lanes of 8 bits the
 // sweep may stop early; then `best` has the score kByteLimit.
 void sweep(const Pair& pair, const Tiling& tiling, std::size_t first, std::size_t last, std::size_t columns, Row& row,
-           Saved& saved, Best* best, int n_threads, Observer& observer);
+           Saved& saved, Best* best, const Threads& threads);
 
 // The best score and its end.
-Best find_best(const Pair& pair, const Kernels& kernels, int n_threads, Observer& observer);
+Best find_best(const Pair& pair, const Kernels& kernels, const Threads& threads);
 
 struct PairPath {
     Best end;
@@ -214,7 +214,6 @@ struct PairPath {
 
 // The best alignment with its path. The saved data take at most `memory_bytes` at a time, in the sweep of the complete
 // matrix and in that of each band, but at least one row is saved. The path does not depend on `memory_bytes`.
-PairPath find_path(const Pair& pair, const Kernels& kernels, std::size_t memory_bytes, int n_threads,
-                   Observer& observer);
+PairPath find_path(const Pair& pair, const Kernels& kernels, std::size_t memory_bytes, const Threads& threads);
 
 }  // namespace swsearch::pair

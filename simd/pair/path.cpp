@@ -37,14 +37,8 @@ Saved plan_saved(std::size_t memory_bytes, const Tiling& tiling, std::size_t fir
 
 class PathFinder {
    public:
-    PathFinder(const Pair& pair, const Tiling& tiling, Walk& walk, std::size_t memory_bytes, int n_threads,
-               Observer& observer)
-        : pair_(pair),
-          tiling_(tiling),
-          walk_(walk),
-          memory_bytes_(memory_bytes),
-          n_threads_(n_threads),
-          observer_(observer) {}
+    PathFinder(const Pair& pair, const Tiling& tiling, Walk& walk, std::size_t memory_bytes, const Threads& threads)
+        : pair_(pair), tiling_(tiling), walk_(walk), memory_bytes_(memory_bytes), threads_(threads) {}
 
     // Follows the path through strips first to last - 1; its current node is in one of them, or above. `top` is the row
     // above them, and `saved` contains the data that an earlier sweep has saved of them.
@@ -57,7 +51,7 @@ class PathFinder {
             Row row{{top.h.begin(), top.h.begin() + std::ptrdiff_t(columns)},
                     {top.f.begin(), top.f.begin() + std::ptrdiff_t(columns)}};
             const std::size_t swept = saved.states.empty() ? saved.rows.back().strip + 1 : last;
-            sweep(pair_, tiling_, first, swept, columns, row, saved, nullptr, n_threads_, observer_);
+            sweep(pair_, tiling_, first, swept, columns, row, saved, nullptr, threads_);
         }
         if (!saved.states.empty()) {
             for (std::size_t number = last; number-- > first && !walk_.done();) {
@@ -121,7 +115,7 @@ class PathFinder {
             const Part part{begin, kBlockColumns, 0, kBlockColumns + tiling_.width.lag()};
             runner.run(state, number, part, top.h.data() + begin, top.f.data() + begin, nullptr, nullptr);
         }
-        observer_.done((walk_.column() - from) * strip_rows);
+        threads_.observer.done((walk_.column() - from) * strip_rows);
         for (std::size_t block = n_blocks; block-- > 0 && !walk_.done() && walk_.row() > above;) {
             const std::size_t begin = from + block * kBlockColumns;
             if (walk_.column() <= begin) continue;
@@ -136,8 +130,7 @@ class PathFinder {
     const Tiling& tiling_;
     Walk& walk_;
     const std::size_t memory_bytes_;
-    const int n_threads_;
-    Observer& observer_;
+    const Threads& threads_;
     std::vector<std::int32_t> lefts_;
 };
 
@@ -160,19 +153,19 @@ Best border_end(const Pair& pair) {
     return best;
 }
 
-Best find_best_saving(const Pair& pair, const Tiling& tiling, Saved& saved, int n_threads, Observer& observer) {
+Best find_best_saving(const Pair& pair, const Tiling& tiling, Saved& saved, const Threads& threads) {
     Best best = border_end(pair);
     if (pair.rows == 0 || pair.columns == 0) return best;
     Row row = top_row(pair);
-    sweep(pair, tiling, 0, tiling.strips(pair), pair.columns, row, saved, &best, n_threads, observer);
+    sweep(pair, tiling, 0, tiling.strips(pair), pair.columns, row, saved, &best, threads);
     return best;
 }
 
 PairPath trace(const Pair& pair, const Tiling& tiling, const Best& end, Saved saved, std::size_t memory_bytes,
-               int n_threads, Observer& observer) {
+               const Threads& threads) {
     Walk walk(pair, end.row, end.column);
     if (pair.rows > 0 && pair.columns > 0) {
-        PathFinder finder(pair, tiling, walk, memory_bytes, n_threads, observer);
+        PathFinder finder(pair, tiling, walk, memory_bytes, threads);
         finder.band(0, tiling.strips(pair), top_row(pair), std::move(saved));
     }
     walk.finish();
@@ -181,26 +174,25 @@ PairPath trace(const Pair& pair, const Tiling& tiling, const Best& end, Saved sa
 
 }  // namespace
 
-Best find_best(const Pair& pair, const Kernels& kernels, int n_threads, Observer& observer) {
+Best find_best(const Pair& pair, const Kernels& kernels, const Threads& threads) {
     Saved nothing;
     if (Tiling::bytes_fit(pair, kernels)) {
-        const std::uint64_t before = observer.cells_done();
-        const Best best = find_best_saving(pair, Tiling::of_bytes(kernels), nothing, n_threads, observer);
+        const std::uint64_t before = threads.observer.cells_done();
+        const Best best = find_best_saving(pair, Tiling::of_bytes(kernels), nothing, threads);
         if (best.score < kByteLimit) return best;
-        observer.set_cells(before);  // they are computed again
+        threads.observer.set_cells(before);  // they are computed again
     }
     const Tiling tiling(pair, kernels);
-    return find_best_saving(pair, tiling, nothing, n_threads, observer);
+    return find_best_saving(pair, tiling, nothing, threads);
 }
 
-PairPath find_path(const Pair& pair, const Kernels& kernels, std::size_t memory_bytes, int n_threads,
-                   Observer& observer) {
+PairPath find_path(const Pair& pair, const Kernels& kernels, std::size_t memory_bytes, const Threads& threads) {
     const Tiling tiling(pair, kernels);
     Saved saved;
     if (pair.rows > 0 && pair.columns > 0)
         saved = plan_saved(memory_bytes, tiling, 0, tiling.strips(pair), pair.columns);
-    const Best end = find_best_saving(pair, tiling, saved, n_threads, observer);
-    return trace(pair, tiling, end, std::move(saved), memory_bytes, n_threads, observer);
+    const Best end = find_best_saving(pair, tiling, saved, threads);
+    return trace(pair, tiling, end, std::move(saved), memory_bytes, threads);
 }
 
 }  // namespace swsearch::pair

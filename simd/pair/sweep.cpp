@@ -46,7 +46,7 @@ template <class Lane>
 class Sweep {
    public:
     Sweep(const Pair& pair, const Tiling& tiling, std::size_t first, std::size_t last, std::size_t columns, Row& row,
-          Saved& saved, Best* best, Observer& observer)
+          Saved& saved, Best* best, const Threads& threads)
         : pair_(pair),
           tiling_(tiling),
           first_(first),
@@ -54,7 +54,7 @@ class Sweep {
           row_(row),
           saved_(saved),
           best_(best),
-          observer_(observer),
+          threads_(threads),
           n_steps_(columns + tiling.width.lag()),
           n_tiles_(tiling.tiles(columns)),
           states_(last - first),
@@ -67,12 +67,12 @@ class Sweep {
         if (best_ != nullptr) known_ = best_->score;
     }
 
-    void run(int n_threads) {
+    void run() {
         const std::size_t n_workers =
-            std::min({static_cast<std::size_t>(std::max(n_threads, 1)), states_.size(), n_tiles_});
+            std::min({static_cast<std::size_t>(std::max(threads_.n, 1)), states_.size(), n_tiles_});
         ready_.push_back({0, 0});
         // A worker takes tiles until none is left, so any number of workers may run at the same time.
-        parallel_for(n_workers, n_threads, observer_, [this](std::size_t, std::size_t) {
+        parallel_for(n_workers, threads_, [this](std::size_t, std::size_t) {
             try {
                 work();
             } catch (...) {
@@ -102,7 +102,7 @@ class Sweep {
             Best found;
             found.score = std::numeric_limits<std::int32_t>::min();
             compute(runner, tile, found);
-            observer_.done(tiling_.steps * tiling_.width.strip());
+            threads_.observer.done(tiling_.steps * tiling_.width.strip());
             lock.lock();
             if (sizeof(Lane) == 1 && found.score >= kByteLimit) {
                 best_->score = kByteLimit;
@@ -203,7 +203,7 @@ class Sweep {
     Row& row_;
     Saved& saved_;
     Best* const best_;
-    Observer& observer_;
+    const Threads& threads_;
     const std::size_t n_steps_;
     const std::size_t n_tiles_;
     std::vector<StripState<Lane>> states_;
@@ -297,13 +297,13 @@ Row top_row(const Pair& pair) {
 }
 
 void sweep(const Pair& pair, const Tiling& tiling, std::size_t first, std::size_t last, std::size_t columns, Row& row,
-           Saved& saved, Best* best, int n_threads, Observer& observer) {
+           Saved& saved, Best* best, const Threads& threads) {
     if (tiling.lane_bytes == 1) {
-        Sweep<std::int8_t>(pair, tiling, first, last, columns, row, saved, best, observer).run(n_threads);
+        Sweep<std::int8_t>(pair, tiling, first, last, columns, row, saved, best, threads).run();
     } else if (tiling.lane_bytes == 2) {
-        Sweep<std::int16_t>(pair, tiling, first, last, columns, row, saved, best, observer).run(n_threads);
+        Sweep<std::int16_t>(pair, tiling, first, last, columns, row, saved, best, threads).run();
     } else {
-        Sweep<std::int32_t>(pair, tiling, first, last, columns, row, saved, best, observer).run(n_threads);
+        Sweep<std::int32_t>(pair, tiling, first, last, columns, row, saved, best, threads).run();
     }
 }
 

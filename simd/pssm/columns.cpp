@@ -161,7 +161,7 @@ void column_frequencies(const Rows& rows, std::size_t min_width, const double* b
     const std::size_t n_wanted = static_cast<std::size_t>(std::max(n_threads, 1));
     const std::size_t size = std::max(kFewestColumns, (rows.n_columns + n_wanted - 1) / n_wanted);
     Observer observer;
-    parallel_for((rows.n_columns + size - 1) / size, n_threads, observer, [&](std::size_t task, std::size_t) {
+    parallel_for((rows.n_columns + size - 1) / size, {n_threads, observer}, [&](std::size_t task, std::size_t) {
         ColumnSweep sweep(rows, parts, min_width, background);
         const std::size_t stop = std::min(rows.n_columns, (task + 1) * size);
         for (std::size_t column = task * size; column < stop; ++column) sweep.write(column, output);

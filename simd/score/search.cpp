@@ -128,16 +128,15 @@ constexpr int kExactRound = kBoundKernels;  // the first round with exact scores
 class Search {
    public:
     Search(const std::vector<Query>& queries, const Floors& floors, const Subjects& subjects, int32_t* scores,
-           const Kernels& kernels, int band_rows, int n_threads, Observer& observer, const std::function<void()>& poll)
+           const Kernels& kernels, int band_rows, const Threads& threads)
         : queries_(queries),
           floors_(floors),
           subjects_(subjects),
           scores_(scores),
           kernels_(kernels),
           band_rows_(band_rows),
-          n_threads_(n_threads),
-          observer_(observer),
-          poll_(poll),
+          threads_(threads),
+          observer_(threads.observer),
           counts_(queries.size()) {}
 
     std::vector<ScoreCounts> run() {
@@ -152,10 +151,8 @@ class Search {
                 }
             }
             std::stable_sort(work_.begin(), work_.end(), [](const Work& a, const Work& b) { return a.cost > b.cost; });
-            scratch_.resize(std::max(scratch_.size(), std::min(work_.size(), static_cast<size_t>(n_threads_))));
-            parallel_for(
-                work_.size(), n_threads_, observer_,
-                [&](size_t i, size_t worker) { do_work(work_[i], scratch_[worker]); }, poll_);
+            scratch_.resize(std::max(scratch_.size(), std::min(work_.size(), static_cast<size_t>(threads_.n))));
+            parallel_for(work_.size(), threads_, [&](size_t i, size_t worker) { do_work(work_[i], scratch_[worker]); });
             std::vector<Group> later;
             for (Group& group : groups_) {
                 if (group.round == round_) {
@@ -252,15 +249,12 @@ class Search {
             }
             std::vector<uint64_t> reached(chosen.size());
             const size_t n = batches.size();
-            scratch_.resize(std::max(scratch_.size(), std::min(chosen.size() * n, static_cast<size_t>(n_threads_))));
-            parallel_for(
-                chosen.size() * n, n_threads_, observer_,
-                [&](size_t task, size_t worker) {
-                    const uint64_t found =
-                        sample_bounds(queries[chosen[task / n]], order, batches[task % n], kernel, scratch_[worker]);
-                    __atomic_fetch_add(&reached[task / n], found, __ATOMIC_RELAXED);
-                },
-                poll_);
+            scratch_.resize(std::max(scratch_.size(), std::min(chosen.size() * n, static_cast<size_t>(threads_.n))));
+            parallel_for(chosen.size() * n, threads_, [&](size_t task, size_t worker) {
+                const uint64_t found =
+                    sample_bounds(queries[chosen[task / n]], order, batches[task % n], kernel, scratch_[worker]);
+                __atomic_fetch_add(&reached[task / n], found, __ATOMIC_RELAXED);
+            });
             for (size_t k = 0; k < chosen.size(); ++k) {
                 const size_t i = chosen[k];
                 const Query& query = queries_[queries[i]];
@@ -355,7 +349,7 @@ class Search {
             // The number of full batches of windows with at most kMaxWindowStep columns, raised to enough batches for
             // the threads.
             uint64_t batches = (length + lanes * kMaxWindowStep - 1) / (lanes * kMaxWindowStep);
-            const uint64_t threads = static_cast<uint64_t>(n_threads_);
+            const uint64_t threads = static_cast<uint64_t>(threads_.n);
             if (batches < threads && length / (lanes * threads) >= kMinWindowSteps * span) {
                 batches = threads;
             }
@@ -554,9 +548,8 @@ class Search {
     int32_t* scores_;
     const Kernels& kernels_;
     int band_rows_;
-    int n_threads_;
+    const Threads& threads_;
     Observer& observer_;
-    const std::function<void()>& poll_;
     std::vector<ScoreCounts> counts_;
     std::vector<Scratch> scratch_;  // one per worker
     std::vector<Group> groups_;
@@ -569,9 +562,8 @@ class Search {
 
 std::vector<ScoreCounts> score_subjects(const std::vector<Query>& queries, const Floors& floors,
                                         const Subjects& subjects, int32_t* scores, const Kernels& kernels,
-                                        int band_rows, int n_threads, Observer& observer,
-                                        const std::function<void()>& poll) {
-    return Search(queries, floors, subjects, scores, kernels, band_rows, n_threads, observer, poll).run();
+                                        int band_rows, const Threads& threads) {
+    return Search(queries, floors, subjects, scores, kernels, band_rows, threads).run();
 }
 
 int32_t bound_subjects(const Query& query, const Subjects& subjects, int32_t* bounds, const Kernels& kernels,

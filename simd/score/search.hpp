@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,15 +57,13 @@ class Floors {
 };
 
 // Writes scores[q * subjects.n + s]: the exact score if it is at least the floor, otherwise any number below the floor.
-// Returns the counts of each query. Counts each cell once in the observer, and calls poll on the calling thread about
-// every 100 ms; an exception of poll stops the workers and is thrown from this function after they have ended.
+// Returns the counts of each query. Counts each cell once in the observer.
 //
 // Queries with floors are bounded first. band_rows is the number of query rows per band, one of kBandSizes, or kNoBand,
 // or kChooseBand; no score that reaches its floor depends on it.
 std::vector<ScoreCounts> score_subjects(const std::vector<Query>& queries, const Floors& floors,
                                         const Subjects& subjects, int32_t* scores, const Kernels& kernels,
-                                        int band_rows, int n_threads, Observer& observer,
-                                        const std::function<void()>& poll);
+                                        int band_rows, const Threads& threads);
 
 // Writes the upper bound of each score as the kernel for bounds with this number of rows per band computes it. Returns
 // the smallest bound for which it writes kSaturated instead. The gap costs must fit 8 bits.

@@ -7,25 +7,20 @@
 #include "statistics/normal.hpp"
 
 namespace swsearch {
-void bind_statistics(nb::module_& module);
 
 namespace {
 
+using statistics::kKinds;
+
 template <void (*function)(const double*, std::size_t, double*)>
-void of_each(const Array& x_array, const OutputArray& values_array) {
-    const auto x = view_of<const double>(x_array, "x");
-    const auto values = view_of<double>(values_array, "values");
+void of_each(View<const double> x, View<double> values) {
     check_that(values.length == x.length, "the arrays differ in length");
     const nb::gil_scoped_release no_lock;
     function(x.data, x.length, values.data);
 }
 
-bool evalues(const Array& scores_array, const Array& lengths_array, const Array& model_array, std::int64_t score_step,
-             const OutputArray& values_array) {
-    const auto scores = view_of<const std::int64_t>(scores_array, "scores");
-    const auto lengths = view_of<const double>(lengths_array, "lengths");
-    const auto model = view_of<const double>(model_array, "model");
-    const auto values = view_of<double>(values_array, "values");
+bool evalues(View<const std::int64_t> scores, View<const double> lengths, View<const double> model,
+             std::int64_t score_step, View<double> values) {
     check_that(lengths.length == scores.length && values.length == scores.length, "the arrays differ in length");
     check_that(model.length == 12, "the model has 12 numbers");
     check_that(score_step >= 1, "score_step is below 1");
@@ -36,30 +31,22 @@ bool evalues(const Array& scores_array, const Array& lengths_array, const Array&
     return statistics::evalues(scores.data, lengths.data, scores.length, given, values.data);
 }
 
-void normal(const Array& z_array, const OutputArray& cdf_array, const OutputArray& excess_array) {
-    const auto z = view_of<const double>(z_array, "z");
-    const auto cdf = view_of<double>(cdf_array, "cdf");
-    const auto excess = view_of<double>(excess_array, "excess");
+void normal(View<const double> z, View<double> cdf, View<double> excess) {
     check_that(cdf.length == z.length && excess.length == z.length, "the arrays differ in length");
     const nb::gil_scoped_release no_lock;
     statistics::normal(z.data, z.length, cdf.data, excess.data);
 }
 
-statistics::Letters checked_letters(const Array& kinds_array, const Array& ends_array, std::size_t n) {
-    const auto kinds = view_of<const std::uint8_t>(kinds_array, "kinds");
-    const auto ends = view_of<const std::int64_t>(ends_array, "ends");
+statistics::Letters checked_letters(View<const std::uint8_t> kinds, View<const std::int64_t> ends, std::size_t n) {
     check_that(ends.length == n, "the arrays differ in length");
     check_that(last_position(ends, "the ends descend") <= kinds.length, "the ends leave their array");
     return {kinds.data, ends.data};
 }
 
-void composition_scales(const Array& kinds_of_one, const Array& ends_of_one, const Array& kinds_of_other,
-                        const Array& ends_of_other, const Array& scores_array, const Array& background_array,
-                        double pseudocounts, double usual, double lowest, const OutputArray& scales_array) {
-    using statistics::kKinds;
-    const auto scores = view_of<const std::int32_t, 2>(scores_array, "scores", kKinds);
-    const auto background = view_of<const double>(background_array, "background");
-    const auto scales = view_of<double>(scales_array, "scales");
+void composition_scales(View<const std::uint8_t> kinds_of_one, View<const std::int64_t> ends_of_one,
+                        View<const std::uint8_t> kinds_of_other, View<const std::int64_t> ends_of_other,
+                        Matrix<const std::int32_t, kKinds> scores, View<const double> background, double pseudocounts,
+                        double usual, double lowest, View<double> scales) {
     const auto one = checked_letters(kinds_of_one, ends_of_one, scales.length);
     const auto other = checked_letters(kinds_of_other, ends_of_other, scales.length);
     check_that(scores.length == kKinds && background.length == kKinds, "scores or background are not of 20 kinds");
@@ -75,21 +62,22 @@ void composition_scales(const Array& kinds_of_one, const Array& ends_of_one, con
 }  // namespace
 
 void bind_statistics(nb::module_& module) {
-    module.def("exp", &of_each<statistics::exp>, "x"_a, "values"_a,
-               "Write exp(x).\n\nParameters: float64 arrays of one length.");
-    module.def("log", &of_each<statistics::log>, "x"_a, "values"_a,
-               "Write the natural logarithm of x.\n\nParameters: float64 arrays of one length.");
-    module.def("evalues", &evalues, "scores"_a, "lengths"_a, "model"_a, "score_step"_a, "values"_a,
-               "Write the E-values of raw scores with subjects of these lengths.\n\n"
-               "Parameters: an int64 array; a float64 array of its length; the float64 array of lam, k, a, b, alpha, "
-               "beta, the least variance, sigma, tau, the least covariance, the length of the query, and the residues "
-               "of the search space times the number of comparisons; the step of scores; a float64 array.\n"
-               "Returns False, and writes nothing, if a score is negative or a length below 1.");
-    module.def("normal", &normal, "z"_a, "cdf"_a, "excess"_a,
-               "Write the standard normal distribution and its partial expectation at z.\n\n"
-               "Parameters: float64 arrays of one length.");
-    module.def("composition_scales", &composition_scales, "kinds_of_one"_a, "ends_of_one"_a, "kinds_of_other"_a,
-               "ends_of_other"_a, "scores"_a, "background"_a, "pseudocounts"_a, "usual"_a, "lowest"_a, "scales"_a);
+    define(module, "exp", &of_each<statistics::exp>, {"x", "values"},
+           "Write exp(x).\n\nParameters: float64 arrays of one length.");
+    define(module, "log", &of_each<statistics::log>, {"x", "values"},
+           "Write the natural logarithm of x.\n\nParameters: float64 arrays of one length.");
+    define(module, "evalues", &evalues, {"scores", "lengths", "model", "score_step", "values"},
+           "Write the E-values of raw scores with subjects of these lengths.\n\n"
+           "Parameters: an int64 array; a float64 array of its length; the float64 array of lam, k, a, b, alpha, "
+           "beta, the least variance, sigma, tau, the least covariance, the length of the query, and the residues "
+           "of the search space times the number of comparisons; the step of scores; a float64 array.\n"
+           "Returns False, and writes nothing, if a score is negative or a length below 1.");
+    define(module, "normal", &normal, {"z", "cdf", "excess"},
+           "Write the standard normal distribution and its partial expectation at z.\n\n"
+           "Parameters: float64 arrays of one length.");
+    define(module, "composition_scales", &composition_scales,
+           {"kinds_of_one", "ends_of_one", "kinds_of_other", "ends_of_other", "scores", "background", "pseudocounts",
+            "usual", "lowest", "scales"});
 }
 
 }  // namespace swsearch

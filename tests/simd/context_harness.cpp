@@ -63,9 +63,9 @@ Found computed(const context::Network& network, const context::Mixture& mixture,
                 std::vector<std::int32_t>(n_totals)};
     Observer observer;
     const context::Kernels& kernels = context::kernels_of(instruction_set);
-    context::subject_odds(network, mixture, subjects, kernels, n_threads, observer, nullptr, found.odds.data());
-    context::forward_totals(query, {found.odds.data(), subjects.starts, subjects.lengths, subjects.n}, kernels, n_threads,
-                            observer, nullptr, found.totals.data(), found.exponents.data());
+    context::subject_odds(network, mixture, subjects, kernels, {n_threads, observer}, found.odds.data());
+    context::forward_totals(query, {found.odds.data(), subjects.starts, subjects.lengths, subjects.n}, kernels, {n_threads, observer},
+                            found.totals.data(), found.exponents.data());
     return found;
 }
 
@@ -114,8 +114,8 @@ void check_contexts(Random& random) {
     Observer observer;
     const auto sums_of = [&](const std::string& instruction_set, int n_threads) {
         std::vector<double> sums(counts.size());
-        context::context_sums(library, counts.data(), length, context::kernels_of(instruction_set), n_threads, observer,
-                              nullptr, sums.data());
+        context::context_sums(library, counts.data(), length, context::kernels_of(instruction_set), {n_threads, observer},
+                              sums.data());
         return sums;
     };
     const std::vector<double> found = sums_of("scalar", 1);

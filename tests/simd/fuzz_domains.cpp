@@ -95,8 +95,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const Subjects proteins{residues.data(), starts.data(), lengths.data(), static_cast<std::uint32_t>(n_proteins)};
     const std::vector<std::int64_t> least(n_proteins, -1'000'000);
     Observer observer;
-    const std::vector<Decoded> found = decode(model, proteins, least.data(), 1, observer, nullptr);
-    const std::vector<Decoded> again = decode(model, proteins, least.data(), 3, observer, nullptr);
+    const std::vector<Decoded> found = decode(model, proteins, least.data(), {1, observer});
+    const std::vector<Decoded> again = decode(model, proteins, least.data(), {3, observer});
     for (std::size_t i = 0; i < n_proteins; ++i) {
         const double expected = plain_total(model, residues.data() + starts[i], lengths[i]),
                      total = log_of(found[i].total);

@@ -99,9 +99,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const Kernels& kernels = kernels_of(set.name);
         const swsearch::pair::Pair pair(PairProblem{costs, query.data(), n_query, subject.data(), n_subject});
         swsearch::Observer observer;
-        const Best best = find_best(pair, kernels, threads, observer);
+        const Best best = find_best(pair, kernels, {threads, observer});
         REQUIRE(best.score == expected, "%s: %d, not %lld", name, best.score, static_cast<long long>(expected));
-        const PairPath path = find_path(pair, kernels, memory, threads, observer);
+        const PairPath path = find_path(pair, kernels, memory, {threads, observer});
         REQUIRE(path.end.score == expected && path.end.row == best.row && path.end.column == best.column, "%s: another end", name);
         std::size_t i = path.query_start, j = path.subject_start;
         std::int64_t score = 0;
@@ -123,7 +123,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         swsearch::Observer stopped;
         stopped.request_stop();
         try {
-            find_path(pair, kernels, memory, threads, stopped);
+            find_path(pair, kernels, memory, {threads, stopped});
         } catch (const swsearch::Stopped&) {
         }
     }

@@ -70,14 +70,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             bool ended = std::all_of(lengths.begin(), lengths.end(), [](std::uint32_t n) { return n == 0; });
             observer.request_stop();
             try {
-                score_subjects({query}, Floors(std::vector<Floors::Step>{{0, {floor}}}), subjects, scores.data(), kernels, band_rows, n_threads, observer, nullptr);
+                score_subjects({query}, Floors(std::vector<Floors::Step>{{0, {floor}}}), subjects, scores.data(), kernels, band_rows, {n_threads, observer});
             } catch (const swsearch::Stopped&) {
                 ended = true;
             }
             REQUIRE(ended, "%s: a search that was told to stop went on", set.name.c_str());
             continue;
         }
-        score_subjects({query, query}, Floors(std::vector<Floors::Step>{{0, {floor, floor}}}), subjects, both.data(), kernels, band_rows, n_threads, observer, nullptr);
+        score_subjects({query, query}, Floors(std::vector<Floors::Step>{{0, {floor, floor}}}), subjects, both.data(), kernels, band_rows, {n_threads, observer});
         REQUIRE(std::equal(both.begin(), both.begin() + scores.size(), both.begin() + scores.size()), "%s: a query twice",
                 set.name.c_str());
         std::copy_n(both.begin(), scores.size(), scores.begin());

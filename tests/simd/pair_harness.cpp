@@ -73,11 +73,11 @@ int main(int, char** arguments) {
                 for (const int threads : {1, 3}) {
                     swsearch::Observer observer;
                     const swsearch::pair::Pair local(problem(true));
-                    const Best best = find_best(local, kernels, threads, observer);
+                    const Best best = find_best(local, kernels, {threads, observer});
                     REQUIRE(best.score == expected, "%s, %d threads: %d, not %lld", name, threads, best.score,
                             static_cast<long long>(expected));
                     const swsearch::pair::Pair global(problem(false));
-                    const std::string found = text_of(find_path(global, kernels, random.below(40'000), threads, observer));
+                    const std::string found = text_of(find_path(global, kernels, random.below(40'000), {threads, observer}));
                     path = path.empty() ? found : path;
                     REQUIRE(found == path, "%s, %d threads: another path", name, threads);
                 }

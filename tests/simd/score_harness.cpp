@@ -208,7 +208,7 @@ void check_search(const char* name, const Kernels& kernels, const Case& made, st
     std::vector<std::int32_t> scores(queries.size() * lengths.size());
     swsearch::Observer observer;
     score_subjects(queries, Floors(steps), {exact.get(), starts.data(), lengths.data(), n}, scores.data(), kernels, band_rows,
-                   n_threads, observer, [] {});
+                   {n_threads, observer, [] {}});
     REQUIRE(observer.cells_done() == cells, "%s: progress does not add up", name);
     for (std::size_t q = 0; q < queries.size(); ++q) {
         for (std::uint32_t i = 0; i < n; ++i) {
