@@ -114,7 +114,8 @@ struct Residues {
 
 // One row of the three states of each position; index 0 stands for the position before the first.
 struct Row {
-    explicit Row(std::size_t length) : match(length + 2), insertion(length + 2), deletion(length + 2) {}
+    explicit Row(std::size_t length, double value = 0.0)
+        : match(length + 2, value), insertion(length + 2, value), deletion(length + 2, value) {}
 
     void scale(double factor) {
         for (auto* const values : {&match, &insertion, &deletion}) {
@@ -125,15 +126,36 @@ struct Row {
     std::vector<double> match, insertion, deletion;
 };
 
+// The sums of all paths to or from a place of a subject.
+class Sums {
+   public:
+    const Row& row() const { return row_; }
+    const Outside& outside() const { return outside_; }
+
+   protected:
+    Sums(const Model& model, const Flanks& flanks, std::vector<double> deletions)
+        : model_(model), flanks_(flanks), deletions_(std::move(deletions)), row_(model.length), next_(row_) {}
+
+    // Changes the exponent if one of the largest values has become large.
+    void rescale(double value) {
+        if (value <= kLarge) return;
+        outside_.scale(1.0 / kLarge);
+        row_.scale(1.0 / kLarge);
+        outside_.exponent += kStep;
+    }
+
+    const Model& model_;
+    Flanks flanks_;
+    Deletions deletions_;
+    Row row_, next_;
+    Outside outside_;
+};
+
 // The sums of all paths from the beginning, residue by residue.
-class Forward {
+class Forward : public Sums {
    public:
     Forward(const Model& model, const Flanks& flanks)
-        : model_(model),
-          flanks_(flanks),
-          deletions_({model.transition(kDD), model.transition(kDD) + model.length - 1}),
-          row_(model.length),
-          next_(row_) {
+        : Sums(model, flanks, {model.transition(kDD), model.transition(kDD) + model.length - 1}) {
         outside_.before = 1.0;
         outside_.begin = flanks.move;
     }
@@ -145,23 +167,17 @@ class Forward {
         const double* const md = model_.transition(kMD);
         for (std::size_t k = 2; k <= length; ++k) next_.deletion[k] = next_.match[k - 1] * md[k - 2];
         deletions_.increase<1>(&next_.deletion[2], 0.0);
-        const double end = sum_in_parts(length, [this](std::size_t i) { return next_.match[i + 1]; }) +
-                           sum_in_parts(length, [this](std::size_t i) { return next_.deletion[i + 1]; });
+        const double end = sum_in_parts(length, [this](std::size_t k) { return next_.match[k + 1]; }) +
+                           sum_in_parts(length, [this](std::size_t k) { return next_.deletion[k + 1]; });
         std::swap(row_, next_);
         outside_.end = end;
         outside_.between = outside_.between * flanks_.loop + end * flanks_.again;
         outside_.behind = outside_.behind * flanks_.loop + end * flanks_.at_an_end;
         outside_.before *= flanks_.loop;
         outside_.begin = (outside_.before + outside_.between) * flanks_.move;
-        if (end > kLarge) {
-            outside_.scale(1.0 / kLarge);
-            row_.scale(1.0 / kLarge);
-            outside_.exponent += kStep;
-        }
+        rescale(end);
     }
 
-    const Row& row() const { return row_; }
-    const Outside& outside() const { return outside_; }
     Total total() const { return {outside_.behind * flanks_.move, outside_.exponent}; }
 
    private:
@@ -183,24 +199,15 @@ class Forward {
         }
         for (std::size_t k = 1; k < length; ++k) to_insertion[k] = match[k] * mi[k - 1] + insertion[k] * ii[k - 1];
     }
-
-    const Model& model_;
-    Flanks flanks_;
-    Deletions deletions_;
-    Row row_, next_;
-    Outside outside_;
 };
 
 // The sums of all paths to the end, from the last residue to the first.
-class Backward {
+class Backward : public Sums {
    public:
     Backward(const Model& model, const Flanks& flanks)
-        : model_(model),
-          flanks_(flanks),
-          deletions_({std::make_reverse_iterator(model.transition(kDD) + model.length - 1),
-                      std::make_reverse_iterator(model.transition(kDD))}),
-          row_(model.length),
-          next_(row_) {
+        : Sums(model, flanks,
+               {std::make_reverse_iterator(model.transition(kDD) + model.length - 1),
+                std::make_reverse_iterator(model.transition(kDD))}) {
         outside_.behind = flanks.move;
         outside_.end = outside_.behind * flanks.at_an_end;
         leave();
@@ -211,22 +218,15 @@ class Backward {
         const double* const odds = residues.odds(model_, i);
         for (std::size_t k = 1; k <= model_.length; ++k) row_.match[k] *= odds[k - 1];
         const double begin =
-            sum_in_parts(model_.length, [this](std::size_t i) { return model_.entry[i] * row_.match[i + 1]; });
+            sum_in_parts(model_.length, [this](std::size_t k) { return model_.entry[k] * row_.match[k + 1]; });
         outside_.begin = begin;
         outside_.behind *= flanks_.loop;
         outside_.between = outside_.between * flanks_.loop + begin * flanks_.move;
         outside_.before = outside_.before * flanks_.loop + begin * flanks_.move;
         outside_.end = outside_.behind * flanks_.at_an_end + outside_.between * flanks_.again;
         leave();
-        if (begin > kLarge) {
-            outside_.scale(1.0 / kLarge);
-            row_.scale(1.0 / kLarge);
-            outside_.exponent += kStep;
-        }
+        rescale(begin);
     }
-
-    const Row& row() const { return row_; }
-    const Outside& outside() const { return outside_; }
 
    private:
     // Makes the row from that of the residue behind, which has been multiplied by the odds of its pairs. Behind the
@@ -251,12 +251,6 @@ class Backward {
         for (std::size_t k = 1; k < length; ++k) to_match[k] += to_deletion[k + 1] * md[k - 1];
         std::swap(row_, next_);
     }
-
-    const Model& model_;
-    Flanks flanks_;
-    Deletions deletions_;
-    Row row_, next_;
-    Outside outside_;
 };
 
 std::vector<Outside> outsides_before(const Model& model, const Flanks& flanks, const Residues& residues, Total& total) {
@@ -530,11 +524,7 @@ class Envelope {
     // Finds the path with the largest sum of probabilities among those whose transitions are possible.
     void align(Domain& domain) {
         const std::size_t n = residues_.length;
-        Row row(model_.length), next(model_.length);
-        for (auto* const values : {&row.match, &row.insertion, &row.deletion}) {
-            std::fill(values->begin(), values->end(), kImpossible);
-        }
-        next = row;
+        Row row(model_.length, kImpossible), next(row);
         double before = 0.0, behind = kImpossible;
         std::size_t end_residue = 0, end_position = 0, best_residue = 0, best_position = 0;
         for (std::size_t i = 1; i <= n; ++i) {
