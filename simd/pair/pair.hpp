@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "common/parallel_for.hpp"
@@ -74,7 +75,9 @@ class Pair : public PairProblem {
     // Letters of the even or the odd columns in reverse order, with fill at both ends: entry -c / 2 is that of column
     // c. Therefore the letters of the lanes of one step, which are two columns apart, are adjacent.
     template <class Lane>
-    const Lane* letters(std::size_t odd) const;
+    const Lane* letters(std::size_t odd) const {
+        return std::get<std::vector<Lane>>(letters_).data() + odd * half_letters() + kMargin + half_columns() - 1;
+    }
 
     // Scores of a query letter against the subject, with the worst score at both ends; only with a table. kQueryFill
     // has the worst score everywhere.
@@ -89,19 +92,22 @@ class Pair : public PairProblem {
 
     static constexpr std::size_t kMargin = 160;  // maximum number of entries that a kernel reads past an end
 
-    bool letters_fit_bytes() const { return table != nullptr || !bytes_.empty(); }
+    bool letters_fit_bytes() const { return table != nullptr || !std::get<std::vector<std::int8_t>>(letters_).empty(); }
 
    private:
     std::size_t half_columns() const { return (columns + 1) / 2; }
+    std::size_t half_letters() const { return half_columns() + 2 * kMargin; }
+
+    template <class Lane>
+    void lay_out_letters(Lane fill);
 
     std::int32_t border(std::size_t k, bool free) const {
         if (free || k == 0) return 0;
         return -(gap_open + static_cast<std::int32_t>(k) * gap_extend);
     }
 
-    std::vector<std::int8_t> bytes_;
-    std::vector<std::int16_t> narrow_;
-    std::vector<std::int32_t> wide_;
+    // By the type of the lanes; those of bytes are empty if the letters do not fit.
+    std::tuple<std::vector<std::int8_t>, std::vector<std::int16_t>, std::vector<std::int32_t>> letters_;
     std::vector<std::int8_t> scores_;     // a row of worst scores, then one row for each letter of the query
     std::vector<std::size_t> score_row_;  // index of each letter's row
     std::size_t score_row_bytes_ = 0;
@@ -114,8 +120,11 @@ struct Best {
     std::size_t row = 0;
 
     bool loses_to(const Best& other) const {
-        if (score != other.score) return score < other.score;
-        return column != other.column ? column > other.column : row > other.row;
+        return std::tie(other.score, column, row) > std::tie(score, other.column, other.row);
+    }
+    // Becomes another end if that is better.
+    void take(const Best& other) {
+        if (loses_to(other)) *this = other;
     }
 };
 

@@ -136,20 +136,12 @@ class PathFinder {
 
 // The best end on the border of the matrix, for which no cell is computed.
 Best border_end(const Pair& pair) {
-    Best best;
-    if (pair.boundary.local) return best;
-    best.score = std::numeric_limits<std::int32_t>::min();
-    const auto offer = [&](std::size_t row, std::size_t column, std::int32_t score) {
-        Best end;
-        end.score = score;
-        end.row = row;
-        end.column = column;
-        if (best.loses_to(end)) best = end;
-    };
-    if (pair.columns == 0 || pair.boundary.free(kSubjectEnd)) offer(pair.rows, 0, pair.left_border(pair.rows));
-    if (pair.rows == 0 || pair.boundary.free(kQueryEnd)) offer(0, pair.columns, pair.top_border(pair.columns));
-    if (pair.rows == 0 && pair.boundary.free(kSubjectEnd)) offer(0, 0, 0);
-    if (pair.columns == 0 && pair.boundary.free(kQueryEnd)) offer(0, 0, 0);
+    if (pair.boundary.local) return {};
+    Best best{std::numeric_limits<std::int32_t>::min(), 0, 0};
+    if (pair.columns == 0 || pair.boundary.free(kSubjectEnd)) best.take({pair.left_border(pair.rows), 0, pair.rows});
+    if (pair.rows == 0 || pair.boundary.free(kQueryEnd)) best.take({pair.top_border(pair.columns), pair.columns, 0});
+    if (pair.rows == 0 && pair.boundary.free(kSubjectEnd)) best.take({0, 0, 0});
+    if (pair.columns == 0 && pair.boundary.free(kQueryEnd)) best.take({0, 0, 0});
     return best;
 }
 

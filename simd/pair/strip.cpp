@@ -247,11 +247,7 @@ void StripRunner<Lane>::find_ends(StripState<Lane>& state, std::size_t strip, co
             const std::size_t lane = cell % n_lanes_;
             const std::size_t lag = static_cast<std::size_t>(kSkew) * lane;
             if (t < lag || t - lag >= part.count) continue;  // this step has no cell in the row
-            Best found;
-            found.score = score;
-            found.column = part.from + t - lag + 1;
-            found.row = strip * width_.strip() + lane * n_rows_ + cell / n_lanes_ + 1;
-            if (best.loses_to(found)) best = found;
+            best.take({score, part.from + t - lag + 1, strip * width_.strip() + lane * n_rows_ + cell / n_lanes_ + 1});
         }
     }
     bottom_h_ = std::move(bottom_h);
@@ -319,11 +315,9 @@ void StripRunner<Lane>::run_tracked(StripState<Lane>& state, std::size_t strip, 
     for (std::size_t lane = 0; lane < n_lanes_; ++lane) {
         if (position_[lane] < 0) continue;
         const std::size_t at = static_cast<std::size_t>(position_[lane]);
-        Best found;
-        found.score = best_[lane] + state.base;
-        found.column = part.from + part.begin + at / n_rows_ - static_cast<std::size_t>(kSkew) * lane + 1;
-        found.row = above + lane * n_rows_ + at % n_rows_ + 1;
-        if (best.loses_to(found)) best = found;
+        best.take({best_[lane] + state.base,
+                   part.from + part.begin + at / n_rows_ - static_cast<std::size_t>(kSkew) * lane + 1,
+                   above + lane * n_rows_ + at % n_rows_ + 1});
     }
     finish(state, part, bottom_h, bottom_f);
 }

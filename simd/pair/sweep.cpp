@@ -99,8 +99,7 @@ class Sweep {
             const Tile tile = ready_.front();
             ready_.pop_front();
             lock.unlock();
-            Best found;
-            found.score = std::numeric_limits<std::int32_t>::min();
+            Best found{std::numeric_limits<std::int32_t>::min(), 0, 0};
             compute(runner, tile, found);
             threads_.observer.done(tiling_.steps * tiling_.width.strip());
             lock.lock();
@@ -188,11 +187,8 @@ class Sweep {
         std::vector<std::int32_t> next_e(strip_rows);
         runner.column(state, h.data(), next_e.data());
         for (std::size_t row = 0; row < strip_rows && strip * strip_rows + row < pair_.rows; ++row) {
-            Best end;
-            end.score = h[row];
-            end.column = columns_;
-            end.row = strip * strip_rows + row + 1;
-            if ((pair_.boundary.free(kQueryEnd) || end.row == pair_.rows) && found.loses_to(end)) found = end;
+            const Best end{h[row], columns_, strip * strip_rows + row + 1};
+            if (pair_.boundary.free(kQueryEnd) || end.row == pair_.rows) found.take(end);
         }
     }
 
@@ -218,23 +214,24 @@ class Sweep {
 
 }  // namespace
 
+template <class Lane>
+void Pair::lay_out_letters(Lane fill) {
+    std::vector<Lane>& laid_out = std::get<std::vector<Lane>>(letters_);
+    const std::size_t half = half_letters(), first_column = kMargin + half_columns() - 1, n = columns;
+    laid_out.assign(2 * half, fill);
+    for (std::size_t j = 0; j < n; ++j) laid_out[(j & 1) * half + first_column - j / 2] = static_cast<Lane>(subject[j]);
+}
+
 Pair::Pair(const PairProblem& problem) : PairProblem(problem), first(problem.gap_open + problem.gap_extend) {
     if (table == nullptr) {
         max_score = std::max(match, mismatch);
         min_score = std::min(match, mismatch);
-        const std::size_t half = half_columns() + 2 * kMargin;
         const auto fits = [](std::uint16_t letter) { return letter < kMaxByteLetters; };
         if (boundary.local && std::all_of(query, query + rows, fits) && std::all_of(subject, subject + columns, fits)) {
-            bytes_.assign(2 * half, kByteSubjectFill);
+            lay_out_letters<std::int8_t>(kByteSubjectFill);
         }
-        narrow_.assign(2 * half, static_cast<std::int16_t>(kSubjectFill));
-        wide_.assign(2 * half, static_cast<std::int32_t>(kSubjectFill));
-        for (std::size_t j = 0; j < columns; ++j) {
-            const std::size_t at = (j & 1) * half + kMargin + half_columns() - 1 - j / 2;
-            if (!bytes_.empty()) bytes_[at] = static_cast<std::int8_t>(subject[j]);
-            narrow_[at] = static_cast<std::int16_t>(subject[j]);
-            wide_[at] = subject[j];
-        }
+        lay_out_letters<std::int16_t>(static_cast<std::int16_t>(kSubjectFill));
+        lay_out_letters<std::int32_t>(kSubjectFill);
     } else {
         constexpr std::int8_t kWorst = -128;
         const auto [low, high] = std::minmax_element(table, table + table_rows * table_columns);
@@ -257,21 +254,6 @@ Pair::Pair(const PairProblem& problem) : PairProblem(problem), first(problem.gap
     if (static_cast<std::int64_t>(rows + columns + 2) * step_of(*this) + gap_open > kMaxScore) {
         throw std::length_error("the sequences are so long that their score may leave 30 bits; split them");
     }
-}
-
-template <>
-const std::int8_t* Pair::letters<std::int8_t>(std::size_t odd) const {
-    return bytes_.data() + odd * (half_columns() + 2 * kMargin) + kMargin + half_columns() - 1;
-}
-
-template <>
-const std::int16_t* Pair::letters<std::int16_t>(std::size_t odd) const {
-    return narrow_.data() + odd * (half_columns() + 2 * kMargin) + kMargin + half_columns() - 1;
-}
-
-template <>
-const std::int32_t* Pair::letters<std::int32_t>(std::size_t odd) const {
-    return wide_.data() + odd * (half_columns() + 2 * kMargin) + kMargin + half_columns() - 1;
 }
 
 Tiling::Tiling(const Pair& pair, const Kernels& kernels)
