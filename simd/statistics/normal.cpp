@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace swsearch::statistics {
 namespace {
@@ -98,15 +99,9 @@ void exp_parts(const double* x, std::size_t n, double* mantissa, std::int32_t* e
 }
 
 void exp(const double* x, std::size_t n, double* values) {
-    for (std::size_t first = 0; first < n; first += kBlock) {
-        const std::size_t size = std::min(kBlock, n - first);
-        Block given{}, mantissas, powers;
-        std::copy_n(x + first, size, given.begin());
-        exp_of(given, mantissas, powers);
-        for (std::size_t i = 0; i < size; ++i) {
-            values[first + i] = std::ldexp(mantissas[i], static_cast<int>(std::clamp(powers[i], -3000.0, 3000.0)));
-        }
-    }
+    std::vector<std::int32_t> exponents(n);
+    exp_parts(x, n, values, exponents.data());
+    for (std::size_t i = 0; i < n; ++i) values[i] = std::ldexp(values[i], std::clamp(exponents[i], -3000, 3000));
 }
 
 void log(const double* x, std::size_t n, double* values) {
