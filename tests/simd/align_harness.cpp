@@ -11,27 +11,9 @@
 
 namespace {
 
-// The score of a path, pair by pair and gap by gap; aborts if the path does not end at its end positions.
 std::int64_t rescored(const Pair& pair, const std::vector<std::uint8_t>& subject, const swsearch::align::Path& path) {
-    std::int64_t score = 0;
-    std::size_t i = path.query_start;
-    std::size_t j = path.subject_start;
-    std::size_t at = 0;
-    while (at < path.cigar.size()) {
-        const std::size_t count = static_cast<std::size_t>(std::atol(path.cigar.c_str() + at));
-        at = path.cigar.find_first_not_of("0123456789", at);
-        const char kind = path.cigar[at++];
-        if (kind == 'I' || kind == 'D') {
-            score -= pair.open + static_cast<std::int64_t>(count) * pair.extend;
-            (kind == 'I' ? i : j) += count;
-            continue;
-        }
-        for (std::size_t k = 0; k < count; ++k, ++i, ++j) {
-            score += pair.table[static_cast<std::size_t>(pair.rows[i]) * 32 + (subject[j] & 31)];
-        }
-    }
-    REQUIRE(i == path.end.query_end && j == path.end.subject_end, "the path %s leaves its ends", path.cigar.c_str());
-    return score;
+    return score_of_cigar(pair, subject, path.cigar, path.query_start, path.subject_start, path.end.query_end,
+                          path.end.subject_end);
 }
 
 }  // namespace

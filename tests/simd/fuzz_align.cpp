@@ -15,25 +15,8 @@ namespace {
 constexpr std::int32_t high_costs[] = {100, 1000, 16000, 16383};
 
 std::int64_t path_score(const Pair& pair, const std::vector<std::uint8_t>& subject, const Path& path) {
-    std::int64_t score = 0;
-    std::size_t i = path.query_start;
-    std::size_t j = path.subject_start;
-    for (std::size_t at = 0; at < path.cigar.size();) {
-        const auto n = static_cast<std::size_t>(std::strtoull(path.cigar.c_str() + at, nullptr, 10));
-        at = path.cigar.find_first_not_of("0123456789", at);
-        const char kind = path.cigar[at++];
-        if (kind == 'I' || kind == 'D') {
-            score -= pair.open + static_cast<std::int64_t>(n) * pair.extend;
-            (kind == 'I' ? i : j) += n;
-            continue;
-        }
-        for (std::size_t k = 0; k < n; ++k, ++i, ++j) {
-            REQUIRE(i < pair.rows.size() && j < subject.size(), "the path leaves the pair");
-            score += pair.table[static_cast<std::size_t>(pair.rows[i]) * 32 + (subject[j] & 31)];
-        }
-    }
-    REQUIRE(i == path.end.query_end && j == path.end.subject_end, "the path leaves its ends");
-    return score;
+    return score_of_cigar(pair, subject, path.cigar, path.query_start, path.subject_start, path.end.query_end,
+                          path.end.subject_end);
 }
 
 }  // namespace
@@ -56,22 +39,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const End claimed{static_cast<std::int32_t>(bytes.word() & 0x7FFFFFFF) >> bytes.below(31), bytes.below(n_query + 1),
                       bytes.below(n_subject + 1)};
     const std::int32_t high = flags & 16 ? 127 : 8;
-    // The remaining bytes are read repeatedly, so that query and subject resemble each other.
-    const Bytes rest = bytes;
-    const auto at = [&](std::size_t i) { return rest.size == 0 ? std::uint8_t{0} : rest.data[i % rest.size]; };
     for (std::size_t i = 0; i < n_rows * 32; ++i) {
         const std::size_t row = i / 32, column = i % 32;
-        const auto drawn = static_cast<std::int32_t>(at(i * 5) % (2 * high)) - high;
+        const auto drawn = static_cast<std::int32_t>(bytes.at(i * 5) % (2 * high)) - high;
         pair.table.push_back(static_cast<std::int8_t>(column == 31 ? -128 : row == column ? std::max(1, drawn) : drawn));
     }
     std::vector<std::uint8_t> codes, identity(32), subject;
     for (std::size_t i = 0; i < 32; ++i) identity[i] = static_cast<std::uint8_t>(i);
     for (std::size_t i = 0; i < n_query; ++i) {
-        pair.rows.push_back(static_cast<std::int32_t>(at(i) % n_rows));
-        codes.push_back(static_cast<std::uint8_t>(at(i) % n_rows));
+        pair.rows.push_back(static_cast<std::int32_t>(bytes.at(i) % n_rows));
+        codes.push_back(static_cast<std::uint8_t>(bytes.at(i) % n_rows));
     }
     for (std::size_t j = 0; j < n_subject; ++j) {
-        subject.push_back(at(j + j / 31) % 3 == 0 ? at(7 * j) : static_cast<std::uint8_t>(at(j) % n_rows));
+        subject.push_back(bytes.at(j + j / 31) % 3 == 0 ? bytes.at(7 * j) : static_cast<std::uint8_t>(bytes.at(j) % n_rows));
     }
     const std::int64_t plain = plain_score(pair, subject);
     const std::int64_t expected = plain >= floor ? plain : 0;

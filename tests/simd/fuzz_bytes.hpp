@@ -20,5 +20,7 @@ struct Bytes {
         return value;
     }
     std::uint32_t below(std::uint32_t n) { return (n <= 256 ? byte() : word()) % n; }
+    // Byte i of those that are left, which are read again and again, so that what is made of them resembles itself.
+    std::uint8_t at(std::size_t i) const { return size == 0 ? std::uint8_t{0} : data[i % size]; }
     bool flag() { return (byte() & 1) != 0; }
 };

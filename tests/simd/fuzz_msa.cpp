@@ -34,13 +34,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::uint8_t n_kinds = static_cast<std::uint8_t>(1 + bytes.below(32));
     const int max_identity = static_cast<int>(bytes.below(101)), min_identity = static_cast<int>(bytes.below(128));
     const std::int64_t at_least = flags & 2 ? bytes.below(60) : 0;
-    const Bytes rest = bytes;
-    const auto at = [&](std::size_t i) { return rest.size == 0 ? std::uint8_t{0} : rest.data[i % rest.size]; };
     std::vector<std::uint8_t> codes(n_rows * n_columns);
     for (std::size_t i = 0; i < n_rows; ++i) {
-        const std::size_t start = at(3 * i) % (n_columns + 1), stop = n_columns - at(5 * i) % (n_columns + 1);
+        const std::size_t start = bytes.at(3 * i) % (n_columns + 1), stop = n_columns - bytes.at(5 * i) % (n_columns + 1);
         for (std::size_t c = 0; c < n_columns; ++c) {
-            const std::uint8_t code = at(i * 31 + c) % 8 == 0 ? at(i + c * 7) : at(c) % 32;
+            const std::uint8_t code = bytes.at(i * 31 + c) % 8 == 0 ? bytes.at(i + c * 7) : bytes.at(c) % 32;
             codes[i * n_columns + c] = (flags & 4) && (c < start || c >= stop) ? 31 : code;
         }
     }
@@ -48,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (std::uint32_t row = 0; row < n_rows; ++row) {
         const auto* const first = codes.data() + row * n_columns;
         const bool has_residue = std::any_of(first, first + n_columns, [&](std::uint8_t code) { return code < n_kinds; });
-        if (has_residue && at(row) % 8 != 0) order.push_back(row);
+        if (has_residue && bytes.at(row) % 8 != 0) order.push_back(row);
         every.push_back(row);
     }
     const Rows offered(codes.data(), order, n_columns, n_kinds);

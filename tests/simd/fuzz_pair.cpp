@@ -78,18 +78,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const unsigned sides = (flags & 2 ? kQueryStart | kQueryEnd : 0u) | (flags & 4 ? kSubjectStart | kSubjectEnd : 0u);
     const BoundaryMode ends{local, sides ^ drawn / 3};
     const std::size_t memory = std::size_t{1} << bytes.below(22);
-    const Bytes rest = bytes;
-    const auto at = [&](std::size_t i) { return rest.size == 0 ? std::uint8_t{0} : rest.data[i % rest.size]; };
     std::vector<std::int8_t> table;
     for (std::size_t i = 0; by_table && i < std::size_t{n_letters} * (n_letters + 3); ++i) {
-        table.push_back(static_cast<std::int8_t>(at(i * 3)));
+        table.push_back(static_cast<std::int8_t>(bytes.at(i * 3)));
     }
     const Scoring costs{by_table ? table.data() : nullptr, n_letters, n_letters + 3, match, mismatch, open, extend, ends};
     const std::uint32_t spread = !by_table && flags & 128 ? 0xFFF0 / n_letters : 1;  // letters that need 16 bits
     std::vector<std::uint16_t> query, subject;
-    for (std::size_t i = 0; i < n_query; ++i) query.push_back(static_cast<std::uint16_t>(at(i) % n_letters * spread));
+    for (std::size_t i = 0; i < n_query; ++i) query.push_back(static_cast<std::uint16_t>(bytes.at(i) % n_letters * spread));
     for (std::size_t j = 0; j < n_subject; ++j) {
-        subject.push_back(static_cast<std::uint16_t>(at(j + j / 29) % n_letters * spread));
+        subject.push_back(static_cast<std::uint16_t>(bytes.at(j + j / 29) % n_letters * spread));
     }
     const std::int64_t expected = plain_pair(query, subject, costs);
     std::string first;

@@ -122,14 +122,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::size_t n_rows = 1 + bytes.below(12), n_columns = 1 + bytes.below(flags & 1 ? 150 : 20);
     const int percent = flags & 2 ? 94 : static_cast<int>(bytes.below(101));
     const std::size_t min_width = flags & 4 ? 25 : bytes.below(200);
-    // The remaining bytes are read repeatedly, so that rows resemble each other.
-    const Bytes rest = bytes;
-    const auto at = [&](std::size_t i) { return rest.size == 0 ? std::uint8_t{0} : rest.data[i % rest.size]; };
     std::vector<std::uint8_t> codes(n_rows * n_columns);
     for (std::size_t i = 0; i < n_rows; ++i) {
-        const std::size_t start = at(3 * i) % (n_columns + 1), stop = n_columns - at(5 * i) % (n_columns + 1);
+        const std::size_t start = bytes.at(3 * i) % (n_columns + 1), stop = n_columns - bytes.at(5 * i) % (n_columns + 1);
         for (std::size_t c = 0; c < n_columns; ++c) {
-            const std::uint8_t code = at(i * 31 + c) % 16 == 0 ? at(i + c * 7) % 32 : at(c) % 20;
+            const std::uint8_t code = bytes.at(i * 31 + c) % 16 == 0 ? bytes.at(i + c * 7) % 32 : bytes.at(c) % 20;
             codes[i * n_columns + c] = (flags & 8) && (c < start || c >= stop) ? kOutside : code;
         }
     }
