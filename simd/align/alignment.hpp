@@ -9,13 +9,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "align/kernel.hpp"
 #include "align/used_pairs.hpp"
+#include "common/aligned.hpp"
 #include "common/parallel_for.hpp"
 #include "common/path.hpp"
 #include "common/profile.hpp"
@@ -92,20 +92,7 @@ Path path_of(const Query& query, const std::uint8_t* subject, const End& end, st
 struct Workspace {
     std::size_t memory_bytes;
     Observer& observer;
-
-    // Memory for columns of H, aligned to 64 bytes, with any content; it is valid until the next call.
-    void* columns(std::size_t bytes) {
-        if (bytes > size_) {
-            memory_.reset(new std::uint8_t[bytes + kAlignment]);
-            size_ = bytes;
-        }
-        const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(memory_.get());
-        return memory_.get() + (kAlignment - address % kAlignment);
-    }
-
-    static constexpr std::size_t kAlignment = 64;
-    std::unique_ptr<std::uint8_t[]> memory_ = nullptr;
-    std::size_t size_ = 0;
+    Scratch columns = {};  // of H
 };
 
 // Returns at most `most` alignments that score at least `floor` and above 0. Each is the best of those that use no pair

@@ -60,7 +60,7 @@ bool ForwardPass::run_all(bool narrow) {
     pass_columns_ = keeps_all_ ? length_ : std::clamp<std::size_t>(kPassBytes / bytes_, 1, path_columns_);
     e_.resize(bytes_);
     barred_.assign(bytes_, 0);
-    state_.h = workspace_.columns((path_columns_ + 1) * bytes_);
+    state_.h = workspace_.columns.at_least((path_columns_ + 1) * bytes_);
     state_.e = e_.data();
 
     block_columns_ = length_;

@@ -1,10 +1,10 @@
-// std::vector with elements that begin at a cache line of 64 bytes, so that no load of a complete SIMD vector crosses a
-// line.
+// Memory that begins at a cache line of 64 bytes, so that no load of a complete SIMD vector crosses a line.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <vector>
 
@@ -36,5 +36,27 @@ struct AlignedAllocator {
 
 template <class T>
 using AlignedVector = std::vector<T, AlignedAllocator<T>>;
+
+// Memory of one thread for intermediate values; it grows as needed.
+class Scratch {
+   public:
+    // Memory with any content, which is valid until the next call.
+    std::uint8_t* at_least(std::size_t bytes) {
+        if (bytes > size_) {
+            memory_.reset();
+            size_ = 0;
+            memory_.reset(AlignedAllocator<std::uint8_t>().allocate(bytes));
+            size_ = bytes;
+        }
+        return memory_.get();
+    }
+
+   private:
+    struct Delete {
+        void operator()(std::uint8_t* memory) const { AlignedAllocator<std::uint8_t>().deallocate(memory, 0); }
+    };
+    std::unique_ptr<std::uint8_t, Delete> memory_;
+    std::size_t size_ = 0;
+};
 
 }  // namespace swsearch

@@ -20,38 +20,15 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <memory>
-#include <new>
 #include <numeric>
 #include <utility>
 
+#include "common/aligned.hpp"
 #include "score/group.hpp"
 
 namespace swsearch::score {
 
 namespace {
-
-// Scratch memory of one thread, aligned to 64 bytes; it grows as needed.
-class Scratch {
-   public:
-    uint8_t* at_least(size_t bytes) {
-        if (bytes > size_) {
-            buffer_.reset();
-            size_ = 0;
-            buffer_.reset(static_cast<uint8_t*>(::operator new(bytes, kAlignment)));
-            size_ = bytes;
-        }
-        return buffer_.get();
-    }
-
-   private:
-    static constexpr std::align_val_t kAlignment{64};
-    struct Delete {
-        void operator()(uint8_t* buffer) const { ::operator delete(buffer, kAlignment); }
-    };
-    std::unique_ptr<uint8_t, Delete> buffer_;
-    size_t size_ = 0;
-};
 
 // Measured costs of the kernel for one subject, relative to the kernel for many: of a vector of cells, and of a column.
 constexpr double kOneVectorCost = 1.3;
