@@ -3,10 +3,12 @@
 
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 namespace swsearch {
 
+constexpr size_t kAminoAcids = 20;
 constexpr int kCodes = 32;  // columns of a table row; a subject byte & 31 is its column
 
 // Position i of the query scores table[rows[i] * 32 + (residue & 31)]. A gap of k residues costs open + k * extend.

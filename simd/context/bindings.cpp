@@ -26,13 +26,12 @@ void check_sums(const View<const std::int16_t>& weights, const View<const std::i
 }
 
 void context_sums(Matrix<const std::int16_t> costs, View<const std::int32_t> priors, View<const double> weights,
-                  Matrix<const double, context::kAminoAcids> central,
-                  Matrix<const std::int32_t, context::kAminoAcids> counts, Matrix<double, context::kAminoAcids> sums,
-                  int n_threads, const std::string& instruction_set) {
+                  Matrix<const double, kAminoAcids> central, Matrix<const std::int32_t, kAminoAcids> counts,
+                  Matrix<double, kAminoAcids> sums, int n_threads, const std::string& instruction_set) {
     constexpr std::int64_t kMostCounted = 1001 << context::kCountBits;  // at a position
     require_columns(costs, "costs", priors.length);
-    const std::size_t width = costs.length / context::kAminoAcids;
-    check_that(costs.length == width * context::kAminoAcids && width % 2 == 1, "the width of the window is odd");
+    const std::size_t width = costs.length / kAminoAcids;
+    check_that(costs.length == width * kAminoAcids && width % 2 == 1, "the width of the window is odd");
     check_that(priors.length % context::kRowMultiple == 0 && priors.length > 0 && central.length == priors.length,
                "the arrays of the contexts do not fit together, or their number is not a multiple of 32");
     check_that(sums.length == counts.length, "there is one row of sums for each position");
@@ -40,14 +39,14 @@ void context_sums(Matrix<const std::int16_t> costs, View<const std::int32_t> pri
     check_that(std::all_of(costs.data, last, [](std::int16_t cost) { return cost >= 0; }), "a cost is negative");
     std::int64_t most = 0;
     for (std::size_t place = 0; place < width; ++place) {
-        const std::int16_t* const first = costs.data + place * context::kAminoAcids * costs.columns;
-        most += *std::max_element(first, first + context::kAminoAcids * costs.columns);
+        const std::int16_t* const first = costs.data + place * kAminoAcids * costs.columns;
+        most += *std::max_element(first, first + kAminoAcids * costs.columns);
     }
     check_that(most * kMostCounted < INT32_MAX / 2, "the costs of the contexts leave their range");
     for (std::size_t i = 0; i < counts.length; ++i) {
         std::int64_t counted = 0;
-        for (std::size_t a = 0; a < context::kAminoAcids; ++a) {
-            const std::int32_t count = counts[i * context::kAminoAcids + a];
+        for (std::size_t a = 0; a < kAminoAcids; ++a) {
+            const std::int32_t count = counts[i * kAminoAcids + a];
             check_that(count >= 0, "a number of observations is negative");
             counted += count;
         }
@@ -78,8 +77,8 @@ context::PackedNetwork checked_network(const View<const std::int16_t>& first,
         check_that(n % context::kRowMultiple == 0 && n > 0 && n <= context::kMostUnits,
                    "a layer has 32 to 1,024 units");
     }
-    check_that(second.length == n_second && third.length == context::kAminoAcids &&
-                   third_bias.length == context::kAminoAcids && powers.length == std::size_t{1} << context::kPowerBits,
+    check_that(second.length == n_second && third.length == kAminoAcids && third_bias.length == kAminoAcids &&
+                   powers.length == std::size_t{1} << context::kPowerBits,
                "the layers of the model do not fit together");
     for (std::size_t unit = 0; unit < n_first; ++unit) {
         int most = std::abs(static_cast<int>(first_bias[unit]));
@@ -107,13 +106,13 @@ void context_odds(Matrix<const std::int16_t> first, View<const std::int16_t> fir
                   Matrix<const std::int16_t> second, View<const std::int32_t> second_bias,
                   Matrix<const std::int16_t> third, View<const std::int32_t> third_bias, View<const float> powers,
                   View<const float> inverse_background, float admixture, Residues residues, Starts starts,
-                  Lengths lengths, Matrix<std::int16_t, context::kAminoAcids> odds, int n_threads,
+                  Lengths lengths, Matrix<std::int16_t, kAminoAcids> odds, int n_threads,
                   const std::string& instruction_set) {
     const context::PackedNetwork network =
         checked_network(first, first_bias, second, second_bias, third, third_bias, powers);
-    check_that(inverse_background.length == context::kAminoAcids, "inverse_background has another length than 20");
+    check_that(inverse_background.length == kAminoAcids, "inverse_background has another length than 20");
     check_that(admixture >= 0.0F && admixture <= 1.0F, "the admixture ranges from 0 to 1");
-    for (std::size_t a = 0; a < context::kAminoAcids; ++a) {
+    for (std::size_t a = 0; a < kAminoAcids; ++a) {
         const bool is_share = inverse_background[a] >= 1.0F && inverse_background[a] < context::kMostOdds;
         check_that(is_share, "the composition has a share that is not above 1/127, or above 1");
     }
@@ -139,18 +138,17 @@ void check_gaps(const View<const float>& gaps) {
     }
 }
 
-void forward_totals(Matrix<const float, context::kAminoAcids> query,
+void forward_totals(Matrix<const float, kAminoAcids> query,
                     Matrix<const float, sizeof(context::GapFactors) / sizeof(float)> gaps,
-                    Matrix<const std::int16_t, context::kAminoAcids> odds, Starts starts, Lengths lengths,
-                    Matrix<float> totals, Matrix<std::int32_t> exponents, int n_threads,
-                    const std::string& instruction_set) {
+                    Matrix<const std::int16_t, kAminoAcids> odds, Starts starts, Lengths lengths, Matrix<float> totals,
+                    Matrix<std::int32_t> exponents, int n_threads, const std::string& instruction_set) {
     check_that(gaps.length == query.length, "there is one row of gaps for each position");
     check_gaps(gaps);
     for (std::size_t i = 0; i < query.length; ++i) {
         float sum = 0.0F;
-        for (std::size_t a = 0; a < context::kAminoAcids; ++a) {
-            check_that(query[i * context::kAminoAcids + a] >= 0.0F, "a column of the query has a negative share");
-            sum += query[i * context::kAminoAcids + a];
+        for (std::size_t a = 0; a < kAminoAcids; ++a) {
+            check_that(query[i * kAminoAcids + a] >= 0.0F, "a column of the query has a negative share");
+            sum += query[i * kAminoAcids + a];
         }
         check_that(sum < 1.01F, "the sum of a column of the query exceeds 1");
     }

@@ -10,9 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/profile.hpp"
+
 namespace swsearch::context {
 
-constexpr size_t kAminoAcids = 20;
 constexpr size_t kLetters = 21;      // the amino acids, and one code for all else and for places outside the sequence
 constexpr size_t kRowMultiple = 32;  // n_first and n_second are multiples of it; units of a block of weights
 constexpr size_t kResidues = 128;    // for which columns are computed at a time, at most

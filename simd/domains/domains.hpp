@@ -22,7 +22,6 @@
 
 namespace swsearch::domains {
 
-constexpr std::size_t kAminoAcids = 20;
 enum Transition { kMM, kMI, kMD, kIM, kII, kDM, kDD, kTransitions };
 
 struct Model {

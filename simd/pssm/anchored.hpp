@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "common/parallel_for.hpp"
+#include "common/profile.hpp"
 
 namespace swsearch::pssm {
 
 constexpr std::uint8_t kOutside = 30;  // a column before or after the aligned part of a row
 constexpr std::uint8_t kGap = 31;      // a gap inside the aligned part
-constexpr std::size_t kAminoAcids = 20;
 
 // Aligned rows of residue codes, row by row.
 struct Rows {

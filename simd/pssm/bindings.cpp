@@ -8,11 +8,9 @@ namespace swsearch {
 
 namespace {
 
-constexpr std::size_t kCodesOfRows = 32;
-
 pssm::Rows checked_rows(const View<const std::uint8_t>& rows) {
     check_that(rows.length > 0 && rows.columns > 0, "there are no rows, or they are empty");
-    for (const std::uint8_t code : rows) check_that(code < kCodesOfRows, "a code of the rows is above 31");
+    for (const std::uint8_t code : rows) check_that(code < kCodes, "a code of the rows is above 31");
     return {rows.data, rows.length, rows.columns};
 }
 
@@ -47,11 +45,11 @@ void keep_distinct(Matrix<const std::uint8_t> rows_array, int percent, View<std:
 }
 
 void column_frequencies(Matrix<const std::uint8_t> rows_array, std::size_t min_width, View<const double> background,
-                        int n_threads, Matrix<double, pssm::kAminoAcids> frequencies, View<double> diversity,
+                        int n_threads, Matrix<double, kAminoAcids> frequencies, View<double> diversity,
                         View<std::int64_t> n_present) {
     const auto rows = checked_rows(rows_array);
     check_threads(n_threads);
-    check_that(background.length == pssm::kAminoAcids, "background has another length than 20");
+    check_that(background.length == kAminoAcids, "background has another length than 20");
     check_that(frequencies.length == rows.n_columns && diversity.length == rows.n_columns &&
                    n_present.length == rows.n_columns,
                "the outputs have another number of columns than the rows");
@@ -60,11 +58,11 @@ void column_frequencies(Matrix<const std::uint8_t> rows_array, std::size_t min_w
                              {frequencies.data, diversity.data, n_present.data});
 }
 
-double scaled_scores(Matrix<const double, pssm::kAminoAcids> values, View<const std::uint8_t> present, double factor,
+double scaled_scores(Matrix<const double, kAminoAcids> values, View<const std::uint8_t> present, double factor,
                      View<const double> odds, View<const double> composition,
-                     Matrix<std::int64_t, pssm::kAminoAcids> scores) {
+                     Matrix<std::int64_t, kAminoAcids> scores) {
     check_that(present.length == values.length && scores.length == values.length, "the arrays differ in length");
-    check_that(odds.length == pssm::kScores && composition.length == pssm::kAminoAcids,
+    check_that(odds.length == pssm::kScores && composition.length == kAminoAcids,
                "there is one value of odds for each score, and one share for each amino acid");
     for (const std::int64_t score : scores) {
         check_that(score >= -pssm::kMostScore && score <= pssm::kMostScore, "a score is not between -127 and 127");

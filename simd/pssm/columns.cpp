@@ -14,7 +14,6 @@
 namespace swsearch::pssm {
 namespace {
 
-constexpr std::size_t kLetters = 32;
 constexpr std::size_t kFewestColumns = 16;  // of a task; its first column is counted from nothing
 
 struct Range {
@@ -37,9 +36,9 @@ class ColumnSweep {
           parts_(parts),
           min_width_(std::min(min_width, rows.n_columns)),
           background_(background),
-          counts_(rows.n_columns * kLetters),
+          counts_(rows.n_columns * kCodes),
           is_present_(rows.n_rows),
-          shares_(rows.n_columns * kLetters) {}
+          shares_(rows.n_columns * kCodes) {}
 
     void write(std::size_t column, const ColumnOutput& output) {
         if (change_rows(column)) weigh();
@@ -68,7 +67,7 @@ class ColumnSweep {
             changed = true;
             const std::uint8_t* const row = rows_.row(i);
             for (std::size_t c = parts_[i].first; c < parts_[i].stop; ++c) {
-                counts_[c * kLetters + row[c]] += is_present ? 1 : -1;
+                counts_[c * kCodes + row[c]] += is_present ? 1 : -1;
             }
         }
         if (changed) {
@@ -104,12 +103,12 @@ class ColumnSweep {
         const Range columns = block();
         std::vector<std::size_t> kinds;
         for (std::size_t c = columns.first; c < columns.stop; ++c) {
-            const std::int32_t* const counts = &counts_[c * kLetters];
+            const std::int32_t* const counts = &counts_[c * kCodes];
             const std::size_t n_kinds = static_cast<std::size_t>(
                 std::count_if(counts, counts + kAminoAcids, [](std::int32_t count) { return count > 0; }));
             kinds.push_back(n_kinds);
-            double* const shares = &shares_[c * kLetters];
-            for (std::size_t letter = 0; letter < kLetters; ++letter) {
+            double* const shares = &shares_[c * kCodes];
+            for (std::size_t letter = 0; letter < kCodes; ++letter) {
                 const bool counts_here = letter < kAminoAcids && counts[letter] > 0;
                 shares[letter] = counts_here ? 1.0 / (static_cast<double>(n_kinds) * counts[letter]) : 0.0;
             }
@@ -133,7 +132,7 @@ class ColumnSweep {
         double sum = 0.0;
         std::size_t n = 0;
         for (std::size_t c = columns.first; c < columns.stop; ++c) {
-            const double share = shares_[c * kLetters + row[c]];
+            const double share = shares_[c * kCodes + row[c]];
             sum += share;
             n += share > 0.0;
         }

@@ -10,8 +10,6 @@ namespace swsearch {
 
 namespace {
 
-using statistics::kKinds;
-
 template <void (*function)(const double*, std::size_t, double*)>
 void of_each(View<const double> x, View<double> values) {
     check_that(values.length == x.length, "the arrays differ in length");
@@ -45,11 +43,12 @@ statistics::Letters checked_letters(View<const std::uint8_t> kinds, View<const s
 
 void composition_scales(View<const std::uint8_t> kinds_of_one, View<const std::int64_t> ends_of_one,
                         View<const std::uint8_t> kinds_of_other, View<const std::int64_t> ends_of_other,
-                        Matrix<const std::int32_t, kKinds> scores, View<const double> background, double pseudocounts,
-                        double usual, double lowest, View<double> scales) {
+                        Matrix<const std::int32_t, kAminoAcids> scores, View<const double> background,
+                        double pseudocounts, double usual, double lowest, View<double> scales) {
     const auto one = checked_letters(kinds_of_one, ends_of_one, scales.length);
     const auto other = checked_letters(kinds_of_other, ends_of_other, scales.length);
-    check_that(scores.length == kKinds && background.length == kKinds, "scores or background are not of 20 kinds");
+    check_that(scores.length == kAminoAcids && background.length == kAminoAcids,
+               "scores or background are not of 20 kinds");
     for (const std::int32_t score : scores) {
         check_that(score >= -statistics::kLargestScore && score <= statistics::kLargestScore, "a score is above 127");
     }

@@ -10,15 +10,15 @@ namespace {
 
 constexpr int kMostSteps = 60;
 
-using Composition = std::array<double, kKinds>;
+using Composition = std::array<double, kAminoAcids>;
 
 Composition proportions(const Letters& letters, std::size_t i, const CompositionModel& model) {
     std::array<std::int64_t, 256> counts{};
     for (std::int64_t at = i == 0 ? 0 : letters.ends[i - 1]; at < letters.ends[i]; ++at) ++counts[letters.kinds[at]];
     std::int64_t n = 0;
-    for (std::size_t kind = 0; kind < kKinds; ++kind) n += counts[kind];
+    for (std::size_t kind = 0; kind < kAminoAcids; ++kind) n += counts[kind];
     Composition found;
-    for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    for (std::size_t kind = 0; kind < kAminoAcids; ++kind) {
         const double expected = model.pseudocounts * model.background[kind];
         found[kind] = (static_cast<double>(counts[kind]) + expected) / (static_cast<double>(n) + model.pseudocounts);
     }
@@ -32,7 +32,7 @@ struct ScoreDistribution {
     std::array<double, 2 * kLargestScore + 1> probability{};
 
     explicit ScoreDistribution(const std::int32_t* scores) {
-        for (std::size_t pair = 0; pair < kKinds * kKinds; ++pair) {
+        for (std::size_t pair = 0; pair < kAminoAcids * kAminoAcids; ++pair) {
             lowest = std::min(lowest, scores[pair]);
             highest = std::max(highest, scores[pair]);
         }
@@ -40,9 +40,9 @@ struct ScoreDistribution {
 
     void fill(const std::int32_t* scores, const Composition& one, const Composition& other) {
         std::fill(probability.begin(), probability.begin() + (highest - lowest + 1), 0.0);
-        for (std::size_t a = 0; a < kKinds; ++a) {
-            for (std::size_t b = 0; b < kKinds; ++b) {
-                probability[static_cast<std::size_t>(scores[a * kKinds + b] - lowest)] += one[a] * other[b];
+        for (std::size_t a = 0; a < kAminoAcids; ++a) {
+            for (std::size_t b = 0; b < kAminoAcids; ++b) {
+                probability[static_cast<std::size_t>(scores[a * kAminoAcids + b] - lowest)] += one[a] * other[b];
             }
         }
     }

@@ -14,7 +14,6 @@
 namespace {
 
 using namespace swsearch;
-using context::kAminoAcids;
 using context::kLetters;
 
 struct Model {

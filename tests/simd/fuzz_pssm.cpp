@@ -10,6 +10,7 @@
 #include "pssm/anchored.hpp"
 
 using namespace swsearch::pssm;
+using swsearch::kAminoAcids;
 
 namespace {
 
