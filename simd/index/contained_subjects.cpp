@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <numeric>
 
 namespace swsearch::index {
 
@@ -66,7 +67,7 @@ class Candidates {
             bits_[word(each.window)] |= three_bits(each.window);
             ++first_[bucket(each.window) + 1];
         }
-        for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
+        std::partial_sum(first_.begin(), first_.end(), first_.begin());
     }
 
     // Calls found(number) for each candidate that may begin at `residues`, of which `n` follow: the hashes are equal.

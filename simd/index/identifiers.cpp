@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <system_error>
 
@@ -102,7 +103,7 @@ std::array<std::uint32_t, kBuckets> write_identifiers(const std::uint8_t* header
         ++counts[bucket_of(entries.back())];
     }
     std::array<std::size_t, kBuckets> next{};
-    for (std::size_t b = 1; b < kBuckets; ++b) next[b] = next[b - 1] + counts[b - 1];
+    std::exclusive_scan(counts.begin(), counts.end(), next.begin(), std::size_t{0});
     std::vector<Entry> sorted(entries.size());
     for (const Entry& entry : entries) sorted[next[bucket_of(entry)]++] = entry;
     write_at(fd, sorted.data(), sorted.size() * sizeof(Entry), offset * sizeof(Entry));
@@ -111,8 +112,7 @@ std::array<std::uint32_t, kBuckets> write_identifiers(const std::uint8_t* header
 
 Repeats find_repeats(int fd, const View<const std::uint64_t>& offsets, const View<const std::uint32_t>& counts,
                      std::uint64_t n_before, const std::vector<HeaderFiles>& files) {
-    std::size_t n = 0;
-    for (const std::uint32_t count : counts) n += count;
+    const auto n = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
     std::vector<Entry> entries(n);
     Entry* to = entries.data();
     for (std::size_t run = 0; run < counts.length; ++run) {

@@ -104,9 +104,8 @@ std::vector<std::uint32_t> order_by_length(const std::uint32_t* lengths, std::si
     for (unsigned shift = 0; shift < 32 && longest >> shift > 0; shift += kDigitBits) {
         std::vector<std::size_t> next(kDigits + 1);
         const auto digit = [&](std::uint32_t i) { return lengths[i] >> shift & (kDigits - 1); };
-        for (std::size_t i = 0; i < n; ++i) ++next[lengths[i] >> shift & (kDigits - 1)];
-        std::size_t begin = 0;
-        for (std::size_t& count : next) begin += std::exchange(count, begin);
+        for (std::uint32_t i = 0; i < n; ++i) ++next[digit(i)];
+        std::exclusive_scan(next.begin(), next.end(), next.begin(), std::size_t{0});
         for (const std::uint32_t i : order) other[next[digit(i)]++] = i;
         order.swap(other);
     }
@@ -116,11 +115,7 @@ std::vector<std::uint32_t> order_by_length(const std::uint32_t* lengths, std::si
 Groups write_run(const std::uint8_t* codes, const std::uint32_t* lengths, std::size_t n, std::uint32_t first,
                  int residues_fd, std::uint64_t offset, int order_fd) {
     std::vector<std::uint64_t> starts(n);
-    std::uint64_t end = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-        starts[i] = end;
-        end += lengths[i];
-    }
+    std::exclusive_scan(lengths, lengths + n, starts.begin(), std::uint64_t{0});
     std::vector<std::uint32_t> order = order_by_length(lengths, n);
     Groups groups;
     BufferedWriter out(residues_fd, offset);
