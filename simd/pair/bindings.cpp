@@ -58,9 +58,16 @@ void check_letters(const Letters& query, const Letters& subject, const Scoring& 
     for (const std::uint16_t letter : subject) check_that(letter < n_subject, "a letter has no score");
 }
 
-// The calling thread polls only if there are enough cells for a user to need the progress or to press Ctrl-C.
-std::function<void()> poll_of(PythonPoll& poll, std::uint64_t cells) {
-    return cells > kCellsWithoutSignals ? std::function<void()>(std::ref(poll)) : nullptr;
+// Runs task(i, observer) for every i below n on several threads without Python's lock. The calling thread polls only if
+// there are enough cells for a user to need the progress or to press Ctrl-C.
+template <class Task>
+void run_tasks(std::size_t n, int n_threads, std::uint64_t cells, const nb::object& progress, const Task& task) {
+    PythonPoll poll(progress);
+    const nb::gil_scoped_release no_lock;
+    const bool polls = cells > kCellsWithoutSignals;
+    parallel_for(n, {n_threads, poll.observer, polls ? std::function<void()>(std::ref(poll)) : nullptr},
+                 [&](std::size_t i, std::size_t) { task(i, poll.observer); });
+    if (polls) poll();
 }
 
 pair::PairPath align(const PairProblem& problem, const pair::Kernels& kernels, bool path, std::uint64_t memory_bytes,
@@ -85,17 +92,11 @@ nb::tuple align_pair(Letters query, Letters subject, ScoreTable table, std::int3
     check_letters(query, subject, scoring);
     check_threads(n_threads);
     const PairProblem problem{scoring, query.data, query.length, subject.data, subject.length};
-    PythonPoll poll(progress);
+    const std::uint64_t cells = std::uint64_t{query.length} * subject.length;
     pair::PairPath found;
-    {
-        const nb::gil_scoped_release no_lock;
-        const auto task = [&](std::size_t, std::size_t) {
-            found = align(problem, kernels, path, memory_bytes, {n_threads, poll.observer});
-        };
-        const std::function<void()> while_waiting = poll_of(poll, std::uint64_t{query.length} * subject.length);
-        parallel_for(1, {1, poll.observer, while_waiting}, task);
-        if (while_waiting) poll();
-    }
+    run_tasks(1, 1, cells, progress, [&](std::size_t, Observer& observer) {
+        found = align(problem, kernels, path, memory_bytes, {n_threads, observer});
+    });
     const nb::object runs = path ? nb::object(list_of(found.runs)) : nb::none();
     return nb::make_tuple(found.end.score, found.end.row, found.end.column, found.query_start, found.subject_start,
                           runs);
@@ -140,22 +141,14 @@ nb::tuple align_pairs(Letters query, Positions query_ends, Letters subject, Posi
     std::vector<std::vector<std::uint32_t>> runs_of_pairs(n);
     std::uint64_t cells = 0;
     for (std::size_t i = 0; i < n; ++i) cells += std::uint64_t{queries.length(i)} * subjects.length(i);
-    PythonPoll poll(progress);
-    {
-        const nb::gil_scoped_release no_lock;
-        const auto task = [&](std::size_t i, std::size_t) {
-            const PairProblem problem{scoring, queries.begin(i), queries.length(i), subjects.begin(i),
-                                      subjects.length(i)};
-            const pair::PairPath found = align(problem, kernels, path, memory_bytes, {1, poll.observer});
-            const std::size_t values[] = {found.end.row, found.end.column, found.query_start, found.subject_start};
-            ends[5 * i] = found.end.score;
-            for (std::size_t k = 0; k < 4; ++k) ends[5 * i + 1 + k] = static_cast<std::int64_t>(values[k]);
-            std::transform(found.runs.begin(), found.runs.end(), std::back_inserter(runs_of_pairs[i]), packed);
-        };
-        const std::function<void()> while_waiting = poll_of(poll, cells);
-        parallel_for(n, {n_threads, poll.observer, while_waiting}, task);
-        if (while_waiting) poll();
-    }
+    run_tasks(n, n_threads, cells, progress, [&](std::size_t i, Observer& observer) {
+        const PairProblem problem{scoring, queries.begin(i), queries.length(i), subjects.begin(i), subjects.length(i)};
+        const pair::PairPath found = align(problem, kernels, path, memory_bytes, {1, observer});
+        const std::size_t values[] = {found.end.row, found.end.column, found.query_start, found.subject_start};
+        ends[5 * i] = found.end.score;
+        for (std::size_t k = 0; k < 4; ++k) ends[5 * i + 1 + k] = static_cast<std::int64_t>(values[k]);
+        std::transform(found.runs.begin(), found.runs.end(), std::back_inserter(runs_of_pairs[i]), packed);
+    });
     std::vector<std::uint32_t> runs;
     std::vector<std::int64_t> run_ends;
     for (const std::vector<std::uint32_t>& of_pair : runs_of_pairs) {
