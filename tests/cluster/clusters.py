@@ -61,6 +61,11 @@ class Cluster:
         self.workers.append(worker)
         return worker
 
+    def have_workers(self, n_workers: int) -> None:
+        """Start workers until there are this many."""
+        while len(self.workers) < n_workers:
+            self.add_worker()
+
     def wait_for_workers(self) -> None:
         """Return when the workers of the cluster are those that run."""
         from distributed import Client

@@ -72,8 +72,7 @@ def query_file(folder: Path, name: str) -> Path:
 )
 def test_reports_are_those_of_one_process(folder, cluster, expected, tmp_path, n_workers, n_cases):
     """Whole databases and slices of them; two workers search all kinds of queries."""
-    while len(cluster.workers) < n_workers:
-        cluster.add_worker()
+    cluster.have_workers(n_workers)
     cluster.wait_for_workers()
     for (name, database, chosen), digests in list(zip(CASES, expected, strict=True))[:n_cases]:
         path, options = folder / f"{database}.db", SearchOptions(**chosen)
@@ -88,8 +87,7 @@ def test_reports_are_those_of_one_process(folder, cluster, expected, tmp_path, n
 @pytest.mark.parametrize("chosen", [{"top": 3, "ties": "all", "evalue": 1000}, {"iterations": 2, "id_pattern": "[AC]"}])
 def test_several_databases_are_searched_as_one(folder, cluster, tmp_path, chosen):
     """Workers hold both databases, or slices of either; expected value: a search of both in this process."""
-    while len(cluster.workers) < 2:
-        cluster.add_worker()
+    cluster.have_workers(2)
     cluster.wait_for_workers()
     databases, options = [folder / "proteins.db", folder / "dealt_proteins.db"], SearchOptions(**chosen)
     with open_searcher(databases, options, engine="cpu", threads=1) as searcher:
@@ -105,8 +103,7 @@ def test_several_databases_are_searched_as_one(folder, cluster, tmp_path, chosen
 @pytest.mark.thorough
 def test_all_pairs_are_those_of_one_process(folder, cluster):
     """Expected values: a search of all against all in this process, which is tested by itself."""
-    while len(cluster.workers) < 2:
-        cluster.add_worker()
+    cluster.have_workers(2)
     cluster.wait_for_workers()
     options = SearchOptions(top=EVERY_SUBJECT, max_length=250)
 
@@ -130,6 +127,7 @@ def test_all_pairs_are_those_of_one_process(folder, cluster):
 @pytest.mark.thorough
 def test_two_slices_are_the_whole_database(folder, cluster, tmp_path):
     """A third segment that is too small to be a slice goes with the second."""
+    cluster.have_workers(2)
     database = tmp_path / "two.db"
     swsearch.build_database(folder / "proteins0.fasta", database)
     (tmp_path / "few.fasta").write_text(">few\nMKVLAAGIVGLLLAQWERTYHHEDKN\n")
