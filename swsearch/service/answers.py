@@ -113,10 +113,10 @@ def add_error_answers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
         place = ".".join(str(part) for part in first.get("loc", ()))
         if place == "body":  # as a whole: a form, a file, or no JSON object
             sent = request.headers.get("Content-Type", "none")
-            expected = "a JSON object with Content-Type: application/json"
-            return error_answer(
-                422, "invalid_request", one_line(f"body: this takes {expected}; Content-Type was {sent}")
-            )
+            problem = "body: this takes a JSON object"
+            if not sent.startswith("application/json"):
+                problem += f" with Content-Type: application/json; Content-Type was {sent}"
+            return error_answer(422, "invalid_request", one_line(problem))
         return error_answer(422, "invalid_request", one_line(f"{place}: {first.get('msg', 'invalid')}"))
 
     async def of_http(request: Request, error: Exception) -> JSONResponse:

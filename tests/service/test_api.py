@@ -267,6 +267,8 @@ def test_a_form_is_answered_with_what_the_address_takes(server):
     status, code, said = server.error("/api/v1/searches", form, Content_Type="multipart/form-data; boundary=x")
     assert (status, code) == (422, "invalid_request")
     assert said.startswith("body: this takes a JSON object with Content-Type: application/json; Content-Type was multi")
+    *_, said = server.error("/api/v1/searches", b"[]", Content_Type="application/json")
+    assert said == "body: this takes a JSON object"
 
 
 def test_a_search_that_only_a_worker_can_refuse_fails_with_the_reason(server):
