@@ -9,7 +9,7 @@ import pytest
 from swsearch import _native
 from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.query import columns
-from swsearch.query.columns import SUBJECT_ADMIXTURE, ColumnModel, column_model, implied_model
+from swsearch.query.columns import SUBJECT_ADMIXTURE, ColumnModel, column_model, forward_scores, implied_model
 from swsearch.query.contexts import Contexts, contexts
 from swsearch.query.estimation import estimated_query
 from swsearch.query.profile import ProfileModel
@@ -151,6 +151,12 @@ def test_odds_equal_the_plain_network(width, n_first, n_second):
             found = model.odds(*packed([codes | np.uint8(32)]), instruction_set=instruction_set)  # a flag: lower case
             np.testing.assert_array_equal(found.odds, expected, instruction_set)
         np.testing.assert_array_equal(model.odds(*packed([codes]), n_threads=3).odds, expected)
+
+
+def test_the_largest_total_decides_where_exponents_differ_by_thousands():
+    """By hand: 1 + 2 ** 3000 and 2 ** 0 + 2 ** -3000, whose logarithms are 3,000 ln 2 and 0."""
+    totals, exponents = np.ones((2, 2), np.float32), np.array([[0, 3000], [0, -3000]], np.int32)
+    np.testing.assert_allclose(forward_scores(totals, exponents), [3000 * np.log(2), 0.0])
 
 
 def test_contexts_predict_the_mean_of_their_central_columns():

@@ -10,7 +10,7 @@ from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.plan import PlanOptions
 from swsearch.engine.cuda.search.planner import Planner
-from swsearch.engine.cuda.search.windows import SubjectCutter, windows_of
+from swsearch.engine.cuda.search.windows import SubjectCutter, most_columns, windows_of
 from swsearch.engine.protocol import ScoreRequest, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
@@ -107,6 +107,14 @@ def test_a_bound_decides_for_whole_subjects(emulated: MakeDevice) -> None:
             assert [len(block) for block in found] == [n_found] * 2
             assert [block.n_bounded for block in found] == [len(CONTIGS) - n_found] * 2
             assert_same(found, ReferenceEngine().score(score_requests(profiles, floors), partition))
+
+
+def test_windows_for_all_scores_hold_the_widest_alignments() -> None:
+    """By hand: 300 matches give 600, and each column of a gap costs 2; so many more have room than with a floor."""
+    (profile,) = profiles_of(dna_queries(8, 300))
+    requests = score_requests([profile] * 3, [0, 1, 100])
+    of_all, of_any, narrow = (most_columns([request], np.array([9_000])) for request in requests)
+    assert of_all == of_any == narrow + 48
 
 
 def test_a_cut_serves_shorter_queries_until_its_overlap_is_twice_what_they_need() -> None:
