@@ -755,7 +755,8 @@ SEARCH_FILES: Final = tuple(row.name for row in SEARCH_OPTIONS.values() if row.m
 """Those whose values are files, for filters on subjects and for organisms; ``matrix`` may be one. The parameter
 ``chosen_digest`` of a run identifies the subjects that passed."""
 FLAGS: Final = frozenset(flag for row in OPTIONS for flag in row.flags)
-"""How the options are written on a command line."""
+SWITCHES: Final = frozenset(flag for row in OPTIONS for flag in row.flags if row.type is bool)
+"""How the options are written on a command line, and which of them are followed by no value."""
 
 
 def offered(command: str) -> tuple[Option, ...]:

@@ -132,12 +132,9 @@ def _refuse_options_of_this_machine(arguments: options.Arguments) -> None:
 
 
 def _options(arguments: options.Arguments) -> dict[str, Any]:
-    """The options that determine the hits and name no file; those without a value are left out.
-
-    So is the default length of lists, which a server may have limited.
-    """
+    """The options that determine the hits and name no file; those without a value are left out."""
     asked = arguments.asked.as_parameters()
-    if asked["top"] == SearchOptions.top:
+    if asked["top"] == SearchOptions.top:  # a server may have a limit below the default
         del asked["top"]
     return {name: value for name, value in asked.items() if value is not None and name not in SEARCH_FILES}
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +22,7 @@ from swsearch.cli.command_line import texts, words_of
 from swsearch.cli.configuration import in_plain_words
 from swsearch.cli.parsing import PROGRAMS, is_long_name, is_refusal, one_dash_names, replace_names, value_behind
 from swsearch.errors import DatabaseError, SwSearchError, UsageError
+from swsearch.options import SWITCHES
 from swsearch.words import quoted
 
 BLAST: Final = "BLAST+"
@@ -621,10 +623,10 @@ def refuse_other_words(arguments: Sequence[str], commands: Mapping[str, Any]) ->
     if similar and similar[0] not in commands and not word.startswith("-") and not os.path.exists(word):
         meant = answer([similar[0], *arguments[1:]], commands)
         raise UsageError(f"there is no command {quoted(word)}; {meant}")
-    place = next((number for number, one in enumerate(arguments) if one in commands), None)
-    if word.startswith("-") and place is not None:  # as ``swsearch --top 5 query Q D``
-        own = ["swsearch", *arguments[place:], *arguments[:place]]
-        raise UsageError(f"options follow the command: {shlex.join(own)}")
+    for place, (before, one) in enumerate(pairwise(arguments), 1):
+        if word[:1] == "-" and one in commands and (before in SWITCHES or before[:1] != "-"):  # as --top 5 query Q D
+            own = ["swsearch", *arguments[place:], *arguments[:place]]
+            raise UsageError(f"options follow the command: {shlex.join(own)}")
     if word.startswith("-") or os.path.exists(word):  # as ``swsearch -query Q -db D`` and ``swsearch Q D``
         line = _line(arguments, ProgramWord(()), commands["query"])
         raise UsageError(f"the command is missing; here it is: {line}")

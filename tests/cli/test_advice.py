@@ -199,6 +199,7 @@ def test_all_is_what_a_report_and_a_configuration_understand(swsearch, few_prote
     [
         ("-q query a.fa a.db", "options follow the command: swsearch query a.fa a.db -q"),
         ("--top 3 query a.fa a.db", "options follow the command: swsearch query a.fa a.db --top 3"),
+        ("-query a.fa -db db", "the command is missing; here it is: swsearch query a.fa db"),
         (
             "allpairs a.db --top 3",
             "no such option: --top (Possible options: --lca-top); see `swsearch allpairs --help`",

@@ -111,10 +111,7 @@ def test_genes_in_several_frames_are_in_one_list(folder, protein):
     assert all(hit.evalue < 1e-3 for hit in hits)
 
 
-@pytest.mark.parametrize(
-    ("database", "changes"),
-    [("proteins", {}), ("genome", {"translate": "subject"})],
-)
+@pytest.mark.parametrize(("database", "changes"), [("proteins", {}), ("genome", {"translate": "subject"})])
 def test_engines_and_threads_change_nothing(folder, protein, database, changes):
     """Source: the reference engine, on one thread."""
     arguments = {"max_hsps": 6, "evalue": 100.0, **changes}

@@ -386,6 +386,8 @@ def test_a_query_on_a_server_prints_what_a_query_prints(server, databases, capfd
     for more, message in refused.items():
         assert main(["query", str(DATA / "queries.fasta"), "proteins.db", "--server", server.url, *more]) == 1
         assert message in capfd.readouterr().err
+    assert main(["query", str(DATA / "queries.fasta"), str(databases / "few.db"), "any", "--server", server.url]) == 2
+    assert "a server searches one database at a time; give one" in capfd.readouterr().err
     (tmp_path / "bad.fasta").write_text(">a\nMK1\n")
     assert main(["query", "bad.fasta", "proteins.db", "--server", server.url]) == 1
     assert "bad.fasta, record 1 (a), line 2, column 3" in capfd.readouterr().err

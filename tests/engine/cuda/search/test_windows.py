@@ -111,8 +111,7 @@ def test_a_bound_decides_for_whole_subjects(emulated: MakeDevice) -> None:
 
 def test_windows_for_all_scores_hold_the_widest_alignments() -> None:
     """By hand: 300 matches give 600, and each column of a gap costs 2; so many more have room than with a floor."""
-    (profile,) = profiles_of(dna_queries(8, 300))
-    requests = score_requests([profile] * 3, [0, 1, 100])
+    requests = score_requests(profiles_of(dna_queries(8, 300)) * 3, [0, 1, 100])
     of_all, of_any, narrow = (most_columns([request], np.array([9_000])) for request in requests)
     assert of_all == of_any == narrow + 48
 
