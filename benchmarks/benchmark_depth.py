@@ -94,9 +94,7 @@ def hhblits(data: Data, query: Path, length: int) -> Rows:
 
 
 def ours(data: Data, query: Path, length: int, *, sensitive: bool = False) -> Rows:
-    options = swsearch.SearchOptions(
-        top=10_000, evalue=INCLUSION, iterations=ROUNDS[-1], inclusion_evalue=INCLUSION, sensitive=sensitive
-    )
+    options = swsearch.SearchOptions(top=10_000, evalue=INCLUSION, iterations=ROUNDS[-1], sensitive=sensitive)
     (result,) = swsearch.search_database(query, data.work / "swsearch.db", options, engine="cpu", threads=1)
     codes = anchored_rows(length, result.hits)
     letters = [

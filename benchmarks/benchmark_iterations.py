@@ -8,7 +8,8 @@ figures.
 
 The E-values of the tools refer to the complete database. For the errors, they are multiplied by the share of SCOPe40 in
 it: by residues, or by sequences for HMMER and hhblits, whose E-values count sequences. A calibrated tool then has x
-false hits a query at E <= x. Profiles include hits up to an E-value of 0.001 in the complete database.
+false hits a query at E <= x. Profiles include hits up to an E-value of ``--inclusion`` in the complete database;
+those of swsearch, up to its default.
 
 jackhmmer's filters end its lists at an E-value of about 0.3. Its profiles of each round are made with these filters;
 the list that is judged comes from ``hmmsearch`` with these profiles on SCOPe40 and with wider filters
@@ -74,6 +75,8 @@ class Data:
         The class of each domain.
     residues, sequences : tuple of int
         Of the domains, and of the complete database.
+    inclusion : float
+        Largest E-value of what other tools include in profiles.
     """
 
     work: Path
@@ -81,6 +84,7 @@ class Data:
     sccs: dict[str, str]
     residues: tuple[int, int]
     sequences: tuple[int, int]
+    inclusion: float = INCLUSION
 
     @property
     def all_fasta(self) -> Path:
@@ -92,7 +96,7 @@ class Data:
         return path
 
 
-def prepare(domains: Path, background: Path | None, work: Path) -> Data:
+def prepare(domains: Path, background: Path | None, work: Path, inclusion: float = INCLUSION) -> Data:
     """The data, whose files are written unless they are there."""
     work.mkdir(parents=True, exist_ok=True)
     letters, sccs = {}, {}
@@ -107,6 +111,7 @@ def prepare(domains: Path, background: Path | None, work: Path) -> Data:
         sccs,
         (residues, residues + sum(map(len, others))),
         (len(letters), len(letters) + len(others)),
+        inclusion,
     )
     if not data.all_fasta.exists():
         data.queries(list(letters), work / "domains.fasta")
@@ -133,7 +138,7 @@ def psiblast(data: Data, names: list[str], folder: Path) -> Lists:
     query = data.queries(names, folder / "query.fasta")
     text = call(
         "psiblast", "-query", query, "-db", data.work / "blast", "-num_iterations", ROUNDS[-1], "-num_threads", 1,
-        "-inclusion_ethresh", INCLUSION, "-evalue", DEEPEST_EVALUE, "-max_target_seqs", LIST_SIZE,
+        "-inclusion_ethresh", data.inclusion, "-evalue", DEEPEST_EVALUE, "-max_target_seqs", LIST_SIZE,
         "-outfmt", "7 qseqid sseqid evalue",
     )  # fmt: skip
     lists: Lists = [{name: [] for name in names} for _ in ROUNDS]
@@ -160,7 +165,7 @@ def jackhmmer(data: Data, names: list[str], folder: Path) -> Lists:
         for old in folder.glob("profile-*.hmm"):
             old.unlink()
         call(
-            "jackhmmer", "-N", ROUNDS[-1], "--incE", INCLUSION, "--noali", "--cpu", 0,
+            "jackhmmer", "-N", ROUNDS[-1], "--incE", data.inclusion, "--noali", "--cpu", 0,
             "--chkhmm", folder / "profile", "-o", "/dev/null", query, data.all_fasta,
         )  # fmt: skip
         for number in ROUNDS:
@@ -190,7 +195,7 @@ def mmseqs(data: Data, names: list[str], folder: Path) -> Lists:
         shutil.rmtree(folder / "temporary", ignore_errors=True)
         call(
             "mmseqs", "search", folder / "query", data.work / "mmseqs", folder / "result", folder / "temporary",
-            "-s", 7.5, "--num-iterations", number, "-e", DEEPEST_EVALUE, "--e-profile", INCLUSION,
+            "-s", 7.5, "--num-iterations", number, "-e", DEEPEST_EVALUE, "--e-profile", data.inclusion,
             "--max-seqs", LIST_SIZE, "--threads", 1,
         )  # fmt: skip
         call("mmseqs", "convertalis", folder / "query", data.work / "mmseqs", folder / "result", folder / "table",
@@ -207,7 +212,7 @@ def hhblits(data: Data, names: list[str], folder: Path) -> Lists:
         query, table = data.queries([name], folder / "query.fasta"), folder / "table"
         last = ROUNDS[-1]
         while last:
-            command = ["hhblits", "-i", query, "-d", database, "-n", last, "-e", INCLUSION, "-cpu", 1]
+            command = ["hhblits", "-i", query, "-d", database, "-n", last, "-e", data.inclusion, "-cpu", 1]
             command += ["-o", "/dev/null", "-blasttab", table]
             log = subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True)
             converged = re.search(r"No new hits found in iteration (\d+)", log.stdout + log.stderr)
@@ -247,7 +252,7 @@ def ours(**changes: Any) -> Callable[[Data, list[str], Path], Lists]:
         query = data.queries(names, folder / "query.fasta")
         lists: Lists = []
         for number in ROUNDS:
-            rounds = {} if number == 1 else {"iterations": number, "inclusion_evalue": INCLUSION}
+            rounds = {} if number == 1 else {"iterations": number}
             options = swsearch.SearchOptions(top=LIST_SIZE, evalue=DEEPEST_EVALUE, **rounds, **changes)
             found: dict[str, list[tuple[str, float]]] = {name: [] for name in names}
             for result in swsearch.search_database(query, database, options, engine="cpu", threads=1):
@@ -338,13 +343,16 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="folder for the files of the tools")
     parser.add_argument("--queries", type=int, default=300, help="size of the sample; each needs its own --work")
     parser.add_argument("--seed", type=int, default=SEED, help="of the sample; each needs its own --work")
+    parser.add_argument(
+        "--inclusion", type=float, default=INCLUSION, help="of the other tools' profiles; each needs its own --work"
+    )
     parser.add_argument("--tools", default=",".join(TOOLS), help="some of these, with commas")
     parser.add_argument("--reference", default="swsearch sensitive", help="the tool with which others are compared")
     parser.add_argument("--judge", action="store_true", help="search nothing; judge the parts that are finished")
     out = Path(__file__).parent / "results" / "iterations.json"
     parser.add_argument("--out", type=Path, default=out, help="the result, as JSON")
     options = parser.parse_args()
-    data = prepare(options.domains, options.background, options.work)
+    data = prepare(options.domains, options.background, options.work, options.inclusion)
     rng = np.random.default_rng(options.seed)
     sample = [list(data.sccs)[index] for index in rng.choice(len(data.sccs), options.queries, replace=False).tolist()]
     parts = [sample[start : start + PART] for start in range(0, len(sample), PART)]
@@ -368,6 +376,7 @@ def main() -> None:
         rows[tool] = {
             "rounds": {str(number): figures(one) for number, one in zip(ROUNDS, found[tool], strict=False)},
             "cpu_seconds": round(sum(part["seconds"] for part in held)),
+            "inclusion": swsearch.SearchOptions().inclusion_evalue if tool.startswith("swsearch") else data.inclusion,
             "cpu": ", ".join(sorted({part["cpu"] for part in held})),
             "commit": commit(),
         }

@@ -48,6 +48,8 @@ FAMILY_EVALUE: Final = 0.1
 FAMILY_TOP: Final = 10_000
 """Of deep alignments: as on ColabFold's server."""
 DOMAIN_EVALUE: Final = 0.01
+INCLUSION_EVALUE: Final = 0.01
+"""Of rounds that report subjects with larger E-values, too; others include all that they report."""
 DEFAULT_STORE: Final = "~/.local/share/swsearch/hits.sqlite"
 """Stands for the user's store (:func:`swsearch.folders.user_store`), also where $XDG_DATA_HOME moves it."""
 
@@ -487,9 +489,9 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "proteins.",
     ),
     Option(
-        "inclusion_evalue", float, ROUNDS, (*SEARCHES, "msa"), 0.001, label="Inclusion E-value",
+        "inclusion_evalue", float, ROUNDS, (*SEARCHES, "msa"), INCLUSION_EVALUE, label="Inclusion E-value",
         range=Range(0, sys.float_info.max, "a number above 0, and not inf", is_above=True),
-        help="Maximum E-value for the next round's profile.",
+        help="Maximum E-value for the next round's profile, at most --evalue.",
     ),
     # --- filters ---
     Option(

@@ -15,7 +15,7 @@ from typing import Any
 from swsearch.arguments import whole_number
 from swsearch.errors import InputError, ScoringError, WrongType
 from swsearch.hits.limits import AlignmentFilter, Limits, SubjectFilters
-from swsearch.options import SEARCH_OPTIONS
+from swsearch.options import INCLUSION_EVALUE, SEARCH_OPTIONS
 from swsearch.scoring.matrix import (
     SubstitutionMatrix,
     is_matrix_name,
@@ -120,7 +120,8 @@ class SearchOptions:
         Largest number of rounds of an iterated search (:mod:`swsearch.search.rounds`), 1 to 100; 1 does not iterate.
         For protein queries only.
     inclusion_evalue : float
-        Largest E-value of a subject that is included in the profile of the next round, above 0 and at most ``evalue``.
+        Largest E-value of a subject that is included in the profile of the next round, above 0 and at most ``evalue``;
+        the default stands for ``evalue`` if that is smaller.
     sensitive : bool
         Whether proteins are scored with columns that are predicted from their context, and subjects are ranked by the
         sum over all alignments (:mod:`swsearch.search.rescoring`).
@@ -232,11 +233,11 @@ class SearchOptions:
 
     def _check_iterations(self) -> None:
         if self.iterations == 1:
-            if self.inclusion_evalue != SEARCH_OPTIONS["inclusion_evalue"].default:
+            if self.inclusion_evalue != INCLUSION_EVALUE:
                 advice = f"say how many {option('iterations')}"
                 raise InputError(f"{self._given('inclusion_evalue')} is for iterated searches; {advice}")
             return
-        if self.inclusion_evalue > self.evalue:
+        if self.evalue < self.inclusion_evalue != INCLUSION_EVALUE:
             problem = f"{self._given('inclusion_evalue')} is above {self._given('evalue')}"
             raise InputError(f"{problem}; only reported subjects can be included")
         if self.translate in ("query", "both"):
@@ -389,6 +390,8 @@ class SearchOptions:
             parameters["evalue"] = "inf"
         if self.iterations == 1:  # as in runs that were stored before searches could be iterated
             del parameters["iterations"], parameters["inclusion_evalue"]
+        else:
+            parameters["inclusion_evalue"] = min(self.inclusion_evalue, self.evalue)
         if self.max_intron is None:  # as in runs that were stored before there were chains
             del parameters["max_intron"]
         if not self.sensitive:  # as in runs that were stored before there was this option

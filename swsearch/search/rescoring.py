@@ -15,8 +15,8 @@ the same subject with the reversed model of the query (Karplus, Barrett and Hugh
 10.1093/bioinformatics/14.10.846): repeats, low complexity and a common composition give F' the same score as F, a
 relative does not. μ is estimated for each query from its scores with reversed proteins. Few unrelated subjects have
 extreme values of both E_F and E_S, so there are s times fewer false hits than M says, unless M is about as large as N:
-s is :data:`SURPLUS_OF_ONE` for a single sequence, and :data:`SURPLUS` for a profile of several. E is the E-value of a
-candidate until it is adjusted for the composition of its alignment (:mod:`swsearch.search.ranking`).
+s is :data:`SURPLUS` for a profile, and larger for a model and for a single sequence. E is the E-value of a candidate
+until it is adjusted for the composition of its alignment (:mod:`swsearch.search.ranking`).
 ``docs/design/sensitivity.md`` has what was measured.
 
 The E-value depends on the query, the subject and the search space alone, so it is the same in every slice, engine and
@@ -45,10 +45,11 @@ DECAY: Final = 0.9
 """λ, in 1/nat."""
 ALLOWANCE: Final = 2.0
 """c, in nats: how much of a subject's score its score with the reversed query may account for."""
-SURPLUS: Final = 3.0
+SURPLUS: Final = 1.5
+SURPLUS_OF_MODEL: Final = 3.0
 SURPLUS_OF_ONE: Final = 10.0
-"""s for a profile of several sequences, and for a single one, whose two scores of an unrelated subject have less in
-common."""
+"""s for a profile that was estimated from several sequences, some of which may be no relatives; for the model of a
+file; and for a single sequence, whose two scores of an unrelated subject have less in common."""
 USUAL_LENGTH: Final = 350.0
 """L, about the mean length of natural proteins."""
 PART_RESIDUES: Final = 1 << 21
@@ -81,7 +82,8 @@ class Rescoring:
         """The candidates whose E-values E are within the limit."""
         assert candidates.evalue is not None
         model = implied_model(query, self._matrix)
-        surplus = SURPLUS if query.has_relatives else SURPLUS_OF_ONE
+        of_several = SURPLUS if query.model is None else SURPLUS_OF_MODEL
+        surplus = of_several if query.has_relatives else SURPLUS_OF_ONE
         location = None
         of_scores = log(candidates.evalue)
         found = np.empty(len(candidates))

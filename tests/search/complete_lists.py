@@ -449,7 +449,8 @@ def forward_evalues(
     of_space = log(space / 350.0)
 
     def evalues(excess: NDArray[np.float64]) -> NDArray[np.float64]:
-        mean, surplus = exp((2.0 * (of_space - 0.9 * excess) + of_scores) / 3.0), 3.0 if query.has_relatives else 10.0
+        mean, of_several = exp((2.0 * (of_space - 0.9 * excess) + of_scores) / 3.0), 1.5 if query.model is None else 3.0
+        surplus = of_several if query.has_relatives else 10.0
         found: NDArray[np.float64] = mean / surplus * ((space / 350.0 + surplus * mean) / (space / 350.0 + mean))
         return found
 

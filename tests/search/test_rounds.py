@@ -101,7 +101,8 @@ def names(result: QueryResult, evalue: float = 0.001) -> set[str]:
 
 def test_distant_members_are_found_in_later_rounds(folder):
     """Source: the families that the fixture planted; a first round misses some of their members."""
-    first, second, third = (search(folder, top=100, iterations=n) for n in (1, 2, 3))
+    first = search(folder, top=100)
+    second, third = (search(folder, top=100, iterations=n, inclusion_evalue=0.001) for n in (2, 3))
     for query, family in ((0, "a"), (2, "b"), (3, "c")):
         assert names(first[query]) < names(second[query]) <= names(third[query])
         assert all(name.startswith(family) for name in names(third[query]))
@@ -330,16 +331,23 @@ def test_conditions_on_alignments_also_decide_what_is_included(folder):
     assert strict[0].pssm != search(folder, top=1000, iterations=3)[0].pssm
 
 
+def test_rounds_of_a_stricter_search_include_all_that_it_reports(folder):
+    strict = search(folder, iterations=3, evalue=1e-9)
+    assert comparable(strict) == comparable(search(folder, iterations=3, evalue=1e-9, inclusion_evalue=1e-9))
+    assert SearchOptions(iterations=3, evalue=1e-9).as_parameters()["inclusion_evalue"] == 1e-9
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"iterations": 0}, "iterations=0: choose a whole number, 1 to 100"),
         ({"iterations": 101}, "iterations=101"),
-        ({"inclusion_evalue": 0.01}, "inclusion_evalue=0.01 is for iterated searches"),
+        ({"inclusion_evalue": 0.02}, "inclusion_evalue=0.02 is for iterated searches"),
         ({"iterations": 2, "inclusion_evalue": 0.0}, "inclusion_evalue=0: choose a number above 0"),
         ({"iterations": 2, "inclusion_evalue": math.nan}, "inclusion_evalue=nan"),
         ({"iterations": 2, "evalue": math.inf, "inclusion_evalue": math.inf}, "choose a number above 0, and not inf"),
         ({"iterations": 2, "inclusion_evalue": 11.0}, "inclusion_evalue=11 is above evalue=10"),
+        ({"iterations": 2, "inclusion_evalue": 2e-3, "evalue": 1e-3}, "inclusion_evalue=0.002 is above evalue=0.001"),
         ({"iterations": 2, "translate": "query"}, "no profile is made of a translated query"),
         ({"iterations": 2, "gap_open": 3}, "there are no E-values for inclusion"),
     ],

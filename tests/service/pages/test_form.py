@@ -16,13 +16,13 @@ VALUES = {
     "dbsize": "1000000", "mask": "seg,lower", "mask_mode": "hard", "composition": "bias", "min_score": "20",
     "min_bits": "30.5", "min_identity": "25", "min_query_coverage": "50", "min_subject_coverage": "10",
     "min_alignment_length": "12", "min_length": "5", "max_length": "900", "id_pattern": "^sp", "taxid": "9606,10090",
-    "alphabet": "dna", "iterations": "3", "inclusion_evalue": "0.01",
+    "alphabet": "dna", "iterations": "3", "inclusion_evalue": "0.02",
     "sensitive": "True", "count_hsps": "True",
 }  # fmt: skip
 PARSED = {**VALUES, "top": 7, "evalue": 1e-5, "genetic_code": 11, "max_hsps": 3, "max_intron": 5000, "match": 1,
           "mismatch": -2, "gap_open": 0, "gap_extend": 2, "dbsize": 10**6, "min_score": 20, "min_bits": 30.5,
           "min_identity": 25.0, "min_query_coverage": 50.0, "min_subject_coverage": 10.0, "min_alignment_length": 12,
-          "min_length": 5, "max_length": 900, "iterations": 3, "inclusion_evalue": 0.01,
+          "min_length": 5, "max_length": 900, "iterations": 3, "inclusion_evalue": 0.02,
           "sensitive": True, "count_hsps": True}  # fmt: skip
 
 
