@@ -28,7 +28,7 @@ from swsearch.hits.result import QueryResult
 from swsearch.options import DEADLINE_SECONDS, EVERY_SUBJECT, SEARCH_FILES
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
-from swsearch.search.rounds import IteratedSearch
+from swsearch.search.rounds import search_in_rounds
 from swsearch.search.searcher import BatchObserver
 from swsearch.search.slices import Slice, merge_results, slices_of, whole
 from swsearch.sequences.record import SequenceRecord
@@ -151,7 +151,7 @@ class ClusterSearcher(PlannedSearch):
         ]
 
     def search(
-        self, queries: Iterable[SequenceRecord], progress: Progress | None = None, *, wait_until_prepared: bool = True
+        self, queries: Iterable[SequenceRecord], progress: Progress | None = None
     ) -> Generator[QueryResult, None, None]:
         """See :meth:`PlannedSearch.search`. Whole iterated searches are tasks, unless the database is sliced."""
         if isinstance(queries, Sequence):
@@ -160,15 +160,14 @@ class ClusterSearcher(PlannedSearch):
         if self.observe_batch is not None:
             return self._observed(queries, progress, self.observe_batch)
         if self.options.iterations == 1 or not self.is_sliced:
-            return self._search_once(queries, progress, wait_until_prepared=wait_until_prepared)
-        in_rounds = IteratedSearch(
-            self, self._search_once, most_queries=GROUP_QUERIES, most_rows=GROUP_ROWS, n_together=GROUPS
-        )
-        return in_rounds.search(queries, progress, wait_until_prepared=wait_until_prepared)
+            return self.search_once(queries, progress)
+        return search_in_rounds(self, queries, progress, GROUP_QUERIES, GROUP_ROWS, GROUPS)
 
-    def _search_once(
-        self, queries: Iterable[SequenceRecord], progress: Progress | None, *, wait_until_prepared: bool
+    def search_once(
+        self, queries: Iterable[SequenceRecord], progress: Progress | None = None
     ) -> Generator[QueryResult, None, None]:
+        """See :meth:`PlannedSearch.search_once`."""
+
         def merge(parts: Sequence[QueryResult]) -> QueryResult:
             return merge_results(parts, self.limits) if self.is_sliced else parts[0]
 
@@ -199,7 +198,7 @@ class ClusterSearcher(PlannedSearch):
             while read:
                 observe_some()
 
-        return results(self._search_once(noted(), progress, wait_until_prepared=True))
+        return results(self.search_once(noted(), progress))
 
     # --- slices ---
 

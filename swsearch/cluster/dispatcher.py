@@ -131,14 +131,15 @@ class Dispatcher:
 
     # --- the search ---
 
+    @started
     def search(
         self,
         queries: Iterable[SequenceRecord],
         progress: Progress | None,
         merge: Callable[[Sequence[QueryResult]], QueryResult],
         when_answered: Callable[[], None] = lambda: None,
-    ) -> Generator[QueryResult, None, None]:
-        """Start to search; returns the results in the order of the queries.
+    ) -> Generator[QueryResult | None, None, None]:
+        """Yield None when the first parts have been sent, then the results in the order of the queries.
 
         ``merge`` joins the results of a query in all slices. ``when_answered`` is called when all results have arrived,
         before the last are returned. Several searches may run at the same time; earlier ones have priority. Closing the
@@ -146,15 +147,6 @@ class Dispatcher:
         perform it.
         """
         stream = BatchStream(queries, self._cells_of, self._max_queries, progress)
-        return started(self._results(stream, merge, when_answered))
-
-    def _results(
-        self,
-        stream: BatchStream,
-        merge: Callable[[Sequence[QueryResult]], QueryResult],
-        when_answered: Callable[[], None],
-    ) -> Generator[QueryResult | None, None, None]:
-        """Yield None when the first parts have been sent, then the results."""
         self._streams.append(stream)
         number = 0
         try:

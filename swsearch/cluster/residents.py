@@ -66,18 +66,18 @@ class Task:
     results: Generator[QueryResult, None, None] | None = None
     is_read: bool = False
 
-    def start(self, searcher: Searcher, *, is_first: bool) -> None:
+    def start(self, searcher: Searcher) -> None:
         """Pass the queries to the engine, unless it has them; raises :class:`InputError` if one does not fit the
         search.
         """
         if self.results is not None:
             return
         if self.spec.one_round:  # the driver has checked the queries; those of later rounds are profiles
-            self.results = searcher.search_once(self._reading(), wait_until_prepared=is_first)
+            self.results = searcher.search_once(self._reading())
         else:
             for query in self.queries:
                 searcher.check(query)
-            self.results = searcher.search(self._reading(), wait_until_prepared=is_first)
+            self.results = searcher.search(self._reading())
 
     def stop(self) -> None:
         """Take the queries from the engine; :meth:`start` passes them to another one."""
@@ -207,7 +207,7 @@ class Residents:
         searcher = self._searcher(task.spec, task.key, task.room_bytes)
         self._started = None
         began = time.perf_counter()
-        task.start(searcher, is_first=True)
+        task.start(searcher)
         assert task.results is not None
         results = []
         self._start_next(task, searcher)
@@ -224,7 +224,7 @@ class Residents:
             after = self._following()
             if after is not None and after.key == task.key:
                 with suppress(SwSearchError):
-                    after.start(searcher, is_first=False)
+                    after.start(searcher)
                     self._started = after
 
     def _close_engine(self) -> None:

@@ -10,8 +10,9 @@ the scoring scheme and its statistics. It checks queries, counts their cells, an
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Sequence
-from typing import TypeVar, cast
+from collections.abc import Callable, Generator, Iterable, Sequence
+from functools import wraps
+from typing import ParamSpec, TypeVar, cast
 
 from swsearch import __version__
 from swsearch.database.reader import PackedDatabase
@@ -32,6 +33,7 @@ from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Progress
 from swsearch.words import option, shortened
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -122,14 +124,22 @@ class PlannedSearch(ABC):
 
     @abstractmethod
     def search(
-        self, queries: Iterable[SequenceRecord], progress: Progress | None = None, *, wait_until_prepared: bool = True
+        self, queries: Iterable[SequenceRecord], progress: Progress | None = None
     ) -> Generator[QueryResult, None, None]:
         """The results of the queries, in the order of the queries; the scoring has started when this returns.
 
         If ``queries`` is a sequence, all queries are checked before the first is searched. The queries of any other
         iterable must have been checked by the caller; they are read as they are needed. Closing the generator ends the
-        search. With ``wait_until_prepared``, an engine that works in the background needs no more of this process when
-        the method returns.
+        search.
+        """
+
+    @abstractmethod
+    def search_once(
+        self, queries: Iterable[SequenceRecord], progress: Progress | None = None
+    ) -> Generator[QueryResult, None, None]:
+        """The results of one round of :meth:`search`; in an iterated search, they also list all subjects to include.
+
+        The caller has checked the queries.
         """
 
     # --- queries and the run ---
@@ -213,10 +223,16 @@ class PlannedSearch(ABC):
         return {} if digest is None else {TAXONOMY_DIGEST: digest}
 
 
-def started(results: Generator[T | None, None, None]) -> Generator[T, None, None]:
-    """A generator of results after its first ``yield``, which yields None: it works before its results are read.
+def started(function: Callable[P, Generator[T | None, None, None]]) -> Callable[P, Generator[T, None, None]]:
+    """Decorates a generator function that first yields None: its generators work before their results are read.
 
-    Closing it then runs its ``finally``, which a generator that has not begun would not do.
+    Closing one then runs its ``finally``, which a generator that has not begun would not do.
     """
-    next(results)
-    return cast(Generator[T, None, None], results)
+
+    @wraps(function)
+    def begun(*args: P.args, **kwargs: P.kwargs) -> Generator[T, None, None]:
+        results = function(*args, **kwargs)
+        next(results)
+        return cast(Generator[T, None, None], results)
+
+    return begun

@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -26,6 +27,8 @@ from swsearch.search.frames import Frame
 from swsearch.search.threshold import LENGTH_STEPS, Threshold
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import LengthRange, Progress
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +55,20 @@ class PreparedQuery:
     def min_scores(self, lengths: LengthRange | None = None) -> list[int]:
         """The score threshold of each profile, for all subjects or those of some lengths."""
         return [self.threshold.min_score(lengths)] * len(self.profiles)
+
+
+def divided(queries: Iterable[T], rows: Callable[[T], int], most: int, most_rows: int) -> Iterator[list[T]]:
+    """Successive groups of at most ``most`` queries, which have at most ``most_rows`` rows or are single queries."""
+    group: list[T] = []
+    n_rows = 0
+    for query in queries:
+        if group and (len(group) == most or n_rows + rows(query) > most_rows):
+            yield group
+            group, n_rows = [], 0
+        group.append(query)
+        n_rows += rows(query)
+    if group:
+        yield group
 
 
 class ScoreBatch:

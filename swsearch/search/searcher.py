@@ -35,7 +35,7 @@ from swsearch.search.frames import Frame
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch, started
 from swsearch.search.ranking import HitSelection, adjustment_of, merge_frames
-from swsearch.search.score_batches import PreparedQuery, ScoreBatch, in_proportion
+from swsearch.search.score_batches import PreparedQuery, ScoreBatch, divided, in_proportion
 from swsearch.sequences.record import SequenceRecord
 from swsearch.threads import Threads, beat
 from swsearch.typing import Progress, SubjectIndex
@@ -110,6 +110,8 @@ class Searcher(PlannedSearch):
         one_query = LocalAligner(self.scheme.alphabet, matrix, self.threads, progress=beat)
         aligner = SubjectAligner(self.search_subjects, one_query, gpus)
         self._selection = HitSelection(self, aligner)
+        self._n_at_work = 0
+        """Searches whose results are not read to the end."""
         self._part_engine = CpuEngine(1)  # for few subjects, in the thread that ranks them
         self._rescoring: Rescoring | None = None
         if options.sensitive:
@@ -154,7 +156,7 @@ class Searcher(PlannedSearch):
         return lines
 
     def search(
-        self, queries: Iterable[SequenceRecord], progress: Progress | None = None, *, wait_until_prepared: bool = True
+        self, queries: Iterable[SequenceRecord], progress: Progress | None = None
     ) -> Generator[QueryResult, None, None]:
         """The results of the queries, in the order of the queries, each as soon as it is computed.
 
@@ -165,8 +167,8 @@ class Searcher(PlannedSearch):
         and its next batch is queued before it finishes the current one. Closing the generator cancels all scoring that
         was started.
 
-        With ``wait_until_prepared``, the method returns when such an engine needs no more of this process, so that what
-        the caller does next does not delay it. A caller that has other results to handle meanwhile sets it to False.
+        The method returns when such an engine needs no more of this process, so that what the caller does next does not
+        delay it; unless there are further results of an earlier search, which the caller can handle meanwhile.
 
         An iterated search returns the results of the last rounds (:mod:`swsearch.search.rounds`).
         """
@@ -174,26 +176,18 @@ class Searcher(PlannedSearch):
             for query in queries:
                 self.check(query)
         if self.options.iterations > 1:
-            from swsearch.search.rounds import IteratedSearch  # only here: most searches have one round
+            from swsearch.search.rounds import search_in_rounds  # only here: most searches have one round
 
-            in_rounds = IteratedSearch(
-                self,
-                self.search_once,
-                most_queries=self.engine.profiles_per_call,
-                most_rows=self.engine.rows_per_call,
-                n_together=1 if self._gpus is None else 2,
-            )
-            return in_rounds.search(queries, progress, wait_until_prepared=wait_until_prepared)
-        return self.search_once(queries, progress, wait_until_prepared=wait_until_prepared)
+            engine = self.engine
+            at_once = 1 if self._gpus is None else 2
+            return search_in_rounds(self, queries, progress, engine.profiles_per_call, engine.rows_per_call, at_once)
+        return self.search_once(queries, progress)
 
     def search_once(
-        self, queries: Iterable[SequenceRecord], progress: Progress | None = None, *, wait_until_prepared: bool = True
+        self, queries: Iterable[SequenceRecord], progress: Progress | None = None
     ) -> Generator[QueryResult, None, None]:
-        """The results of one round; in an iterated search, they also list all subjects to include.
-
-        Parameters and behaviour are those of :meth:`search`, except that the caller has checked the queries.
-        """
-        return started(self._search(queries, progress, wait_until_prepared, self._result))
+        """See :meth:`PlannedSearch.search_once`."""
+        return self._search(queries, progress, self._result)
 
     def passing(
         self, queries: Iterable[SequenceRecord], progress: Progress | None = None
@@ -202,17 +196,19 @@ class Searcher(PlannedSearch):
 
         All subjects that pass the limits must be listed, and no option may judge alignments.
         """
-        return started(self._search(queries, progress, True, self._passing))
+        return self._search(queries, progress, self._passing)
 
+    @started
     def _search(
-        self, queries: Iterable[SequenceRecord], progress: Progress | None, wait_until_prepared: bool, of: OfScores[T]
+        self, queries: Iterable[SequenceRecord], progress: Progress | None, of: OfScores[T]
     ) -> Generator[T | None, None, None]:
         """Yield None when the first batch has started, then the results."""
         batches = ((batch, self._begin(batch)) for batch in self._batches(queries))
         idle_since = time.perf_counter()
         begun = deque(islice(batches, 1))
+        self._n_at_work += 1
         try:
-            for _, scores in begun if wait_until_prepared else ():
+            for _, scores in begun if self._n_at_work == 1 else ():
                 scores.wait_until_prepared()
             yield None
             while begun:
@@ -221,24 +217,15 @@ class Searcher(PlannedSearch):
                 idle_since = time.perf_counter()
                 begun.popleft()
         finally:
+            self._n_at_work -= 1
             for _, scores in begun:
                 scores.cancel()
 
     def _batches(self, queries: Iterable[SequenceRecord]) -> Iterator[list[PreparedQuery]]:
         """Batches of queries within the engine's limits on profiles and rows; each has at least one query."""
         max_queries = max(1, self.engine.profiles_per_call // self.preparer.n_frames)
-        batch: list[PreparedQuery] = []
-        n_rows = 0
-        for number, query in enumerate(queries):
-            searched = self.as_searched(query)
-            prepared = self._prepared(number, searched)
-            if batch and (len(batch) == max_queries or n_rows + prepared.rows > self.engine.rows_per_call):
-                yield batch
-                batch, n_rows = [], 0
-            batch.append(prepared)
-            n_rows += prepared.rows
-        if batch:
-            yield batch
+        prepared = (self._prepared(number, self.as_searched(query)) for number, query in enumerate(queries))
+        return divided(prepared, lambda query: query.rows, max_queries, self.engine.rows_per_call)
 
     def _prepared(self, number: int, query: SequenceRecord) -> PreparedQuery:
         frames = self.preparer.frames(query)

@@ -99,10 +99,10 @@ class _RunningBatch:
         """Whether one of its queries may have ended a worker; such a query is searched alone."""
         return any(query.losses for query in self.batch.queries)
 
-    def start(self, *, is_first: bool = True) -> None:
+    def start(self) -> None:
         """Pass the queries to the engine; one that works in the background begins at once, unless it has others."""
         if self.results is None:
-            self.results = self.searcher.search(self._reading(), self._advance, wait_until_prepared=is_first)
+            self.results = self.searcher.search(self._reading(), self._advance)
 
     def _reading(self) -> Iterator[SequenceRecord]:
         for _, record in self.queries:
@@ -275,7 +275,7 @@ class SearchWorker:
             if running.queries:
                 self._running.append(running)
                 if self._running[0].searcher is running.searcher:  # the engine takes the second behind the first
-                    running.start(is_first=len(self._running) == 1)
+                    running.start()
             self._begin(running)
         self._say_changed(batch.keys.values())
         return True

@@ -26,7 +26,7 @@ from swsearch.hits.result import QueryResult
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import QueryFiles
-from swsearch.search.rounds import IteratedSearch
+from swsearch.search.rounds import search_in_rounds
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.searcher import Searcher
 from swsearch.search.slices import merge_results, slices_of, whole
@@ -61,17 +61,16 @@ class SlicedSearch(PlannedSearch):
         return []
 
     def search(
-        self, queries: Iterable[SequenceRecord], progress: Progress | None = None, *, wait_until_prepared: bool = True
+        self, queries: Iterable[SequenceRecord], progress: Progress | None = None
     ) -> Generator[QueryResult, None, None]:
-        queries = list(queries)
         if self.options.iterations == 1:
-            return self.search_once(queries, progress, wait_until_prepared=True)
-        in_rounds = IteratedSearch(self, self.search_once, most_queries=7, most_rows=10**6, n_together=2)
-        return in_rounds.search(queries, progress, wait_until_prepared=True)
+            return self.search_once(queries, progress)
+        return search_in_rounds(self, queries, progress, 7, 10**6, 2)
 
     def search_once(
-        self, queries: Sequence[SequenceRecord], progress: Progress | None, *, wait_until_prepared: bool
+        self, queries: Iterable[SequenceRecord], progress: Progress | None = None
     ) -> Generator[QueryResult, None, None]:
+        queries = list(queries)
         found = [list(searcher.search_once(queries, progress)) for searcher in self.searchers]
         yield from (merge_results(parts, self.limits) for parts in zip(*found, strict=True))
 
