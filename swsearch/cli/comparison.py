@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from swsearch.run import RunOutcome
     from swsearch.run.comparisons import Cluster
     from swsearch.search.planned_search import PlannedSearch
-    from swsearch.search.queries import QueriesByFile
+    from swsearch.search.queries import Queries
 
 
 def allpairs(
@@ -224,7 +224,7 @@ def compared(
     running: CommandRun,
     subjects: PackedDatabase,
     query_residues: int,
-    queries_of: Callable[[PlannedSearch], QueriesByFile],
+    queries_of: Callable[[PlannedSearch], Queries],
 ) -> Iterator[Callable[..., RunOutcome]]:
     """A search whose queries are sequences of a database, open, as the function that executes it.
 

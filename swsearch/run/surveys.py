@@ -16,7 +16,7 @@ from swsearch.errors import InputError
 from swsearch.hits.shards import AskedQueries, RecordCount, Shard
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.search.planned_search import PlannedSearch
-from swsearch.search.queries import Queries, QueriesByFile, located_refusal
+from swsearch.search.queries import Queries, located_refusal
 from swsearch.sequences.fasta import SAMPLE_RESIDUES
 from swsearch.sequences.record import InvalidRecord, SequenceRecord
 from swsearch.words import counted
@@ -50,7 +50,7 @@ class Survey:
 
 
 def survey(
-    files: QueriesByFile,
+    files: Queries,
     searcher: PlannedSearch,
     shard: Shard = WHOLE,
     *,
@@ -61,7 +61,7 @@ def survey(
 
     Parameters
     ----------
-    files : QueriesByFile
+    files : Queries
     searcher : PlannedSearch
     shard : Shard
         The shard of the queries that is searched.

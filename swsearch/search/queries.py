@@ -15,10 +15,11 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import AlphabetMismatch, FastaFormatError, InputError, WrongType
@@ -319,35 +320,31 @@ def _sample(files: QueryFiles) -> str:
     return letters
 
 
-class Queries(Protocol):
+class Queries(ABC):
     """The queries of a run; they can be iterated over repeatedly."""
 
+    @abstractmethod
     def records(self, search: PlannedSearch) -> Iterator[SequenceRecord | InvalidRecord]:
         """All queries in order."""
-        ...
 
     def parameters(self, search: PlannedSearch) -> Mapping[str, str | bool]:
         """The parameters that a run stores about the queries, in addition to their letters."""
-        ...
-
-
-class QueriesByFile(Queries, Protocol):
-    """Queries that are read from files, or from a database in place of a file."""
+        return {}
 
     def by_file(
         self, search: PlannedSearch
     ) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SequenceRecord | InvalidRecord]]]:
-        """Path, format and records of each file."""
-        ...
+        """Path, format and records of each file; queries that are in none are sequences of one without a path."""
+        yield "", "fasta", self.records(search)
 
 
 @dataclass(frozen=True)
-class QueriesInMemory:
+class QueriesInMemory(Queries):
     """Queries in memory."""
 
     held: Sequence[SequenceRecord]
 
-    def records(self, search: PlannedSearch) -> Iterator[SequenceRecord | InvalidRecord]:
+    def records(self, search: PlannedSearch) -> Iterator[SequenceRecord]:
         """All queries in order."""
         return iter(self.held)
 
@@ -358,7 +355,7 @@ class QueriesInMemory:
 
 
 @dataclass(frozen=True)
-class QueryFiles:
+class QueryFiles(Queries):
     """The query files of a run, with their detected formats.
 
     For a pipe or standard input, the path is that of a copy, because a batch reads its files more than once.
@@ -464,7 +461,7 @@ def _stored_parameters(formats: Sequence[str], profiles: Iterable[PositionSpecif
 
 
 @dataclass(frozen=True, eq=False)
-class SubjectQueries:
+class SubjectQueries(Queries):
     """The searched subjects of a database as queries, the longest first.
 
     Queries of similar length are scored together, and every shard of the queries has about the same work.
@@ -502,18 +499,14 @@ class SubjectQueries:
         for index in self.order[0].tolist():
             yield SubjectRecord(database.header(index), database.codes(index), database.alphabet, index)
 
-    def by_file(self, search: PlannedSearch) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SubjectRecord]]]:
-        """The database in place of a file of sequences, with all queries."""
-        yield ", ".join(self.subjects.database.locations), "fasta", self.records(search)
-
     def parameters(self, search: PlannedSearch) -> dict[str, str | bool]:
         """The parameter by which the run differs from a search with the same sequences."""
         return {ALL_AGAINST_ALL: True}
 
 
 @dataclass(frozen=True, eq=False)
-class DatabaseQueries:
-    """All sequences of a database as queries, in FASTA order."""
+class DatabaseQueries(Queries):
+    """All sequences of a database as queries, in FASTA order; the run is that of a file with the same sequences."""
 
     database: PackedDatabase
 
@@ -521,11 +514,3 @@ class DatabaseQueries:
         """All queries in order."""
         for index in range(self.database.n_subjects):
             yield SequenceRecord(self.database.header(index), self.database.codes(index), self.database.alphabet)
-
-    def by_file(self, search: PlannedSearch) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SequenceRecord]]]:
-        """The database in place of a file of sequences, with all queries."""
-        yield ", ".join(self.database.locations), "fasta", self.records(search)
-
-    def parameters(self, search: PlannedSearch) -> dict[str, str | bool]:
-        """Empty: the run is that of a file with the same sequences."""
-        return {}
