@@ -21,7 +21,6 @@ from swsearch.errors import InputError
 from swsearch.hits.cigar import parse
 from swsearch.output_files import check_plot, save_figure, text_file
 from swsearch.pairs.pair_alignment import Pair, PairAlignment, PairScoring, mode_scoring, pair_arrays
-from swsearch.pairs.sequence import number_letters
 from swsearch.typing import Letters
 
 # --- scores ---
@@ -121,7 +120,8 @@ def write_plot(pair: PairAlignment, path: Path) -> None:
     check_plot(path)
     from matplotlib.figure import Figure
 
-    k, rows, columns = common_words(*number_letters(pair.query, pair.subject))
+    *_, (compared,) = pair_arrays([(pair.query, pair.subject)], pair.mode, pair.scoring)
+    k, rows, columns = common_words(*compared)
     figure = Figure(figsize=(8, 8), layout="constrained")
     axes = figure.add_subplot()
     axes.plot(columns + 1, rows + 1, ",", color="0.45", rasterized=True)

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from swsearch.errors import AlphabetMismatch, InputError
-from swsearch.sequences.alphabet import CODE_MASK, Alphabet
+from swsearch.sequences.alphabet import Alphabet
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord, identifier
 from swsearch.sequences.source import refuse_repeated_pipes, seekable, shown_name
@@ -131,26 +131,13 @@ def _read_texts(path: str) -> list[PairSequence]:
     return texts
 
 
-def number_letters(query: PairSequence, subject: PairSequence) -> tuple[Letters, Letters]:
-    """The letters of both sides as uint16 numbers, which are equal if the letters count as equal.
-
-    For residues, the numbers are codes without the soft-mask flag, and U of DNA has the number of T. For texts, there
-    is one number per code point.
-
-    >>> [side.tolist() for side in number_letters(PairSequence("", "aba"), PairSequence("", "cb"))]
-    [[0, 1, 0], [2, 1]]
-    """
-    if query.record is not None and subject.record is not None:
-        table = query.record.alphabet.identity_table.astype(np.uint16)
-        return table[query.record.codes & CODE_MASK], table[subject.record.codes & CODE_MASK]
-    first, second = number_texts([query.letters, subject.letters])
-    return first, second
-
-
 def number_texts(texts: Sequence[str]) -> list[Letters]:
-    """The letters of texts as numbers, one per code point; equal letters have equal numbers in all texts.
+    """The letters of texts as uint16 numbers, one per code point; equal letters have equal numbers in all texts.
 
     Raises :class:`InputError` for more than :data:`MAX_LETTERS` distinct letters.
+
+    >>> [text.tolist() for text in number_texts(["aba", "cb"])]
+    [[0, 1, 0], [2, 1]]
     """
     points = np.frombuffer("".join(texts).encode("utf-32-le"), dtype="<u4")
     different, numbers = np.unique(points, return_inverse=True)

@@ -18,7 +18,7 @@ from swsearch.pairs.aligner import PairAligner
 from swsearch.pairs.pair_alignment import COST_SETS, align_pair, scheme_scoring
 from swsearch.pairs.pair_matrices import common_words
 from swsearch.pairs.pair_report import common_letters, edits
-from swsearch.pairs.sequence import PairSequence, from_record, number_letters
+from swsearch.pairs.sequence import PairSequence, from_record, number_texts
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.record import SequenceRecord
@@ -209,7 +209,7 @@ def test_a_dot_plot_is_a_picture(run, dna_files, tmp_path):
 
 def test_dots_are_the_words_that_both_have():
     """Expected values: every pair of positions, compared one by one."""
-    sides = number_letters(*(side(text) for text in random_pair(8, "ab", 90)))
+    sides = number_texts(random_pair(8, "ab", 90))
     for most in (10**6, 2_000, 200):
         k, rows, columns = common_words(*sides, max_dots=most)
         query, subject = (text.tolist() for text in sides)
