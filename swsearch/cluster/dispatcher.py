@@ -224,18 +224,18 @@ class Dispatcher:
 
     def _lose(self, worker: Worker) -> None:
         """Give the parts of a worker that has left to others."""
-        parts = [flight.part for flight in worker.flights.values()]
         for ticket in worker.flights:
             self._connection.forget(ticket)
-        if any(part is not None for part in parts):
+        if any(flight.part is not None for flight in worker.flights.values()):
             self._notify(f"{worker.info.name} has left; other workers take its work")
-        for number, part in enumerate(parts):
-            if part is not None:
-                part.at.discard(worker.info.address)
-                self._again(part, is_loss=number == 0 and not worker.is_silent)
+        for number, flight in enumerate(worker.flights.values()):
+            self._take_away(worker, flight.part, is_loss=number == 0 and not worker.is_silent)
 
-    def _again(self, part: Part, *, is_loss: bool) -> None:
-        """Let a part wait again, unless it is done, waits, or is at another worker."""
+    def _take_away(self, worker: Worker, part: Part | None, *, is_loss: bool = False) -> None:
+        """Let a part of a worker wait again, unless it is done, waits, or is at another worker."""
+        if part is None:
+            return
+        part.at.discard(worker.info.address)
         if part.is_done or part in self._waiting:
             return
         part.losses += is_loss
@@ -264,13 +264,9 @@ class Dispatcher:
         self._notify(f"connected to {self._connection.where} again")
         workers, self._workers = self._workers, {}
         self._looked = float("-inf")
-        parts = [flight.part for worker in workers.values() for flight in worker.flights.values()]
-        for part in parts:
-            if part is not None:
-                part.at.clear()
-        for part in parts:
-            if part is not None:
-                self._again(part, is_loss=False)
+        for worker in workers.values():
+            for flight in worker.flights.values():
+                self._take_away(worker, flight.part)
 
     def _check_deadlines(self) -> None:
         """Give the parts of workers that do not answer to others as well."""
@@ -284,9 +280,7 @@ class Dispatcher:
                 seconds = now - max(flight.sent, worker.heard)
                 self._notify(f"{worker.info.name} has not answered for {seconds:.0f} s; other workers take its work")
                 for one in worker.flights.values():
-                    if one.part is not None:
-                        one.part.at.discard(worker.info.address)
-                        self._again(one.part, is_loss=False)
+                    self._take_away(worker, one.part)
 
     def _allowed_seconds(self, worker: Worker, flight: Flight) -> float:
         """The time that a worker may take for its first task before it counts as silent."""
@@ -425,8 +419,6 @@ class Dispatcher:
             return
         flight = worker.flights.pop(answer.ticket)
         part = flight.part
-        if part is not None:
-            part.at.discard(worker.info.address)
         if answer.error is not None:
             problem = f"{type(answer.error).__name__}: {answer.error}"
             raise EngineError(f"{worker.info.name} cannot run the task, {problem}; is {PROGRAM} installed there?")
@@ -435,7 +427,7 @@ class Dispatcher:
                 del self._workers[worker.info.address]  # it is asked again at the next look, if it is there
                 self._looked = float("-inf")
             else:
-                self._again(part, is_loss=not self._connection.is_lost)
+                self._take_away(worker, part, is_loss=not self._connection.is_lost)
             return
         worker.heard = time.monotonic()
         worker.is_silent = False
@@ -455,6 +447,7 @@ class Dispatcher:
                 rate = flight.cells / said.seconds
                 worker.rate = (worker.rate + rate) / 2 if worker.is_measured else rate
                 worker.is_measured = True
+            part.at.discard(worker.info.address)
             self._add(part, said)
 
     def _take_failure(self, worker: Worker, part: Part | None, said: Failed) -> None:
@@ -466,8 +459,7 @@ class Dispatcher:
         worker.is_left_out = True
         if all(one.is_left_out for one in self._workers.values()):
             raise error
-        if part is not None:
-            self._again(part, is_loss=False)
+        self._take_away(worker, part)
 
     def _add(self, part: Part, said: Found) -> None:
         """Add the results of a part to its batch, unless it has them from another worker."""
