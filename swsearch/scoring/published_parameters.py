@@ -29,7 +29,7 @@ import hashlib
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import cache
-from math import gcd
+from math import gcd, inf
 from pathlib import Path
 from typing import Final
 
@@ -74,7 +74,7 @@ class NoStatistics:
 
 @dataclass(frozen=True)
 class _Row:
-    """One row of the table; ``gap`` is (open, extend); ``alpha`` and ``sigma`` are None if not published."""
+    """A row of the table for gap costs (open, extend); ``alpha`` and ``sigma`` are None if not published."""
 
     gap: tuple[float, float]
     lam: float
@@ -88,13 +88,13 @@ class _Row:
 class _System:
     """The rows of one matrix or one reduced match/mismatch pair.
 
-    ``ungapped_from`` are the smallest gap costs for which the ungapped row applies; None for protein, for which it
-    never applies.
+    ``ungapped_from`` are the smallest gap costs for which the ungapped parameters apply; None for protein, for which
+    they never apply.
     """
 
     name: str
     gapped: tuple[_Row, ...]
-    ungapped: _Row
+    ungapped: Ungapped
     ungapped_from: tuple[float, float] | None
 
     def gaps(self, factor: int, near: tuple[int, int]) -> str:
@@ -114,18 +114,18 @@ def _systems() -> dict[str, _System]:
     text = Path(__file__).with_name("karlin_altschul.tsv").read_text("utf-8")
     lines = (line for line in text.splitlines() if not line.startswith("#"))
     gapped: dict[str, list[_Row]] = {}
-    ungapped: dict[str, tuple[_Row, tuple[float, float] | None]] = {}
+    ungapped: dict[str, tuple[Ungapped, tuple[float, float] | None]] = {}
     for record in csv.DictReader(lines, delimiter="\t"):
         name, costs = record["scoring"], (record["gap_open"], record["gap_extend"])
-        threshold = costs[0].endswith("+")
-        gap = (0.0, 0.0) if costs[0] == _UNGAPPED else (float(costs[0].rstrip("+")), float(costs[1].rstrip("+")))
+        gap = None if costs[0] == _UNGAPPED else (float(costs[0].rstrip("+")), float(costs[1].rstrip("+")))
+        lam, k, a = (float(record[key]) for key in ("lambda", "k", "a"))
         alpha, sigma = (None if record[key] == "-" else float(record[key]) for key in ("alpha", "sigma"))
-        row = _Row(gap, float(record["lambda"]), float(record["k"]), float(record["a"]), alpha, sigma)
-        if threshold or costs[0] == _UNGAPPED:
-            ungapped[name] = (row, gap if threshold else None)
+        if gap is None or costs[0].endswith("+"):
+            assert alpha is not None
+            ungapped[name] = (Ungapped(lam, k, a, alpha), gap)
         else:
-            gapped.setdefault(name, []).append(row)
-    return {name: _System(name, tuple(gapped[name]), row, start) for name, (row, start) in ungapped.items()}
+            gapped.setdefault(name, []).append(_Row(gap, lam, k, a, alpha, sigma))
+    return {name: _System(name, tuple(gapped[name]), free, start) for name, (free, start) in ungapped.items()}
 
 
 def find_statistics(scheme: ScoringScheme) -> Statistics | NoStatistics:
@@ -148,16 +148,14 @@ def find_statistics(scheme: ScoringScheme) -> Statistics | NoStatistics:
         match, mismatch = (factor * int(score) for score in name.split("/"))
         scores = f"match {match}, mismatch {mismatch}"
         source = f"{SOURCE}, match/mismatch {name}, gap costs {scheme.gap}"
-    if row is None and system.ungapped_from is not None:
-        opening, extend = system.ungapped_from
-        if gap[0] >= opening * factor and gap[1] >= extend * factor:
-            row = system.ungapped
-            source = f"ungapped Karlin-Altschul theory, match/mismatch {name}, as BLAST does for gap costs {scheme.gap}"
     if row is None:
-        return NoStatistics(
-            f"no parameters are published for {scores} with gap costs {scheme.gap}; "
-            f"choose one of {system.gaps(factor, gap)}"
-        )
+        opening, extend = system.ungapped_from or (inf, inf)
+        if gap[0] < opening * factor or gap[1] < extend * factor:
+            return NoStatistics(
+                f"no parameters are published for {scores} with gap costs {scheme.gap}; "
+                f"choose one of {system.gaps(factor, gap)}"
+            )
+        source = f"ungapped Karlin-Altschul theory, match/mismatch {name}, as BLAST does for gap costs {scheme.gap}"
     if factor > 1:
         source += f", scaled by {factor}"
     return _statistics(row, system.ungapped, scheme, factor, 2 if name in _EVEN_SCORES else 1, source)
@@ -244,24 +242,20 @@ def estimated_statistics(
     gapped : bool
         False if the estimate consists of the ungapped parameters.
     """
-    free = _Row((0.0, 0.0), ungapped.lam, ungapped.k, ungapped.a, ungapped.alpha, ungapped.alpha)
-    gap = (float(scheme.gap.open), float(scheme.gap.extend))
-    row = _Row(gap, lam, k, a, None, None) if gapped else free
-    return _statistics(row, free, scheme, 1, 1, source)
+    row = _Row((float(scheme.gap.open), float(scheme.gap.extend)), lam, k, a, None, None)
+    return _statistics(row if gapped else None, ungapped, scheme, 1, 1, source)
 
 
 def _statistics(
-    row: _Row, ungapped: _Row, scheme: ScoringScheme, factor: int, score_step: int, source: str
+    row: _Row | None, ungapped: Ungapped, scheme: ScoringScheme, factor: int, score_step: int, source: str
 ) -> Statistics:
-    """Statistics from a table row; the scheme's scores are ``factor`` times those of the row."""
+    """Statistics from a table row, or without gaps if it is None; scores are ``factor`` times those of the row."""
+    opening = 2.0 * (scheme.gap.open + scheme.gap.extend)  # G, the cost of a first gap residue, on both sides
     free = ungapped.alpha
-    if free is None:
-        raise ValueError(f"the ungapped row for {scheme} has no variance")
+    if row is None:
+        row, opening = _Row((0.0, 0.0), ungapped.lam, ungapped.k, ungapped.a, free, free), 0.0
     alpha = row.alpha if row.alpha is not None else free * _to_the_5_halves(max(1.0, row.a / ungapped.a))
     sigma = row.sigma if row.sigma is not None else alpha
-    opening = 2.0 * (scheme.gap.open + scheme.gap.extend)  # G, the cost of a first gap residue, on both sides
-    if row is ungapped:
-        opening = 0.0
     return Statistics(
         lam=row.lam / factor,
         k=row.k,
