@@ -10,7 +10,7 @@ the database, and only the rows of the page become records (:meth:`Results.view`
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -212,7 +212,7 @@ class Results(HitWriter):
             of_run = select(QUERIES.c.id).where(QUERIES.c.run_id == run_id).order_by(QUERIES.c.number)
             for query_id in connection.execute(of_run).scalars().all():
                 row = connection.execute(select(QUERIES).where(QUERIES.c.id == query_id)).one()
-                yield query_result(row, _hits_of(connection, row))
+                yield query_result(row, tuple(_hits_of(connection, row)))
 
     def find(self, run_id: int, identifiers: Collection[str]) -> list[int]:
         """Numbers of a run's committed queries that have one of these identifiers or accessions.
@@ -271,7 +271,7 @@ class Results(HitWriter):
     def query(self, run_id: int, number: int) -> QueryResult:
         """The result of one committed query, with all its hits."""
         with self._reading_query(run_id, number) as (connection, row):
-            return query_result(row, _hits_of(connection, row))
+            return query_result(row, tuple(_hits_of(connection, row)))
 
     def view(self, run_id: int, number: int, view: HitView) -> ResultPage:
         """A page of the sorted and filtered hits of a query."""
@@ -281,15 +281,12 @@ class Results(HitWriter):
     def subject(self, run_id: int, number: int, rank: int) -> QueryResult:
         """A query with the alignments of the subject of this rank; without hits if there is no such subject."""
         with self._reading_query(run_id, number) as (connection, query):
-            found = select(HITS).where(HITS.c.query_id == query.id, HITS.c.rank == rank).order_by(HITS.c.hsp)
-            return query_result(query, tuple(hit_of(row, query.header) for row in connection.execute(found)))
+            return query_result(query, tuple(_hits_of(connection, query, HITS.c.rank == rank)))
 
     def hits(self, run_id: int, number: int, keep: HitFilter) -> Iterator[Hit]:
         """The hits of a query that the filter lets through, by rank, one at a time."""
         with self._reading_query(run_id, number) as (connection, query):
-            kept = select(HITS).where(HITS.c.query_id == query.id, *_conditions(keep, query))
-            for row in connection.execute(kept.order_by(HITS.c.rank, HITS.c.hsp)):
-                yield hit_of(row, query.header)
+            yield from _hits_of(connection, query, *_conditions(keep, query))
 
     def summaries(self, run_id: int, offset: int, limit: int) -> list[QuerySummary]:
         """Some queries of a run in order of their numbers; an unknown run has none."""
@@ -322,26 +319,27 @@ class Results(HitWriter):
 
     def query_places(self, run_id: int, number: int) -> tuple[Places, Places]:
         """Starts and ends of the hits on the query, 0-based and half-open; int64, shape (n_hits,), by rank."""
-        with self._reading_query(run_id, number) as (connection, query):
-            found = select(HITS.c.query_start, HITS.c.query_end).where(HITS.c.query_id == query.id)
-            rows = connection.execute(found.order_by(HITS.c.rank, HITS.c.hsp)).all()
-        starts, ends = zip(*rows, strict=True) if rows else ((), ())
+        starts, ends = self._columns(run_id, number, HITS.c.query_start, HITS.c.query_end)
         return np.array(starts, np.int64), np.array(ends, np.int64)
 
     def subject_scores(self, run_id: int, number: int) -> tuple[Floats, Floats]:
         """Bit scores and E-values of the subjects; float64, shape (n_subjects,), NaN where there is none, by rank."""
-        with self._reading_query(run_id, number) as (connection, query):
-            found = select(HITS.c.bits, HITS.c.evalue).where(HITS.c.query_id == query.id, HITS.c.hsp == 1)
-            rows = connection.execute(found.order_by(HITS.c.rank)).all()
-        bits, evalues = zip(*rows, strict=True) if rows else ((), ())
+        bits, evalues = self._columns(run_id, number, HITS.c.bits, HITS.c.evalue, of_subjects=True)
         return np.array(bits, np.float64), np.array(evalues, np.float64)  # None becomes NaN
 
     def subjects(self, run_id: int, number: int) -> list[tuple[int, str]]:
         """The subjects of a query, by rank: index in the database, and header."""
+        columns = self._columns(run_id, number, HITS.c.subject_index, HITS.c.subject_header, of_subjects=True)
+        return list(zip(*columns, strict=True))
+
+    def _columns(
+        self, run_id: int, number: int, *columns: ColumnElement[Any], of_subjects: bool = False
+    ) -> Sequence[Sequence[Any]]:
+        """The values of columns of a query's hits, or of the first ones of subjects, by rank."""
         with self._reading_query(run_id, number) as (connection, query):
-            of_query = (HITS.c.query_id == query.id) & (HITS.c.hsp == 1)
-            found = select(HITS.c.subject_index, HITS.c.subject_header).where(of_query).order_by(HITS.c.rank)
-            return [(row.subject_index, row.subject_header) for row in connection.execute(found)]
+            found = select(*columns).where(HITS.c.query_id == query.id).order_by(HITS.c.rank, HITS.c.hsp)
+            rows = connection.execute(found.where(HITS.c.hsp == 1) if of_subjects else found).all()
+        return list(zip(*rows, strict=True)) or [()] * len(columns)
 
     @contextmanager
     def _reading_query(self, run_id: int, number: int) -> Iterator[tuple[Connection, Row[Any]]]:
@@ -426,10 +424,10 @@ def as_fasta(queries: Mapping[int, tuple[str, str]]) -> str:
     return "".join(f">{header}\n{letters}\n" for _, (header, letters) in sorted(queries.items()))
 
 
-def _hits_of(connection: Connection, query: Row[Any]) -> tuple[Hit, ...]:
-    """All hits of a query, in the order of the list."""
-    found = select(HITS).where(HITS.c.query_id == query.id).order_by(HITS.c.rank, HITS.c.hsp)
-    return tuple(hit_of(row, query.header) for row in connection.execute(found))
+def _hits_of(connection: Connection, query: Row[Any], *conditions: ColumnElement[bool]) -> Iterator[Hit]:
+    """The hits of a query that fulfil the conditions, in the order of the list."""
+    found = select(HITS).where(HITS.c.query_id == query.id, *conditions).order_by(HITS.c.rank, HITS.c.hsp)
+    return (hit_of(row, query.header) for row in connection.execute(found))
 
 
 def query_result(row: Row[Any], hits: tuple[Hit, ...]) -> QueryResult:
