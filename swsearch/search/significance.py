@@ -56,24 +56,18 @@ class Significance:
             self._refuse_what_needs_statistics(statistics.reason)
 
     def _refuse_what_needs_statistics(self, reason: str) -> None:
-        options = self._options
-        if options.min_bits is not None:
-            raise InputError(f"{option('min_bits', options.min_bits)}: there are no bit scores, {reason}")
-        if options.evalue != SearchOptions.evalue and not math.isinf(options.evalue):
-            advice = f"give {option('evalue', math.inf)} and limit scores with {option('min_score')}"
-            raise InputError(f"{option('evalue', options.evalue)}: there are no E-values, {reason}; {advice}")
-        if options.max_intron is not None:
-            raise InputError(f"{option('max_intron', options.max_intron)}: there are no E-values of chains, {reason}")
-        if options.iterations > 1:
-            raise InputError(
-                f"{option('iterations', options.iterations)}: there are no E-values for inclusion, {reason}"
-            )
-        if options.sensitive:
-            raise InputError(f"{option('sensitive', True)}: there are no E-values to choose candidates by, {reason}")
-        if options.dbsize is not None:
-            raise InputError(
-                f"{option('dbsize', options.dbsize)}: there are no E-values to scale, {reason}; leave it out"
-            )
+        of_scores = f"; give {option('evalue', math.inf)} and limit scores with {option('min_score')}"
+        for name, unused, missing, advice in (
+            ("min_bits", (None,), "bit scores", ""),
+            ("evalue", (SearchOptions.evalue, math.inf), "E-values", of_scores),
+            ("max_intron", (None,), "E-values of chains", ""),
+            ("iterations", (1,), "E-values for inclusion", ""),
+            ("sensitive", (False,), "E-values to choose candidates by", ""),
+            ("dbsize", (None,), "E-values to scale", "; leave it out"),
+        ):
+            value = getattr(self._options, name)
+            if value not in unused:
+                raise InputError(f"{option(name, value)}: there are no {missing}, {reason}{advice}")
 
     def query_residues(self, n_letters: int) -> int:
         """Length of a query for the statistics: in residues, or in codons if the query is translated."""
