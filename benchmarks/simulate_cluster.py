@@ -32,8 +32,14 @@ from typing import Any
 
 import numpy as np
 
-from swsearch.cluster.batches import PLACES
-from swsearch.cluster.dispatcher import LEAST_BACKGROUND_SECONDS, LEAST_SECONDS, LOOK_SECONDS, MAX_HITS, TASK_SECONDS
+from swsearch.cluster.dispatcher import (
+    LEAST_BACKGROUND_SECONDS,
+    LEAST_SECONDS,
+    LOOK_SECONDS,
+    MAX_HITS,
+    PLACES,
+    TASK_SECONDS,
+)
 from swsearch.engine.cuda.search.engine import DATABASE_SHARE
 from swsearch.options import option_of
 

@@ -8,8 +8,7 @@ is a process that the driver starts, or any ``dask worker`` in whose environment
 module                holds
 ====================  ===================================================================================
 ``cluster_searcher``  a planned search with workers as its engine
-``dispatcher``        which worker gets which part; lost and silent workers
-``batches``           batches, parts and workers as the dispatcher knows them
+``dispatcher``        batches and their parts, which worker gets which; lost and silent workers
 ``connection``        the interface of a connection to workers
 ``dask_connection``   the connection to a Dask cluster
 ``processes``         the connection to processes that the driver starts on its machine

@@ -14,9 +14,8 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from typing import Final
 
-from swsearch.cluster.batches import SliceTask
 from swsearch.cluster.connection import Connection, WorkerInfo
-from swsearch.cluster.dispatcher import Dispatcher
+from swsearch.cluster.dispatcher import Dispatcher, SliceTask
 from swsearch.cluster.processes import PREFIX, WorkerProcesses
 from swsearch.cluster.tasks import Ready, SearchSpec, packed
 from swsearch.database.opening import Databases, opened

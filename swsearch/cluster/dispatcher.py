@@ -18,28 +18,40 @@ Which part a worker gets:
 Workers may come and go. A part whose worker has gone is given to another. A worker that does not answer in several
 times the predicted time gets no more parts, and its parts are given to others as well; the first result counts. A part
 that ends worker after worker is divided into single queries, and a single query that does so ends the search.
+
+Queries are read ahead, so that the end of a search is known some seconds in advance; batches become smaller before it,
+so that the workers end at about the same time.
 """
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final
 
-from swsearch.cluster.batches import PLACES, BatchStream, Flight, Part, SliceTask, Worker
 from swsearch.cluster.connection import PREPARE, SEARCH, Answered, Connection, WorkerInfo
 from swsearch.cluster.tasks import PROGRAM, Failed, Found, Ready, packed, unpacked
 from swsearch.engine.registry import Machine
 from swsearch.errors import EngineError
 from swsearch.hits.result import QueryResult
 from swsearch.options import DEADLINE_SECONDS
+from swsearch.query.profile import PositionSpecificQuery
 from swsearch.search.planned_search import started
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Progress
 from swsearch.words import shortened
 
+PLACES: Final = 2
+"""Parts that a worker has at a time."""
+MEMORY_SHARE: Final = 0.7
+"""Share of the memory of a worker without a GPU that slices may take."""
+MAX_PACKED_BYTES: Final = 1 << 22
+"""Approximate size of the largest batch of queries."""
+MAX_AHEAD_BYTES: Final = 8 * MAX_PACKED_BYTES
+"""Approximate size of the queries that are read ahead."""
 TASK_SECONDS: Final = 2.0
 """Predicted time of a part: long compared with the milliseconds that a task costs, short compared with a run."""
 LEAST_SECONDS: Final = 0.1
@@ -61,6 +73,171 @@ OPENING_BYTES_PER_SECOND: Final = 20e6
 """Speed of a slow file system; with it, the time in which a worker opens a slice is predicted."""
 MAX_LOSSES: Final = 3
 """Number of workers that may end with a part before it is divided, or fails."""
+
+
+@dataclass(frozen=True)
+class SliceTask:
+    """What all parts of one slice have in common.
+
+    ``spec`` is its packed :class:`SearchSpec`, ``n_bytes`` the memory that a worker needs to hold the slice, ``share``
+    its share of the cells of a query.
+    """
+
+    spec: bytes
+    n_bytes: int
+    share: float
+
+
+@dataclass(eq=False)
+class TaskBatch:
+    """Queries of a stream that are sent together; ``found`` has the results of each query by slice."""
+
+    stream: BatchStream
+    order: int
+    queries: list[SequenceRecord]
+    cells: list[int]
+    found: list[dict[int, QueryResult]]
+    n_missing: int
+
+
+@dataclass(eq=False)
+class Part:
+    """The search of the queries ``first`` to ``stop`` - 1 of a batch in one slice.
+
+    ``at`` has the workers that have it, ``losses`` the number of workers that ended while they probably worked on it.
+    """
+
+    batch: TaskBatch
+    slice: int
+    first: int
+    stop: int
+    at: set[Worker] = field(default_factory=set)
+    losses: int = 0
+    is_done: bool = False
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        """Parts of earlier queries come first."""
+        return self.batch.order, self.first, self.slice
+
+
+@dataclass(frozen=True, eq=False)
+class Flight:
+    """A part at a worker, or (if None) the request to open its engine."""
+
+    part: Part | None
+    cells: float
+    sent: float
+
+
+@dataclass(eq=False)
+class Worker:
+    """A worker as the dispatcher knows it.
+
+    ``rate`` is in cells per second; it was measured, or is expected of its engine, if ``is_measured``, otherwise a
+    guess. ``ready`` is its message when its engine was open. ``slices`` has the slices that were assigned to it, the
+    least recently used one first, and whether it has answered for each; ``flights`` its tasks by ticket, in the order
+    in which they were sent; ``heard`` the time of its last answer. It ``is_late`` if it came after the search had
+    begun.
+    """
+
+    info: WorkerInfo
+    rate: float
+    is_measured: bool = False
+    ready: Ready | None = None
+    slices: dict[int, bool] = field(default_factory=dict)
+    flights: dict[int, Flight] = field(default_factory=dict)
+    heard: float = 0.0
+    is_silent: bool = False
+    is_left_out: bool = False
+    is_late: bool = False
+
+    @property
+    def room_bytes(self) -> int:
+        """Memory for slices, at most; 0 until it is known."""
+        if self.ready is None:
+            return 0
+        if self.ready.kept_bytes is not None:
+            return self.ready.kept_bytes
+        return int(MEMORY_SHARE * (self.info.limit_bytes or self.ready.host_bytes // self.info.n_on_host))
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it is ready, answers and may be given work."""
+        return self.ready is not None and not (self.is_silent or self.is_left_out or self.info.is_paused)
+
+
+class BatchStream:
+    """One call of a search.
+
+    ``cells_of`` is the number of cells of a query with all slices; ``progress`` gets the cells of each completed part.
+    ``batches`` are those that are begun and not yet yielded, ``cells_ahead`` the cells of queries that were read and
+    are in no batch yet.
+    """
+
+    def __init__(
+        self,
+        queries: Iterable[SequenceRecord],
+        cells_of: Callable[[SequenceRecord], int],
+        max_queries: int,
+        progress: Progress | None,
+    ) -> None:
+        self._queries = iter(queries)
+        self._cells_of = cells_of
+        self._max_queries = max_queries
+        self.progress = progress
+        self.batches: deque[TaskBatch] = deque()
+        self.cells_ahead = 0
+        self._ahead: deque[tuple[SequenceRecord, int, int]] = deque()  # with cells and bytes
+        self._bytes_ahead = 0
+        self._is_at_end = False
+
+    @property
+    def is_read(self) -> bool:
+        """Whether all queries are in batches."""
+        return self._is_at_end and not self._ahead
+
+    def read_ahead(self, cells: float) -> bool:
+        """Read queries until this number of cells, or the largest number of bytes, is ahead; returns whether all are
+        read.
+        """
+        while not self._is_at_end and self.cells_ahead < cells and self._bytes_ahead < MAX_AHEAD_BYTES:
+            query = next(self._queries, None)
+            if query is None:
+                self._is_at_end = True
+                break
+            n_bytes = len(query.content) if isinstance(query, PositionSpecificQuery) else len(query)
+            n_cells = self._cells_of(query)
+            self._ahead.append((query, n_cells, n_bytes))
+            self.cells_ahead += n_cells
+            self._bytes_ahead += n_bytes
+        return self._is_at_end
+
+    def add_batch(self, order: int, cells: float, n_slices: int) -> TaskBatch | None:
+        """Begin a batch with the next queries: at least one, and no further one once they have ``cells`` cells.
+
+        Returns None if there are no more queries. ``order`` is the batch's number among those of all streams.
+        """
+        queries: list[SequenceRecord] = []
+        n_cells: list[int] = []
+        total_cells = total_bytes = 0
+        while total_cells < cells and total_bytes < MAX_PACKED_BYTES and len(queries) < self._max_queries:
+            if not self._ahead:
+                self.read_ahead(1)
+            if not self._ahead:
+                break
+            query, query_cells, query_bytes = self._ahead.popleft()
+            queries.append(query)
+            n_cells.append(query_cells)
+            total_cells += query_cells
+            total_bytes += query_bytes
+            self.cells_ahead -= query_cells
+            self._bytes_ahead -= query_bytes
+        if not queries:
+            return None
+        batch = TaskBatch(self, order, queries, n_cells, [{} for _ in queries], len(queries) * n_slices)
+        self.batches.append(batch)
+        return batch
 
 
 class Dispatcher:
@@ -172,10 +349,10 @@ class Dispatcher:
     def _end(self, stream: BatchStream) -> None:
         """Forget all parts of a search."""
         self._streams.remove(stream)
-        self._waiting = [part for part in self._waiting if part.batch not in stream.batches]
+        self._waiting = [part for part in self._waiting if part.batch.stream is not stream]
         for worker in self._workers.values():
             for ticket, flight in list(worker.flights.items()):
-                if flight.part is not None and flight.part.batch in stream.batches:
+                if flight.part is not None and flight.part.batch.stream is stream:
                     self._connection.forget(ticket)
                     del worker.flights[ticket]
 
@@ -235,7 +412,7 @@ class Dispatcher:
         """Let a part of a worker wait again, unless it is done, waits, or is at another worker."""
         if part is None:
             return
-        part.at.discard(worker.info.address)
+        part.at.discard(worker)
         if part.is_done or part in self._waiting:
             return
         part.losses += is_loss
@@ -314,7 +491,7 @@ class Dispatcher:
         return self._of_further_slice(worker) or self._of_other_worker(worker)
 
     def _is_for(self, worker: Worker, part: Part) -> bool:
-        if worker.info.address in part.at:
+        if worker in part.at:
             return False
         if part.slice in worker.slices:
             return True
@@ -347,7 +524,7 @@ class Dispatcher:
                 if part is not None and not part.is_done and (part.slice in worker.slices or not worker.slices):
                     self._connection.forget(ticket)
                     del other.flights[ticket]
-                    part.at.discard(other.info.address)
+                    part.at.discard(other)
                     if not part.at:
                         return part
         return None
@@ -406,7 +583,7 @@ class Dispatcher:
         room = worker.room_bytes if len(self.slices) > 1 else None
         ticket = self._connection.ask(worker.info.address, SEARCH, task.spec, queries, room)
         self.n_tasks += 1
-        part.at.add(worker.info.address)
+        part.at.add(worker)
         cells = task.share * sum(part.batch.cells[part.first : part.stop])
         worker.flights[ticket] = Flight(part, cells, time.monotonic())
 
@@ -447,7 +624,7 @@ class Dispatcher:
                 rate = flight.cells / said.seconds
                 worker.rate = (worker.rate + rate) / 2 if worker.is_measured else rate
                 worker.is_measured = True
-            part.at.discard(worker.info.address)
+            part.at.discard(worker)
             self._add(part, said)
 
     def _take_failure(self, worker: Worker, part: Part | None, said: Failed) -> None:
@@ -471,6 +648,5 @@ class Dispatcher:
         for place, result in zip(range(part.first, part.stop), said.results, strict=True):
             batch.found[place][part.slice] = result
             batch.n_missing -= 1
-        progress = next((stream.progress for stream in self._streams if batch in stream.batches), None)
-        if progress is not None:
-            progress(round(self.slices[part.slice].share * sum(batch.cells[part.first : part.stop])))
+        if batch.stream.progress is not None:
+            batch.stream.progress(round(self.slices[part.slice].share * sum(batch.cells[part.first : part.stop])))

@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from swsearch.cluster import batches
 from swsearch.cluster import dispatcher as dispatching
-from swsearch.cluster.batches import SliceTask
 from swsearch.cluster.connection import PREPARE, Answered, WorkerInfo
-from swsearch.cluster.dispatcher import Dispatcher
+from swsearch.cluster.dispatcher import BatchStream, Dispatcher, SliceTask
 from swsearch.cluster.tasks import Failed, Found, Ready, packed, unpacked
 from swsearch.engine.registry import Machine
 from swsearch.errors import EngineError, InputError
@@ -349,7 +347,7 @@ def test_batches_become_smaller_toward_the_end(monkeypatch):
 
 
 def test_queries_are_read_ahead_within_bounds(monkeypatch):
-    monkeypatch.setattr(batches, "MAX_AHEAD_BYTES", 50)
+    monkeypatch.setattr(dispatching, "MAX_AHEAD_BYTES", 50)
     read: list[int] = []
 
     def queries() -> Iterator[SequenceRecord]:
@@ -357,7 +355,7 @@ def test_queries_are_read_ahead_within_bounds(monkeypatch):
             read.append(number)
             yield query(number)  # 10 letters
 
-    stream = batches.BatchStream(queries(), lambda _: 1000, 2000, None)
+    stream = BatchStream(queries(), lambda _: 1000, 2000, None)
     assert not stream.read_ahead(3000)
     assert (len(read), stream.cells_ahead) == (3, 3000)
     assert not stream.read_ahead(1e9)
