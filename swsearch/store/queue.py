@@ -137,7 +137,7 @@ class Queue:
             if not found:
                 return None
             served = counters(connection)
-            lead = min(found, key=lambda search: (served.get(search.owner, 0), search.owner, search))
+            lead = min(found, key=lambda search: (served.get(search.owner, 0), search.owner, *search))
             together = [search for search in found if search.fingerprint == lead.fingerprint]
             options = parameters_of(connection.execute(_OPTIONS, {"of": lead.id}).scalar_one())
             database = generations[lead.database_name]

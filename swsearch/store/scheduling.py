@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from itertools import islice
@@ -87,24 +86,9 @@ _CHARGE: Final = (
 )
 
 
-@dataclass(order=True)
-class Candidate:
-    """A search with queued queries; the smallest of an owner is served next, and ids are different."""
-
-    served: int
-    cells: int
-    id: int
-    owner: str
-    fingerprint: str
-    key: str
-    database_name: str
-    database_digest: str
-    n_queries: int
-
-
-def candidates(connection: Connection) -> list[Candidate]:
-    """All searches with queued queries."""
-    return [Candidate(*row) for row in connection.execute(_CANDIDATES)]
+def candidates(connection: Connection) -> Sequence[Any]:
+    """All searches with queued queries; of an owner, the one with the smallest counter, cells and id is served next."""
+    return connection.execute(_CANDIDATES).all()
 
 
 def counters(connection: Connection) -> dict[str, int]:
@@ -114,7 +98,7 @@ def counters(connection: Connection) -> dict[str, int]:
 
 def choose(
     connection: Connection,
-    together: Sequence[Candidate],
+    together: Sequence[Any],
     counters: Mapping[str, int],
     budget: int,
     overhead: int = 0,
@@ -125,8 +109,8 @@ def choose(
 
     Parameters
     ----------
-    together : sequence of Candidate
-        The searches whose queries may be in one batch, at least one.
+    together : sequence of rows
+        The :func:`candidates` whose queries may be in one batch, at least one.
     counters : mapping of str to int
     budget : int
         Number of cells of the batch.
@@ -141,9 +125,9 @@ def choose(
         A query that was lost before is alone, and comes after all others of its search.
     """
     never_lost = _never_lost(connection, together)
-    by_owner: dict[str, list[Candidate]] = {}
+    by_owner: dict[str, list[tuple[int, int, int]]] = {}
     for search in together:
-        by_owner.setdefault(search.owner, []).append(search)
+        by_owner.setdefault(search.owner, []).append((search.served, search.cells, search.id))
     owners = [(counters.get(owner, 0), owner) for owner in by_owner]
     heapq.heapify(owners)
     for searches in by_owner.values():
@@ -153,11 +137,11 @@ def choose(
     while owners and len(chosen) < MAX_QUERIES:
         counter, owner = owners[0]
         searches = by_owner[owner]
-        search = searches[0]
-        found = next(never_lost[search.id], None)
+        served, size, search_id = searches[0]
+        found = next(never_lost[search_id], None)
         if found is None and not chosen:
-            lost = connection.execute(_LOST, {"of": search.id}).scalar() if with_lost else None
-            return [] if lost is None else [(search.id, lost)]
+            lost = connection.execute(_LOST, {"of": search_id}).scalar() if with_lost else None
+            return [] if lost is None else [(search_id, lost)]
         if found is None:
             heapq.heappop(searches)
             if not searches:
@@ -167,9 +151,8 @@ def choose(
         if chosen and n_cells + cells + overhead > budget:
             break
         n_cells += cells + overhead
-        chosen.append((search.id, number))
-        search.served += megacells(cells)
-        heapq.heapreplace(searches, search)
+        chosen.append((search_id, number))
+        heapq.heapreplace(searches, (served + megacells(cells), size, search_id))
         heapq.heapreplace(owners, (counter + megacells(cells), owner))
     return chosen
 
@@ -179,9 +162,8 @@ def megacells(cells: int) -> int:
     return -(-cells // MEGACELL)
 
 
-def _never_lost(connection: Connection, searches: Iterable[Candidate]) -> dict[int, Iterator[tuple[int, int]]]:
+def _never_lost(connection: Connection, searches: Sequence[Any]) -> dict[int, Iterator[tuple[int, int]]]:
     """Number and cells of the queued queries of each search that were never lost, in order."""
-    searches = list(searches)
     small: dict[int, list[tuple[int, int]]] = {search.id: [] for search in searches if search.n_queries <= _SMALL}
     for ids in _pages(list(small)):
         for search_id, number, cells in connection.execute(_NEXT_OF_MANY, {"of": ids}):
