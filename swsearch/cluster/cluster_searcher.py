@@ -85,7 +85,7 @@ class ClusterSearcher(PlannedSearch):
     ------
     InputError
         ``slices`` is ``yes`` and the database has one slice; or a worker has another version of the program.
-    EngineUnavailable
+    EngineError
         A worker cannot use the engine.
     """
 
@@ -293,7 +293,7 @@ def open_cluster_searcher(
     ------
     DatabaseError
         The database cannot be opened.
-    EngineUnavailable
+    EngineError
         A worker cannot use the engine.
     InputError
         An option is out of range or does not fit the database, there is no scheduler, or a worker has another version
