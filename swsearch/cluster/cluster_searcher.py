@@ -122,14 +122,19 @@ class ClusterSearcher(PlannedSearch):
         )
         complete = whole(self.search_subjects)
         self.slices = [complete]
-        first = self._task(complete) if slices == "no" or len(slices_of(self.search_subjects)) == 1 else None
-        workers = self.dispatcher.meet(first)
-        self.slices = self._chosen_slices(slices, complete, [room for *_, room in workers])
+        parts = [complete] if slices == "no" else slices_of(self.search_subjects)
+        if slices == "yes" and len(parts) == 1:
+            advice = "leave it out, or index the FASTA again with `swsearch index --slices`"
+            raise InputError(f"--slices yes: {database.name} has one slice with residues to search; {advice}")
+        only = self._task(complete) if len(parts) == 1 else None
+        workers = self.dispatcher.meet(only)
+        if only is None and (slices == "yes" or any(self._n_bytes(complete) > room for *_, room in workers)):
+            self.slices = parts
         self.works_in_background = all(ready.is_background for _, ready, _ in workers)
         self.is_kept = all(
             ready.kept_bytes is None or self._n_bytes(complete) <= ready.kept_bytes for _, ready, _ in workers
         )
-        self.dispatcher.slices = [first or self._task(one) for one in self.slices]
+        self.dispatcher.slices = [only or self._task(one) for one in self.slices]
         self.engine_choice = self._described(connection.title, workers)
 
     @property
@@ -203,18 +208,6 @@ class ClusterSearcher(PlannedSearch):
 
     def _cells_of_part(self, query: SequenceRecord) -> int:
         return self.cells_of_round(query) if self.is_sliced else self.cells(query)
-
-    def _chosen_slices(self, slices: str, complete: Slice, rooms: Sequence[int]) -> list[Slice]:
-        if slices == "no":
-            return [complete]
-        if slices == "auto" and all(self._n_bytes(complete) <= room for room in rooms):
-            return [complete]
-        found = slices_of(self.search_subjects)
-        if slices == "yes" and len(found) == 1:
-            shown = self.database.name
-            advice = "leave it out, or index the FASTA again with `swsearch index --slices`"
-            raise InputError(f"--slices yes: {shown} has one slice with residues to search; {advice}")
-        return found
 
     def _n_bytes(self, one: Slice) -> int:
         """Memory for a slice: that of its files and, if subjects are translated, of all frames."""
