@@ -1,23 +1,23 @@
 """Reports as downloads: the bytes of `swsearch report`, sent while they are written.
 
-A report format writes to a stream, and an answer is read from an iterator, so a thread writes into a bounded queue. It
-never holds more than some blocks; a reader that goes away ends it at its next block.
+A report format writes to a stream, and an answer is read from an iterator, so a thread writes into a pipe, which holds
+64 kB. A reader that goes away closes it, which ends the report at its next block.
 """
 
 from __future__ import annotations
 
-import io
-import queue
+import os
 import re
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
-from typing import Any, BinaryIO, Final, cast
+from io import FileIO
+from typing import Final
 
 from anyio import CapacityLimiter, to_thread
 from fastapi.responses import StreamingResponse
 
-from swsearch.errors import InputError, OutputClosed, Refused
+from swsearch.errors import InputError, Refused
 from swsearch.hits.result import TAXONOMY_DIGEST, QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.formats import FORMATS, TAXA, Use
@@ -35,7 +35,6 @@ GONE: Final = (
 PARTS: Final = ("aligned", "flanks", "whole")
 """The parts of a hit sequence that can be downloaded."""
 _BLOCK_BYTES: Final = 1 << 16
-_MAX_BLOCKS: Final = 16
 
 
 def offered_formats(run: RunInfo) -> list[tuple[str, str]]:
@@ -60,29 +59,6 @@ def subject_part(part: str, flank: int) -> SubjectPart:
     if part not in PARTS:
         raise InputError(f"there is no part {part[:20]!r} of a sequence; choose {', '.join(PARTS)}")
     return SubjectPart(aligned=part != "whole", flank=flank if part == "flanks" else 0)
-
-
-class _Blocks(io.RawIOBase):
-    """A file whose blocks another thread takes."""
-
-    def __init__(self) -> None:
-        self.blocks: queue.Queue[bytes | None] = queue.Queue(_MAX_BLOCKS)
-        self.is_deaf = threading.Event()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        self.put(bytes(data))
-        return len(data)
-
-    def put(self, block: bytes | None) -> None:
-        """Give a block away, None as the last."""
-        while not self.is_deaf.is_set():
-            with suppress(queue.Full):
-                self.blocks.put(block, timeout=0.5)
-                return
-        raise OutputClosed
 
 
 class Download:
@@ -118,13 +94,13 @@ class Download:
         self._opened.callback(service.download_slots.release)
         try:
             self._context = self._opened_context()
+            reads, self._writes = os.pipe()
         except BaseException:
             self._opened.close()
             raise
-        self._blocks = _Blocks()
+        self._pipe = FileIO(reads)
         self._waiter = CapacityLimiter(1)
         self._problem: BaseException | None = None
-        self._first: bytes | None = None
 
     def _opened_context(self) -> ReportContext:
         """What the report reads beside the results; the database of the run is opened if the report reads it."""
@@ -137,51 +113,42 @@ class Download:
         return report_context(self._report, self._info, database)
 
     def _write(self) -> None:
-        try:
-            with io.BufferedWriter(self._blocks, _BLOCK_BYTES) as buffer:
-                stream = io.TextIOWrapper(
-                    cast(BinaryIO, buffer), encoding="utf-8", errors="surrogateescape", newline="\n"
-                )
+        with (
+            suppress(BrokenPipeError),
+            open(self._writes, "w", _BLOCK_BYTES, "utf-8", errors="surrogateescape", newline="\n") as stream,
+        ):
+            try:
                 self._report.write_all(self._context, self._queries(self._service.downloads), stream)
                 stream.flush()
-                stream.detach()
-                buffer.flush()
-        except OutputClosed:
-            pass
-        except BaseException as error:
-            self._problem = error
-        finally:
-            self._opened.close()
-            with suppress(OutputClosed):
-                self._blocks.put(None)
+            except BaseException as error:
+                self._problem = error
+            finally:  # before the end of the pipe, at which the reader asks for the problem
+                self._opened.close()
 
     async def answer(self, media_type: str, headers: Mapping[str, str] | None = None) -> StreamingResponse:
         """The report as an answer, once its first bytes are there; what fails until then is raised here."""
         threading.Thread(target=self._write, daemon=True).start()
         try:
-            self._first = await self._next()
+            first = await self._next()
+            if not first and self._problem is not None:
+                raise self._problem
         except BaseException:
-            self._blocks.is_deaf.set()
+            self._pipe.close()
             raise
-        if self._first is None and self._problem is not None:
-            raise self._problem
-        return StreamingResponse(self._rest(), headers=headers, media_type=media_type)
+        return StreamingResponse(self._blocks(first), headers=headers, media_type=media_type)
 
-    async def _next(self) -> bytes | None:
+    async def _next(self) -> bytes:
         # A thread of its own, since it waits for a report that may take long.
-        return await to_thread.run_sync(self._blocks.blocks.get, limiter=self._waiter)
+        return await to_thread.run_sync(self._pipe.read, _BLOCK_BYTES, limiter=self._waiter)
 
-    async def _rest(self) -> AsyncIterator[bytes]:
+    async def _blocks(self, block: bytes) -> AsyncIterator[bytes]:
         """The bytes of the report.
 
         A report that cannot be completed ends the connection, so that no client takes a part of it for the whole.
         """
-        block = self._first
-        try:
-            while block is not None:
+        with self._pipe:
+            while block:
                 yield block
                 block = await self._next()
-        finally:
-            self._blocks.is_deaf.set()
         if self._problem is not None:
             raise self._problem
