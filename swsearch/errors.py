@@ -32,6 +32,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from swsearch.words import as_arguments, as_options, one_line, shortened
 
@@ -122,10 +123,10 @@ class FastaFormatError(InputError):
             place.append(f"column {column}")
         super().__init__(f"{', '.join(place)}: {problem}")
 
-    def with_problem(self, problem: str) -> FastaFormatError:
-        """The error with the same location and another description of the problem."""
-        place = {name: getattr(self, name) for name in ("record", "identifier", "line", "column")}
-        return FastaFormatError(problem, self.path, **place)
+    def replaced(self, **changed: Any) -> FastaFormatError:
+        """The error with other values of some parameters."""
+        names = ("problem", "path", "record", "identifier", "line", "column")
+        return FastaFormatError(**{name: getattr(self, name) for name in names} | changed)
 
 
 class AlphabetMismatch(InputError):

@@ -255,7 +255,7 @@ def read_queries(
                 on_record(record)
             records.append(record)
     except FastaFormatError as error:
-        raise error.with_problem(requirements.of_this_search(error.problem)) from error
+        raise error.replaced(problem=requirements.of_this_search(error.problem)) from error
     if not force_alphabet:
         requirements.refuse_dna(path, "".join(record.letters for record in records))
     return records
@@ -270,7 +270,7 @@ def located_refusal(path: str | os.PathLike[str], refused: InvalidRecord, requir
         for _ in read_chunks([path], requirements.alphabet):
             pass
     except FastaFormatError as error:
-        return error.with_problem(requirements.of_this_search(error.problem))
+        return error.replaced(problem=requirements.of_this_search(error.problem))
     return InputError(refused.line)
 
 

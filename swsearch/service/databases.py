@@ -31,10 +31,9 @@ from typing import Final
 from swsearch.database.builder import build_database
 from swsearch.database.format import CATALOGUE, Catalogue
 from swsearch.database.opening import load_catalogue
-from swsearch.database.segment_writer import ReadProgress
-from swsearch.errors import AlphabetMismatch, DatabaseError, FastaFormatError, InputError, Refused
+from swsearch.errors import DatabaseError, InputError, Refused
 from swsearch.service.logs import log_seldom
-from swsearch.service.sent_text import bytes_of, check_wanted
+from swsearch.service.sent_text import bytes_of, check_wanted, messages_name
 from swsearch.service.settings import LOCAL_OWNER, ServerLimits
 from swsearch.store.search_records import SearchedDatabase
 from swsearch.words import counted
@@ -271,11 +270,8 @@ _PREFIX: Final = "subjects-"
 _OWNER: Final = "owner-"
 """Beginning of the names of the files that stand for owners; the rest is a digest, since a name may have a slash."""
 _NAME: Final = re.compile(rf"{_PREFIX}[0-9a-f]{{20}}")
-_SUBJECTS: Final = "the subjects"
-
-
-class UnreadableSubjects(InputError):
-    """Subjects that cannot be read as sequences."""
+SUBJECTS: Final = "the subjects"
+"""The beginning of a message about sent subjects."""
 
 
 def is_subject_set(name: str) -> bool:
@@ -317,24 +313,23 @@ class SubjectSets:
 
         Raises
         ------
-        UnreadableSubjects
-            The text cannot be read as sequences; the message names record, line and column.
+        InputError
+            The text cannot be read as sequences; the message begins with :data:`SUBJECTS` and names record, line and
+            column.
         Refused
             There are too many residues, or all sets that the owner may have are being searched.
         DatabaseError
             The folder cannot be written.
         """
-        try:
-            raw = bytes_of(text, _SUBJECTS)
-        except InputError as error:
-            raise UnreadableSubjects(error.marked) from error
+        raw = bytes_of(text, SUBJECTS)
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=".", dir=self._folder) as own:
                 source, built = Path(own) / "subjects.fasta", Path(own) / "database"
                 source.write_bytes(raw)
-                catalogue = _built(source, built, self._check_size)
-                name = _PREFIX + catalogue.digest[:20]
+                with messages_name(SUBJECTS, str(source)):
+                    report = build_database(source, built, threads=1, progress=self._check_size)
+                name = _PREFIX + report.catalogue.digest[:20]
                 with self._locked():
                     self._make_room(name, _file_of(owner), searched)
                     # A folder replaces none that has files: then the set is there already, and is only used once more.
@@ -351,7 +346,7 @@ class SubjectSets:
         check_wanted()
         most = self._limits.subject_residues
         if n_residues > most:
-            problem = f"{_SUBJECTS} have more than {counted(most, 'residue')}, and this server takes no more"
+            problem = f"{SUBJECTS} have more than {counted(most, 'residue')}, and this server takes no more"
             raise Refused("too_many_subjects", problem)
 
     @contextmanager
@@ -406,15 +401,3 @@ class SubjectSets:
 def _file_of(owner: str) -> str:
     """The file that stands for an owner in the folder of a set."""
     return _OWNER + hashlib.sha256(owner.encode("utf-8", "surrogateescape")).hexdigest()[:20]
-
-
-def _built(source: Path, target: Path, progress: ReadProgress) -> Catalogue:
-    """The catalogue of a new database; messages do not name the file."""
-    try:
-        return build_database(source, target, threads=1, progress=progress).catalogue
-    except FastaFormatError as error:
-        place = {"record": error.record, "line": error.line, "column": error.column}
-        named = FastaFormatError(error.problem, _SUBJECTS, identifier=error.identifier, **place)
-        raise UnreadableSubjects(named.marked) from error
-    except AlphabetMismatch as error:
-        raise UnreadableSubjects(error.marked.replace(str(source), _SUBJECTS)) from error

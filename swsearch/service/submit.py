@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from swsearch import __version__
-from swsearch.errors import AlphabetMismatch, FastaFormatError, InputError, Refused
+from swsearch.errors import InputError, Refused
 from swsearch.hits.shards import all_of
 from swsearch.options import EVERY_SUBJECT, SEARCH_FILES, SEARCH_OPTIONS
 from swsearch.query.profile_files import detect_query_format
@@ -28,7 +28,7 @@ from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.sequences.archives import MAGIC_BYTES, archive_format, decompressed
 from swsearch.sequences.record import SequenceRecord
 from swsearch.service.databases import OfferedDatabase
-from swsearch.service.sent_text import TAKE, bytes_of, check_wanted, check_words
+from swsearch.service.sent_text import TAKE, bytes_of, check_wanted, check_words, messages_name
 from swsearch.service.settings import ServerLimits
 from swsearch.store.search_records import NewQuery, NewSearch, Parameters, SearchedDatabase, content
 from swsearch.words import counted, shortened
@@ -202,18 +202,12 @@ def read_text(
             )
 
     # The reader takes files: it reads a second time to find the line of a problem.
-    with tempfile.NamedTemporaryFile(prefix="swsearch-") as file:
+    with tempfile.NamedTemporaryFile(prefix="swsearch-") as file, messages_name(_QUERIES, file.name):
         file.write(raw)
         file.flush()
         if detect_query_format(file.name) != "fasta":
             raise InputError("the queries are profiles, which a server does not search; send sequences")
-        try:
-            return read_queries(file.name, requirements, force_alphabet=alphabet is not None, on_record=on_record)
-        except FastaFormatError as error:
-            place = {"record": error.record, "line": error.line, "column": error.column}
-            raise FastaFormatError(error.problem, _QUERIES, identifier=error.identifier, **place) from error
-        except AlphabetMismatch as error:
-            raise InputError(error.marked.replace(file.name, _QUERIES)) from error
+        return read_queries(file.name, requirements, force_alphabet=alphabet is not None, on_record=on_record)
 
 
 def plain_text(uploaded: bytes, limits: ServerLimits) -> str:

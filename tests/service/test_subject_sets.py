@@ -6,8 +6,8 @@ import time
 import pytest
 
 from swsearch.cli.app import main
-from swsearch.errors import Refused
-from swsearch.service.databases import KEEP_SECONDS, Databases, SubjectSets, UnreadableSubjects, is_subject_set
+from swsearch.errors import InputError, Refused
+from swsearch.service.databases import KEEP_SECONDS, Databases, SubjectSets, is_subject_set
 from swsearch.service.settings import ServerLimits
 from tests.service.conftest import DATA
 from tests.service.servers import local_report
@@ -100,7 +100,7 @@ def test_limits_and_problems_leave_nothing_behind(tmp_path):
     with pytest.raises(Refused, match="have more than 39 residues, and this server takes no more"):
         sets.add(TWO)
     for text in (">a\n12\n", "", ">a\n"):
-        with pytest.raises(UnreadableSubjects, match=r"^the subjects"):
+        with pytest.raises(InputError, match=r"^the subjects"):
             sets.add(text)
     assert os.listdir(tmp_path) == []
     first = sets.add(">P1\nMKVLAAGIVGLLLAQWERTY\n")

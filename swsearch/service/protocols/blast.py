@@ -240,10 +240,8 @@ async def _submitted(
         return await run_in_threadpool(service_of(request).status_of, stored)
     except FastaFormatError as error:
         line = error.line - 1 if is_bare and error.line is not None else error.line
-        place = {"record": None if is_bare else error.record, "line": line, "column": error.column}
-        raise FastaFormatError(
-            _advised(error.problem, submission, database, program), error.path, identifier=error.identifier, **place
-        ) from error
+        problem = _advised(error.problem, submission, database, program)
+        raise error.replaced(problem=problem, line=line, record=None if is_bare else error.record) from error
     except Refused:
         raise
     except InputError as error:
