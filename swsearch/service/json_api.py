@@ -176,7 +176,7 @@ async def held_status(request: Request, search: StoredSearch, seconds: float) ->
         status = await hub.finished(search.key, seconds)
         if status is not None:
             return status
-        search = await hub.short_call(service.found, search.key, search.owner)
+        search = await hub.short_call(service.search, search.key, search.owner)
     if search.is_finished:  # most are, and a thread would take longer than the rest of the answer
         return service.status_of(search)
     return await hub.short_call(service.status_of, search)
@@ -220,7 +220,7 @@ def searches(
 @router.get("/searches/{key}", response_model=api_models.FoundSearch)
 async def search(request: Request, key: Key, wait: Wait = 0, hits: FirstHits = 0) -> Response:
     """A search and how far it is."""
-    found = await hub_of(request).short_call(service_of(request).found, key, owner_of(request))
+    found = await hub_of(request).short_call(service_of(request).search, key, owner_of(request))
     status = await held_status(request, found, wait)
     return await _written(request, status.under(key), hits)
 
@@ -229,7 +229,7 @@ async def search(request: Request, key: Key, wait: Wait = 0, hits: FirstHits = 0
 async def events(request: Request, key: Key) -> EventSourceResponse:
     """Server-sent events: ``status`` with the search now and after changes; the stream ends with the search."""
     hub = hub_of(request)
-    watched = (await hub.short_call(service_of(request).found, key, owner_of(request))).key
+    watched = (await hub.short_call(service_of(request).search, key, owner_of(request))).key
 
     async def changes() -> AsyncIterator[dict[str, str]]:
         try:
@@ -393,14 +393,14 @@ async def report(
     """The report of a finished search: the bytes that `swsearch query` prints."""
     service, owner = service_of(request), owner_of(request)
 
-    def made() -> tuple[StoredSearch, Download]:
-        search, run_id = service.finished_run(key, owner)
+    def made() -> Download:
+        _, run_id = service.finished_run(key, owner)
         chosen = None if fields is None else fields.replace(",", " ").split()
         part = SubjectPart(aligned, flank) if aligned or flank else None
-        return search, Download(service, run_id, new_report(format, chosen, rows, part, lca_top=lca_top))
+        return Download(service, run_id, new_report(format, chosen, rows, part, lca_top=lca_top))
 
-    search, download = await run_in_threadpool(made)
-    name = f"search-{search.key[:8]}{FORMATS[format].file_ending}"
+    download = await run_in_threadpool(made)
+    name = f"search-{key[:8]}{FORMATS[format].file_ending}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return await download.answer(FORMATS[format].media_type, headers)
 

@@ -172,23 +172,17 @@ class Service(Closeable):
         return most_hits(options, n_subjects)
 
     def status(self, key: str, owner: str) -> SearchStatus:
-        """A search of the owner, or the one that the link with this key shows; see :meth:`search`."""
-        return self.status_of(self.found(key, owner)).under(key)
+        """The status of a search as :meth:`search` finds it, with the given key: who has a link learns no other."""
+        return self.status_of(self.search(key, owner)).under(key)
 
     def search(self, key: str, owner: str) -> StoredSearch:
-        """A search of the owner, or the one that the link with this key shows to everybody.
-
-        What is returned has the given key, so whoever has a link never learns the key of the search.
+        """A search of the owner, or the one that the link with this key shows to everybody; with its own key.
 
         Raises
         ------
         SearchNotFound
             There is no such search.
         """
-        return replace(self.found(key, owner), key=key)
-
-    def found(self, key: str, owner: str) -> StoredSearch:
-        """A search as :meth:`search` finds it, with its own key, under which it is watched for changes."""
         return self.store.accounts.linked_search(key) if is_link_key(key) else self.store.searches.get(key, owner)
 
     def statuses(self, keys: Sequence[str], ends: Sequence[str] = ()) -> dict[str, SearchStatus]:

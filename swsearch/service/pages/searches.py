@@ -94,7 +94,7 @@ class PageSearches:
     async def watch(self, reference: str) -> AsyncIterator[SearchView]:
         """A search now and whenever it has changed; whether the sender may see it was checked before."""
         title = None
-        watched = await run_in_threadpool(self.service.found, reference, self._owner)
+        watched = await run_in_threadpool(self.service.search, reference, self._owner)
         async for status in self._hub.changes(watched.key):
             if title is None:
                 title = self._store.searches.titles([status.search])[status.search.id]

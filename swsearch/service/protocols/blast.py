@@ -265,7 +265,7 @@ async def _held_status(request: Request, key: str, seconds: float) -> SearchStat
     preferred = _PREFERRED_WAIT.search(request.headers.get("prefer", ""))
     if preferred:
         seconds = min(seconds, float(preferred[1]))
-    found = await run_in_threadpool(service_of(request).found, key, owner_of(request))
+    found = await run_in_threadpool(service_of(request).search, key, owner_of(request))
     return await held_status(request, found, seconds)
 
 
