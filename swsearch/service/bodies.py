@@ -21,7 +21,8 @@ import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Final, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
@@ -222,9 +223,8 @@ class Readers:
         not_wanted = threading.Event()
         context = contextvars.copy_context()
         context.run(NOT_WANTED.set, not_wanted)
-        reading = asyncio.ensure_future(
-            self._in_turn(request.state.owner, not_wanted, lambda: context.run(work, *args, **kwargs))
-        )
+        reading = asyncio.ensure_future(self._in_turn(request.state.owner, context, partial(work, *args, **kwargs)))
+        reading.add_done_callback(lambda _: reading.cancelled() or reading.exception())  # also if nobody asks any more
         gone = asyncio.ensure_future(_gone(request))
         try:
             await asyncio.wait((reading, gone), return_when=asyncio.FIRST_COMPLETED)
@@ -233,41 +233,30 @@ class Readers:
             return reading.result()
         finally:
             not_wanted.set()
-            reading.cancel()
             gone.cancel()
+            if not_wanted not in self._at_work.values():  # its bytes, which it waits with, count no more
+                reading.cancel()
 
-    async def _in_turn(self, owner: str, not_wanted: threading.Event, work: Callable[[], _T]) -> _T:
+    async def _in_turn(self, owner: str, context: contextvars.Context, work: Callable[[], _T]) -> _T:
         """Let a thread work when no other works for this owner; its turn ends with the thread, whoever waits for it."""
-        loop = asyncio.get_running_loop()
-        turn = self._turns.setdefault(owner, asyncio.Lock())
-        await turn.acquire()
-        try:
-            await self._free.acquire()
-        except BaseException:
-            turn.release()
-            raise
         future: Future[_T] = Future()
 
         def run() -> None:
             try:
-                future.set_result(work())
+                future.set_result(context.run(work))
             except BaseException as error:
                 future.set_exception(error)
+
+        async with self._turns.setdefault(owner, asyncio.Lock()), self._free:
+            future.set_running_or_notify_cancel()
+            # A daemon, so that the end of the process does not wait for it.
+            thread = threading.Thread(target=run, name="reader", daemon=True)
+            self._at_work[thread] = context[NOT_WANTED]
+            thread.start()
+            try:
+                return await asyncio.wrap_future(future)
             finally:
-                with suppress(RuntimeError):  # the loop is closed
-                    loop.call_soon_threadsafe(end)
-
-        def end() -> None:
-            del self._at_work[thread]
-            self._free.release()
-            turn.release()
-
-        # A daemon, so that the end of the process does not wait for it.
-        thread = threading.Thread(target=run, name="reader", daemon=True)
-        self._at_work[thread] = not_wanted
-        future.set_running_or_notify_cancel()
-        thread.start()
-        return await asyncio.wrap_future(future)
+                del self._at_work[thread]
 
     def close(self) -> None:
         """Give up what is being read, and wait for a moment, in which most of it ends."""
