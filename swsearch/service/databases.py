@@ -22,7 +22,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,8 +40,6 @@ from swsearch.words import counted
 
 LOOK_SECONDS: Final = 1.0
 """Longest time after which a new database of the folder is listed; a search of it is accepted at once."""
-_CLOCK_NANOSECONDS: Final = 2 * 10**9
-"""Coarsest resolution of the times of a file system."""
 _SOURCES: Final = 3
 """Largest number of files that are named as the source of a database."""
 _Stamp = tuple[int, int, int]
@@ -121,14 +119,10 @@ class Databases:
         self.folder = folder
         self.sets = sets
         self._looked = float("-inf")
-        self._sets_changed: int | None = None
-        """When the folder of the sets last changed, in nanoseconds; None if there is none."""
-        self._inside: dict[str, Path] = {}
-        self._known_sets: dict[str, Path] = {}
         self._seen = dict(paths)
-        """All databases that were ever offered, for messages about them."""
-        self.paths = dict(paths)
-        """The databases that can be searched now. A look at the folders replaces the dict."""
+        """All databases that were ever looked at, for messages about them."""
+        self._paths = dict(paths)
+        """The databases that are offered now. A look at the folder replaces the dict."""
         self._known: dict[str, tuple[_Stamp, OfferedDatabase]] = {}
         self._lock = threading.Lock()
 
@@ -153,14 +147,21 @@ class Databases:
     def has(self, name: str) -> bool:
         """Whether there is such a database now."""
         self._look(LOOK_SECONDS)
-        return name in self.paths
+        return self.path_of(name) is not None
+
+    def path_of(self, name: str) -> Path | None:
+        """The folder of a database that can be searched now; None if there is no such database."""
+        if self.sets is None or not is_subject_set(name):
+            return self._paths.get(name)
+        path = self.sets / name
+        return path if path.exists() else None
 
     def _current(self, name: str) -> OfferedDatabase:
-        paths = self.paths
-        if name not in paths:
+        path = self.path_of(name)
+        if path is None:
             raise self.unknown(name)
-        path = paths[name]
         with self._lock:
+            self._seen[name] = path
             try:
                 found = os.stat(path / CATALOGUE)
             except OSError as error:
@@ -173,75 +174,52 @@ class Databases:
 
     def unknown(self, name: str) -> Refused:
         """What is told if there is no database of this name; it names those that are offered."""
-        offered = [one for one in self.paths if not is_subject_set(one)]
-        advice = f"choose {', '.join(offered)}" if offered else "this server has none at the moment"
+        offered = ", ".join(self._paths)
+        advice = f"choose {offered}" if offered else "this server has none at the moment"
         return Refused("unknown_database", f"there is no database {name!r}; {advice}")
 
     def offered(self) -> list[OfferedDatabase]:
         """The databases that everyone may see: those that were given, in that order, then the folder's by name."""
-        return [one for one in self.all() if not is_subject_set(one.name)]
+        self._look(LOOK_SECONDS)
+        return self._readable(self._paths)
 
     def all(self) -> list[OfferedDatabase]:
         """All databases that can be read: those that are offered, then the sets of subjects by name."""
-        self._look(LOOK_SECONDS)
+        sets: list[str] = []
+        if self.sets is not None:
+            with suppress(OSError):  # there is none yet
+                sets = sorted(filter(is_subject_set, os.listdir(self.sets)))
+        found = self.offered() + self._readable(sets)
+        with self._lock:
+            for name in self._known.keys() - {one.name for one in found}:
+                del self._known[name]
+        return found
+
+    def _readable(self, names: Iterable[str]) -> list[OfferedDatabase]:
         found = []
-        for name in self.paths:
-            try:
+        for name in names:
+            with suppress(DatabaseError, Refused):
                 found.append(self._current(name))
-            except (DatabaseError, Refused):
-                continue
         return found
 
     def _look(self, seconds: float) -> bool:
-        """Look at the folders; returns whether anything may have changed.
-
-        The folder of databases is looked at if that was not done within ``seconds``, and the sets if there are others.
-        """
-        if self.folder is None and self.sets is None:
-            return False
-        with self._lock:
-            has_looked = self._look_at_folder(seconds)
-            has_looked |= self._look_at_sets()
-            if has_looked:
-                inside = self._inside | self._known_sets
-                for name in self._known.keys() - inside.keys() - self.always.keys():
-                    del self._known[name]
-                self._seen |= inside
-                self.paths = self.always | inside
-        return has_looked
-
-    def _look_at_folder(self, seconds: float) -> bool:
+        """Look at the folder of databases, if that was not done within ``seconds``; returns whether it was done."""
         now = time.monotonic()
-        if self.folder is None or now - self._looked < seconds:
-            return False
-        self._looked = now
-        try:
-            entries = sorted(entry.name for entry in os.scandir(self.folder))
-        except OSError as error:
-            log_seldom("folder of databases cannot be read", message=str(error.strerror))
-            return True
-        self._inside = {
-            name: self.folder / name
-            for name in entries
-            if _can_be_offered(name) and name not in self.always and (self.folder / name / CATALOGUE).is_file()
-        }
-        return True
-
-    def _look_at_sets(self) -> bool:
-        if self.sets is None:
-            return False
-        try:
-            changed = os.stat(self.sets).st_mtime_ns
-            if changed == self._sets_changed:
+        with self._lock:
+            if self.folder is None or now - self._looked < seconds:
                 return False
-            names = sorted(filter(is_subject_set, os.listdir(self.sets)))
-        except OSError:  # there is none yet
-            self._known_sets = {}
-            return False
-        # What came within the resolution of the clock is seen by the next look.
-        self._sets_changed = changed if time.time_ns() - changed > _CLOCK_NANOSECONDS else None
-        self._known_sets = {name: self.sets / name for name in names}
-        return True
+            self._looked = now
+            try:
+                entries = sorted(entry.name for entry in os.scandir(self.folder))
+            except OSError as error:
+                log_seldom("folder of databases cannot be read", message=str(error.strerror))
+                return True
+            self._paths = self.always | {
+                name: self.folder / name
+                for name in entries
+                if _can_be_offered(name) and name not in self.always and (self.folder / name / CATALOGUE).is_file()
+            }
+            return True
 
     def without_paths(self, message: str) -> str:
         """A message with the names of the databases in place of their paths."""

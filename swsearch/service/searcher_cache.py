@@ -69,7 +69,7 @@ class SearcherCache(Closeable):
         self._n_subjects = {one.name: one.catalogue.n_subjects for one in offered}
         generations = {one.name: (one.searched.digest, one.searched.generation) for one in offered}
         for name, database in list(self._open.items()):
-            if name not in self.databases.paths:
+            if not self.databases.has(name):
                 log("database gone", database=name)
                 self._close(name)
             elif name in generations and generations[name] != (database.digest, database.catalogue.generation):
@@ -91,7 +91,7 @@ class SearcherCache(Closeable):
             self._close(next(iter(self._open)))
 
     def _opened(self, searched: SearchedDatabase) -> PackedDatabase:
-        path = self.databases.paths.get(searched.name)
+        path = self.databases.path_of(searched.name)
         if path is None:
             raise DatabaseError(f"the database {searched.name} is gone")
         while True:

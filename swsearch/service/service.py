@@ -136,8 +136,10 @@ class Service(Closeable):
         filters = options_of(new.options).subject_filters
         if filters.taxid is None:
             return
-        parts = [DatabasePart(new.database.digest)]
-        with open_database(self.databases.paths[new.database.name], parts=parts) as database:
+        path, parts = self.databases.path_of(new.database.name), [DatabasePart(new.database.digest)]
+        if path is None:  # it has gone just now
+            raise self.databases.unknown(new.database.name)
+        with open_database(path, parts=parts) as database:
             if (problem := refused_taxids(database, filters)) is not None:
                 raise Refused("no_such_organism", self.databases.without_paths(problem))
 
@@ -254,7 +256,7 @@ class Service(Closeable):
     def open_database(self, info: DatabaseInfo) -> Iterator[PackedDatabase | None]:
         """The offered database with the content that a run searched; None if there is none any more."""
         for one in self.offered_with(info):
-            path = self.databases.paths.get(one.name)
+            path = self.databases.path_of(one.name)
             if path is not None:
                 try:
                     database = open_database(path, searched=info.digests)

@@ -146,8 +146,8 @@ class PageSearches:
 
     def sent_subjects(self, name: str) -> str:
         """The FASTA of the subjects that somebody sent, by the name of their set; empty if there is no such set."""
-        path = self.service.databases.paths.get(name)
-        if path is None or not is_subject_set(name):
+        path = self.service.databases.path_of(name) if is_subject_set(name) else None
+        if path is None:
             return ""
         text = io.StringIO()
         try:
