@@ -26,16 +26,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from swsearch.database.builder import build_database
 from swsearch.database.format import CATALOGUE, Catalogue
 from swsearch.database.opening import load_catalogue
 from swsearch.errors import DatabaseError, InputError, Refused
+from swsearch.options import EVERY_SUBJECT
 from swsearch.service.logs import log_seldom
 from swsearch.service.sent_text import bytes_of, check_wanted, messages_name
 from swsearch.service.settings import LOCAL_OWNER, ServerLimits
-from swsearch.store.search_records import SearchedDatabase
+from swsearch.store.search_records import Parameters, SearchedDatabase
 from swsearch.words import counted
 
 LOOK_SECONDS: Final = 1.0
@@ -172,6 +173,14 @@ class Databases:
                 self._known[name] = known = (stamp, OfferedDatabase(name, load_catalogue(path)))
             return known[1]
 
+    def most_hits(self, name: str, options: Parameters) -> int:
+        """Largest number of alignments of a query; those of a database that is gone count as the options say."""
+        try:
+            n_subjects = self.current(name).catalogue.n_subjects
+        except (Refused, DatabaseError):
+            n_subjects = EVERY_SUBJECT
+        return most_hits(options, n_subjects)
+
     def unknown(self, name: str) -> Refused:
         """What is told if there is no database of this name; it names those that are offered."""
         offered = ", ".join(self._paths)
@@ -230,6 +239,20 @@ class Databases:
             for shown in {str(folder), os.path.realpath(folder)}:
                 message = message.replace(shown, "the folder of the databases")
         return message
+
+
+def most_hits(parameters: Mapping[str, Any], n_subjects: int) -> int:
+    """Largest number of alignments of one query of a stored search; with all ties, every subject may be listed.
+
+    Without ``max_hsps``, the further alignments of long subjects are counted only when they are stored.
+
+    >>> most_hits({"top": 25, "ties": "cut", "max_hsps": 2}, 60)
+    50
+    >>> most_hits({"top": 1, "ties": "all", "max_hsps": 1}, 60)
+    60
+    """
+    listed = n_subjects if parameters["ties"] == "all" else min(parameters["top"], n_subjects)
+    return int(listed * (parameters["max_hsps"] or 1))
 
 
 def _can_be_offered(name: str) -> bool:

@@ -52,7 +52,6 @@ class SearcherCache(Closeable):
         self.engine, self.engine_choice = open_engine(machine)
         self._open: OrderedDict[str, PackedDatabase] = OrderedDict()
         """The open databases, the one that was searched last at the end."""
-        self._n_subjects: dict[str, int] = {}
         self._searchers: OrderedDict[str, tuple[Searcher, RunInfo]] = OrderedDict()
 
     def close(self) -> None:
@@ -66,7 +65,6 @@ class SearcherCache(Closeable):
     def current(self) -> list[SearchedDatabase]:
         """The generations that there are now; open databases that are gone, or have another one, are closed."""
         offered = self.databases.all()
-        self._n_subjects = {one.name: one.catalogue.n_subjects for one in offered}
         generations = {one.name: (one.searched.digest, one.searched.generation) for one in offered}
         for name, database in list(self._open.items()):
             if not self.databases.has(name):
@@ -75,10 +73,6 @@ class SearcherCache(Closeable):
             elif name in generations and generations[name] != (database.digest, database.catalogue.generation):
                 self._close(name)
         return [one.searched for one in offered]
-
-    def n_subjects(self, name: str) -> int:
-        """Number of subjects of a database that :meth:`current` named."""
-        return self._n_subjects[name]
 
     def open(self, searched: SearchedDatabase) -> None:
         """Open a database for its next search, unless it is open; raises DatabaseError if it cannot be read now."""

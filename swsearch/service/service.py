@@ -26,15 +26,14 @@ from swsearch.database.reader import DatabasePart, PackedDatabase
 from swsearch.errors import DatabaseError, InputError, Refused
 from swsearch.filters.subject_filters import refused_taxids
 from swsearch.hits.result import DatabaseInfo
-from swsearch.options import EVERY_SUBJECT
 from swsearch.report.summary import ListEnds
 from swsearch.service.databases import Databases, OfferedDatabase, SubjectSets, is_subject_set
 from swsearch.service.estimates import Estimate, search_estimates
 from swsearch.service.settings import Settings
-from swsearch.service.submit import Submission, check_texts, most_hits, new_search, options_of
+from swsearch.service.submit import Submission, check_texts, new_search, options_of
 from swsearch.store.accounts import is_link_key
 from swsearch.store.rows import QUEUED
-from swsearch.store.search_records import NewSearch, Parameters, StoredSearch
+from swsearch.store.search_records import NewSearch, StoredSearch
 from swsearch.store.searches import OwnerLimits
 from swsearch.store.store import Store
 from swsearch.typing import Closeable
@@ -83,7 +82,8 @@ class Service(Closeable):
         self.on_cancel: Callable[[str], object] = lambda key: None
         """Called with the key of a search that was cancelled; by any thread."""
         limits = settings.limits
-        self._limits = OwnerLimits(limits.queued_cells, limits.daily_cells, limits.stored_hits, self._most_hits)
+        most_hits = self.databases.most_hits
+        self._limits = OwnerLimits(limits.queued_cells, limits.daily_cells, limits.stored_hits, most_hits)
         self._submissions = Submissions(self._submit_all)
         self._lock = threading.Lock()
         self._estimates: tuple[float, dict[str, tuple[str, int]], float, dict[str, Estimate]] = (-1.0, {}, 0.0, {})
@@ -164,14 +164,6 @@ class Service(Closeable):
         if any(not isinstance(each, Refused) and not each[0].is_finished for each in found):
             self.on_submit()
         return found
-
-    def _most_hits(self, database: str, options: Parameters) -> int:
-        """Largest number of alignments of a query; those of a database that is gone count as its options say."""
-        try:
-            n_subjects = self.databases.current(database).catalogue.n_subjects
-        except (Refused, DatabaseError):
-            n_subjects = EVERY_SUBJECT
-        return most_hits(options, n_subjects)
 
     def status(self, key: str, owner: str) -> SearchStatus:
         """The status of a search as :meth:`search` finds it, with the given key: who has a link learns no other."""

@@ -154,20 +154,6 @@ def options_of(parameters: Mapping[str, Any]) -> SearchOptions:
     return SearchOptions(**values)
 
 
-def most_hits(parameters: Mapping[str, Any], n_subjects: int) -> int:
-    """Largest number of alignments of one query of a stored search; with all ties, every subject may be listed.
-
-    Without ``max_hsps``, the further alignments of long subjects are counted only when they are stored.
-
-    >>> most_hits({"top": 25, "ties": "cut", "max_hsps": 2}, 60)
-    50
-    >>> most_hits({"top": 1, "ties": "all", "max_hsps": 1}, 60)
-    60
-    """
-    listed = n_subjects if parameters["ties"] == "all" else min(parameters["top"], n_subjects)
-    return int(listed * (parameters["max_hsps"] or 1))
-
-
 def read_text(
     text: str, requirements: Requirements, alphabet: str | None, limits: ServerLimits
 ) -> list[SequenceRecord]:

@@ -42,7 +42,7 @@ from swsearch.sequences.record import SequenceRecord
 from swsearch.service.estimates import Pace
 from swsearch.service.logs import log, log_seldom
 from swsearch.service.searcher_cache import SearcherCache
-from swsearch.service.submit import fingerprint, most_hits
+from swsearch.service.submit import fingerprint
 from swsearch.service.worker_processes import ALIVE, CHANGED, READY
 from swsearch.store.queue import MAX_LOSSES, Queue
 from swsearch.store.scheduling import Query
@@ -324,7 +324,7 @@ class SearchWorker:
 
     def _overhead(self, database: SearchedDatabase, options: Parameters) -> int:
         """Cells that take as long as what a query costs besides its own: its handling, and its alignments."""
-        n_hits = most_hits(options, self._searchers.n_subjects(database.name))
+        n_hits = self._searchers.databases.most_hits(database.name, options)
         return self._pace_of(database.name).overhead(n_hits)
 
     def _notice_generations(self) -> None:

@@ -454,13 +454,13 @@ def test_databases_are_closed_before_descriptors_run_out(store, many, monkeypatc
     n_of_process = searcher_cache._OTHER_DESCRIPTORS + 3 * 7
     monkeypatch.setattr(searcher_cache.resource, "getrlimit", lambda kind: (n_of_process, n_of_process))
     n_open = []
-    rounds = [[submit_to(store, many, name) for name in many.paths]]
+    rounds = [[submit_to(store, many, name) for name in many.always]]
 
     def is_over():
         if not all(store.searches.get(key).is_finished for key in rounds[-1]):
             return False
         if len(rounds) == 1:
-            rounds.append([submit_to(store, many, name, top=6) for name in many.paths])
+            rounds.append([submit_to(store, many, name, top=6) for name in many.always])
         return all(store.searches.get(key).is_finished for key in rounds[1])
 
     with running(store, many) as (engine, worker):
