@@ -36,12 +36,12 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from contextvars import ContextVar
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -169,7 +169,7 @@ class Identity:
             return Sender(NOBODY, "open")
         if named is not None:
             return Sender(named, "sso")
-        sent, kept = sent_token(headers), kept_token(scope, headers)
+        sent, kept = sent_token(headers), kept_token(scope)
         token = sent or kept
         if token is not None:
             owner = await self.owner_of(token, scope)
@@ -288,13 +288,9 @@ def sent_token(headers: Mapping[str, Any]) -> str | None:
     return None
 
 
-def kept_token(scope: Scope, headers: Mapping[str, Any]) -> str | None:
+def kept_token(scope: Scope) -> str | None:
     """The token in the cookie of the sign-in page; None if there is none."""
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(_cookie_name(scope))
-    except CookieError:
-        return None
-    return found.value or None if found is not None else None
+    return HTTPConnection(scope).cookies.get(_cookie_name(scope)) or None
 
 
 def _cookie_name(scope: Scope) -> str:

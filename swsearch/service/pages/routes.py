@@ -546,7 +546,7 @@ async def sign_in_form(request: Request) -> Response:
     wanted = local_address(request.query_params.get("next", "/"))
     if not service_of(request).settings.tokens_required:
         return RedirectResponse("/", 303)
-    token = kept_token(request.scope, request.headers)
+    token = kept_token(request.scope)
     if token is not None:
         try:
             if await _identity(request).owner_of(token, request.scope) is not None:
