@@ -98,10 +98,10 @@ class Hub:
             self._hinted.update(keys)
         self._hint.set()
 
-    async def changes(self, key: str) -> AsyncIterator[SearchStatus]:
+    async def changes(self, key: str, *, until_end: bool = False) -> AsyncIterator[SearchStatus]:
         """The status of a search now and after changes, until it is finished; about once a second, the end at once.
 
-        It also ends when the server stops.
+        With ``until_end``, only the end is sure to be among them. It also ends when the server stops.
 
         Raises
         ------
@@ -109,7 +109,7 @@ class Hub:
             It was deleted.
         """
         last: SearchStatus | None = None
-        with self._watching(key) as watcher:
+        with self._watching(key, until_end=until_end) as watcher:
             while True:
                 while key not in self._found or (last is not None and self._found[key] == last):
                     if self._is_released:
@@ -129,18 +129,14 @@ class Hub:
 
     async def finished(self, key: str, seconds: float) -> SearchStatus | None:
         """Return when a search is finished, with its status, or when the time is over, with None."""
-        with suppress(TimeoutError), self._watching(key, until_end=True) as watcher:
+        with suppress(TimeoutError, SearchNotFound):
             async with asyncio.timeout(seconds):
-                while not self._is_released:
-                    status = self._found.get(key)
-                    if status is not None and status.search.is_finished:
-                        return status
-                    watcher.looked.clear()
-                    await watcher.looked.wait()
+                found = [status async for status in self.changes(key, until_end=True) if status.search.is_finished]
+                return found[0] if found else None
         return None
 
     @contextmanager
-    def _watching(self, key: str, *, until_end: bool = False) -> Iterator[_Watcher]:
+    def _watching(self, key: str, *, until_end: bool) -> Iterator[_Watcher]:
         """A context in which somebody waits for a search; the first look is at once."""
         watcher = _Watcher(until_end)
         self._watched.setdefault(key, set()).add(watcher)
