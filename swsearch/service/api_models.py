@@ -9,8 +9,6 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic_core import to_json
 
-from swsearch.hits.hit import Hit
-from swsearch.hits.result import QueryResult
 from swsearch.options import SEARCH_FILES, SEARCH_OPTIONS
 from swsearch.report.jsons import describe_hit, describe_query
 from swsearch.scoring.matrix import matrix_names
@@ -206,10 +204,17 @@ def database_answer(offered: OfferedDatabase) -> Database:
 
 
 def hit_page_json(page: ResultPage, offset: int) -> bytes:
-    """A page of hits as the API shows it, in JSON: validating each hit again would take longer than reading it."""
+    """A page of hits as the API shows it, in JSON: validating each hit again would take longer than reading it.
+
+    Query and hits are those of the format json, with their letters.
+    """
     query = page.query
-    listed = [hit_answer(query, hit) for hit in query.hits]
-    return to_json({"query": query_answer(query), "total": page.n_matching, "offset": offset, "hits": listed})
+    listed = []
+    for hit in query.hits:
+        letters = {"subject_letters": hit.alignment.subject_letters, "query_letters": hit.alignment.query_letters}
+        listed.append(_shown_values({**describe_hit(query, hit), **letters}))
+    described = _shown_values({**describe_query(query), "letters": query.letters})
+    return to_json({"query": described, "total": page.n_matching, "offset": offset, "hits": listed})
 
 
 def search_answer(status: SearchStatus) -> Search:
@@ -241,18 +246,5 @@ def shown(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def hit_answer(query: QueryResult, hit: Hit) -> dict[str, Any]:
-    """A hit as the API shows it: that of the format json, with the aligned letters."""
-    alignment = hit.alignment
-    described = {
-        **describe_hit(query, hit),
-        "subject_letters": alignment.subject_letters,
-        "query_letters": alignment.query_letters,
-    }
-    return {name: shown(value) if isinstance(value, str) else value for name, value in described.items()}
-
-
-def query_answer(query: QueryResult) -> dict[str, Any]:
-    """A query as the API shows it beside its hits."""
-    described = {**describe_query(query), "letters": query.letters}
+def _shown_values(described: dict[str, Any]) -> dict[str, Any]:
     return {name: shown(value) if isinstance(value, str) else value for name, value in described.items()}
