@@ -102,9 +102,7 @@ def submission_of(sent: Mapping[str, str]) -> tuple[Submission, Program]:
             raise InputError(f"HITLIST_SIZE={options['top']}: at least 1 subject must be asked for")
     if not is_off(sent.get("PERC_IDENT", "")):
         options["min_identity"] = number_of("PERC_IDENT", sent["PERC_IDENT"])
-    if "COMPOSITION_BASED_STATISTICS" in sent:
-        name = "COMPOSITION_BASED_STATISTICS"
-        options |= composition_of(name, sent[name], program.aligned)
+    options |= _composition(sent, program)
     options |= _masking(sent, program)
     options["genetic_code"] = _genetic_code(sent, program)
     options["taxid"] = _taxid(sent.get("ENTREZ_QUERY", ""))
@@ -131,6 +129,16 @@ def _scoring(sent: Mapping[str, str], program: Program) -> dict[str, Any]:
             raise InputError(f"GAPCOSTS={shortened(sent['GAPCOSTS'])}: send two numbers, such as 11 1")
         options["gap_open"], options["gap_extend"] = (whole_of("GAPCOSTS", cost) for cost in costs)
     return options
+
+
+def _composition(sent: Mapping[str, str], program: Program) -> dict[str, Any]:
+    """The option for 0 or F, which is none, and for 1, 2, 3, D or T; DNA has none, whatever is sent."""
+    value = sent.get("COMPOSITION_BASED_STATISTICS")
+    if value is None or program.aligned == "dna":
+        return {}
+    if not is_off(value) and value.strip().upper() not in ("1", "2", "3", "D", "T", "2005", "2006"):
+        raise InputError(f"COMPOSITION_BASED_STATISTICS={shortened(value)} is not available: choose 0, 1, 2 or 3")
+    return {"composition": "none" if is_off(value) else "adjust"}
 
 
 def _masking(sent: Mapping[str, str], program: Program) -> dict[str, Any]:
@@ -262,23 +270,6 @@ def whole_of(name: str, value: str) -> int:
     if not number.is_integer() or abs(number) >= 2**31:
         raise InputError(f"{name}={shortened(value)}: a whole number is needed")
     return int(number)
-
-
-def composition_of(name: str, value: str, aligned: str) -> dict[str, str]:
-    """The option for a value of BLAST's composition-based statistics: 0 or F for none, 1, 2, 3, D or T for some.
-
-    DNA has none, whatever is sent.
-
-    >>> composition_of("compstats", "2", "protein"), composition_of("compstats", "F", "protein")
-    ({'composition': 'adjust'}, {'composition': 'none'})
-    """
-    if aligned == "dna":
-        return {}
-    if is_off(value):
-        return {"composition": "none"}
-    if value.strip().upper() not in ("1", "2", "3", "D", "T", "2005", "2006"):
-        raise InputError(f"{name}={shortened(value)} is not available: choose 0, 1, 2 or 3")
-    return {"composition": "adjust"}
 
 
 def is_off(value: str) -> bool:
