@@ -154,31 +154,17 @@ class SearchForm:
         for one in form_fields():
             try:
                 value = one.read(self.values.get(one.name, ""))
-            except InputError as error:
-                self.errors[one.name] = str(error)
-            else:
                 if value is not None:
+                    SEARCH_OPTIONS[one.name].check(value)
                     given[one.name] = value
-        checked = {name: value for name, value in given.items() if name != "alphabet"}
-        for name, value in checked.items():
-            self._check({name: value}, name)
+            except InputError as error:
+                self.add_error(one.name, error.on_command_line())
         if not self.errors:
-            self._check(checked, None)
+            try:
+                SearchOptions(**{name: value for name, value in given.items() if name != "alphabet"})  # type: ignore[arg-type]
+            except SwSearchError as error:
+                self.add_error(None, error.on_command_line())
         return given
-
-    def _check(self, options: dict[str, str | int | float], name: str | None) -> None:
-        """Add the problem of these options; one option alone is only judged where the problem names it."""
-        try:
-            SearchOptions(**options)  # type: ignore[arg-type]
-        except SwSearchError as error:
-            problem = error.on_command_line()
-            if name is None or (option_of(problem) == name and not self._needs_another(name)):
-                self.add_error(None, problem)
-
-    @staticmethod
-    def _needs_another(name: str) -> bool:
-        """Whether the default of another option refuses every value of this one."""
-        return name in ("genetic_code", "mask_mode", "inclusion_evalue", "max_intron")
 
     def add_error(self, name: str | None, problem: str) -> None:
         """Add a message to the field that it is about: ``name``, or the option that it begins with."""
