@@ -5,9 +5,8 @@ with the whole page. :data:`swsearch.service.pages.routes.router` has them all.
 
 ``searches``   searches and stored runs by the references in addresses; the same by ``curl`` and Python
 ``form``       the search form: fields made from the options of a search, errors beside fields, sequences to try
-``results``    a run, its queries and one page of its hits, as templates show them
+``results``    a run, its queries, one page of its hits, and their organisms, as templates show them
 ``figures``    SVG of score distribution and coverage; the overview is that of the ``html`` report
-``taxonomy``   organisms of the hits
 ``templating`` environment of the templates, static files
 ``routes``     the addresses
 """

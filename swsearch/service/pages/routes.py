@@ -55,13 +55,15 @@ from swsearch.service.pages.results import (
     RefusedView,
     fact_lines,
     orders_alignments,
+    organisms,
     overview_figure,
     page_number,
     read_view,
     subject_values,
+    taxonomy_of_run,
+    with_taxa,
 )
 from swsearch.service.pages.searches import PageSearches, curl_lines, python_lines, query_line, request_body
-from swsearch.service.pages.taxonomy import organisms, taxonomy_of_run, with_taxa
 from swsearch.service.pages.templating import page, rendered, static_response, whole
 from swsearch.service.proxies import address, server_url
 from swsearch.service.reports import Download, file_name, offered_formats, subject_part
