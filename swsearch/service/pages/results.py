@@ -5,7 +5,7 @@ Numbers become text here, in the formats of the reports, and addresses are put t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -24,7 +24,6 @@ from swsearch.report.html import (
     alignment_key,
     alignment_rows,
     bar,
-    bits_class,
     direction,
     first_unlikely,
     key,
@@ -42,7 +41,7 @@ from swsearch.report.summary import (
     scoring_line,
 )
 from swsearch.sequences.headers import header_organism, header_taxid
-from swsearch.service.pages.templating import description_of, first_word, shown_bits, shown_evalue, whole
+from swsearch.service.pages.templating import description_of, shown_bits, shown_evalue, whole
 from swsearch.service.service import Service
 from swsearch.store.results import SORTS, HitFilter, HitView, ResultPage
 from swsearch.store.runs import StoredRun
@@ -59,32 +58,59 @@ _FILTERS: Final = ("text", "taxid", "rank", "max_evalue", "min_identity", "min_q
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table of hits; ``sort`` is one of :data:`SORTS`, or empty."""
+    """A column of the table of hits; ``sort`` is one of :data:`SORTS`."""
 
     title: str
     sort: str
     meaning: str
     narrow: bool = False
     """Whether it is also shown on a narrow screen."""
+    text: Callable[[Hit, int], str] | None = None
+    """The text for a hit of a query of some length; None for the columns before the bar, which the template makes."""
+
+
+def _percentage(part: int, whole: int) -> str:
+    return f"{whole_percent(part, whole)}%"
 
 
 _COVERED: Final = Column(
-    "subj. cov.", "subject_coverage", "part of the subject between the alignment's ends, in percent"
-)
-_PLACE: Final = Column("on subject", "subject_start", "aligned part of the subject, descending if it is reversed")
+    "subj. cov.", "subject_coverage", "part of the subject between the alignment's ends, in percent",
+    text=lambda hit, _: _percentage(hit.alignment.subject_end - hit.alignment.subject_start, hit.subject_length),
+)  # fmt: skip
+_PLACE: Final = Column(
+    "on subject", "subject_start", "aligned part of the subject, descending if it is reversed",
+    text=lambda hit, _: f"{hit.sstart:,}-{hit.send:,}",
+)  # fmt: skip
 """In place of the coverage, which says little about genes of a genome."""
 _COLUMNS: Final = (
     Column("#", "rank", "rank", narrow=True),
     Column("subject", "id", "identifier and description of the subject", narrow=True),
     Column("on query", "query_start", "aligned part of the query"),
-    Column("bits", "bits", "bit score", narrow=True),
-    Column("E-value", "evalue", "number of such hits expected by chance", narrow=True),
-    Column("identity", "identity", "equal letters in the alignment, in percent"),
-    Column("query cov.", "query_coverage", "part of the query between the alignment's ends, in percent"),
+    Column("bits", "bits", "bit score", narrow=True, text=lambda hit, _: shown_bits(hit.bits)),
+    Column(
+        "E-value", "evalue", "number of such hits expected by chance", narrow=True,
+        text=lambda hit, _: shown_evalue(hit.evalue),
+    ),
+    Column(
+        "identity", "identity", "equal letters in the alignment, in percent",
+        text=lambda hit, _: _percentage(hit.alignment.identities, hit.alignment.columns),
+    ),
+    Column(
+        "query cov.", "query_coverage", "part of the query between the alignment's ends, in percent",
+        text=lambda hit, length: _percentage(hit.alignment.query_end - hit.alignment.query_start, length),
+    ),
     _COVERED,
-    Column("columns", "columns", "length of the alignment, gaps included"),
-    Column("length", "length", "length of the subject"),
-)
+    Column(
+        "columns", "columns", "length of the alignment, gaps included", text=lambda hit, _: f"{hit.alignment.columns:,}"
+    ),
+    Column("length", "length", "length of the subject", text=lambda hit, _: f"{hit.subject_length:,}"),
+)  # fmt: skip
+_NOTES: Final[Mapping[str, Callable[[Hit], str]]] = {
+    "hsp": lambda hit: "" if hit.n_hsps is None else f"{hit.hsp}/{hit.n_hsps}",
+    "strand": lambda hit: hit.strand,
+    "frames": lambda hit: direction(hit).strip(" ()"),
+}
+"""The columns that only some runs have, by their titles."""
 
 
 class RefusedView(InputError):
@@ -197,9 +223,10 @@ class HitsView:
         return HSP_NOTE if self.run.info.counts_alignments else ""
 
     @property
-    def has_places(self) -> bool:
-        """Whether the table has places on subjects: those of DNA may be long."""
-        return self.run.info.database.alphabet == "dna"
+    def columns(self) -> list[Column]:
+        """The columns that all runs have; those of DNA, which may be long, have places in place of coverages."""
+        has_places = self.run.info.database.alphabet == "dna"
+        return [_PLACE if one is _COVERED and has_places else one for one in _COLUMNS]
 
     @property
     def headings(self) -> list[tuple[Column, str, str]]:
@@ -208,7 +235,7 @@ class HitsView:
         The direction is ``ascending``, ``descending``, or empty for a column by which the table is not sorted.
         """
         made = []
-        for column in (_PLACE if one is _COVERED and self.has_places else one for one in _COLUMNS):
+        for column in self.columns:
             sorted_now = self.view.sort == column.sort
             first_down = column.sort in _LARGEST_FIRST
             down = (not self.view.descending) if sorted_now else first_down
@@ -218,52 +245,25 @@ class HitsView:
         return made
 
     @property
-    def rows(self) -> list[dict[str, Any]]:
-        """The hits of the page, as :meth:`_row` describes each."""
+    def rows(self) -> list[tuple[Hit, str]]:
+        """The hits of the page, each with the line above it; empty for none."""
         view, unlikely = self.view, None
         if view.sort in ("rank", "evalue") and not view.descending:
             by_alignment = view.sort == "evalue" or view.orders_alignments
             unlikely = first_unlikely(self.query.hits, by_alignment=by_alignment)
-        return [self._row(hit, UNLIKELY if hit is unlikely else "") for hit in self.query.hits]
+        return [(hit, UNLIKELY if hit is unlikely else "") for hit in self.query.hits]
 
-    def _row(self, hit: Hit, line: str) -> dict[str, Any]:
-        """A hit in the table.
+    def bar(self, hit: Hit) -> Markup:
+        """The bar of a hit."""
+        return Markup(bar(hit, self.query.length))
 
-        Its ``number`` is the rank of the subject; where alignments are listed by themselves, with that of the
-        alignment. The ``cells`` are the texts of the columns after the bar, each with whether a narrow screen shows it.
-        The ``line`` is above the row; empty for none.
-        """
-        alignment = hit.alignment
-        length = self.query.length
-        covered = f"{whole_percent(alignment.subject_end - alignment.subject_start, hit.subject_length)}%"
-        cells = (
-            (shown_bits(hit.bits), True),
-            (shown_evalue(hit.evalue), True),
-            (f"{whole_percent(alignment.identities, alignment.columns)}%", False),
-            (f"{whole_percent(alignment.query_end - alignment.query_start, length)}%", False),
-            (f"{hit.sstart:,}-{hit.send:,}" if self.has_places else covered, False),
-            (f"{alignment.columns:,}", False),
-            (f"{hit.subject_length:,}", False),
-        )
-        extra = {
-            "hsp": "" if hit.n_hsps is None else f"{hit.hsp}/{hit.n_hsps}",
-            "strand": hit.strand,
-            "frames": direction(hit).strip(" ()"),
-        }
-        return {
-            "rank": hit.rank,
-            "hsp": hit.hsp,
-            "number": f"{hit.rank}.{hit.hsp}" if self.view.orders_alignments else str(hit.rank),
-            "name": first_word(hit.subject_header),
-            "description": description_of(hit.subject_header),
-            "notes": [extra[title] for title in self.extra_titles],
-            "address": f"{self.base}/hits/{hit.rank}",
-            "bar": Markup(bar(hit, length)),
-            "colour": bits_class(hit.bits),
-            "places": f"{alignment.query_start + 1}-{alignment.query_end}",
-            "cells": cells,
-            "line": line,
-        }
+    def cells(self, hit: Hit) -> list[tuple[str, bool]]:
+        """The texts of the columns after the bar, each with whether a narrow screen shows it."""
+        return [(one.text(hit, self.query.length), one.narrow) for one in self.columns if one.text is not None]
+
+    def notes(self, hit: Hit) -> list[str]:
+        """The texts of the columns that only some runs have."""
+        return [_NOTES[title](hit) for title in self.extra_titles]
 
     @property
     def filters(self) -> dict[str, str]:

@@ -20,6 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from swsearch import __version__
 from swsearch.hits.formatting import blast_bits, blast_evalue, one_line
+from swsearch.report.html import bits_class
 from swsearch.sequences.record import split_header
 from swsearch.service.guard import SENDER
 from swsearch.service.proxies import address
@@ -108,7 +109,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(duration=duration, time=shown_time, one_line=one_line, first_word=first_word, counted=counted)
-    made.filters.update(description=description_of, bits=shown_bits, evalue=shown_evalue)
+    made.filters.update(description=description_of, bits=shown_bits, evalue=shown_evalue, bits_class=bits_class)
     made.filters["iso"] = lambda time: time.astimezone(UTC).isoformat(timespec="seconds")
     made.filters["state_word"] = lambda state: _STATE_WORDS.get(state, state)
     made.filters["number"] = lambda value: f"{value:,}"
