@@ -264,18 +264,17 @@ def progress(request: Request, reference: str) -> Response:
 @router.get("/results/{reference}/events")
 async def events(request: Request, reference: str) -> EventSourceResponse:
     """The same part as server-sent events, now and after changes; ``end`` follows the last."""
-    searches = PageSearches(request)
-    await run_in_threadpool(searches.view, reference)
+    searches = await PageSearches(request).watched(reference)
 
     async def changes() -> AsyncIterator[dict[str, str]]:
-        async for search in searches.watch(reference):
+        async for search in searches:
             yield {
                 "event": "progress",
                 "data": rendered("progress.html", {"search": search, "reference": reference}),
             }
         yield {"event": "end", "data": "ended"}
 
-    return EventSourceResponse(changes(), headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+    return EventSourceResponse(changes())
 
 
 @router.post("/results/{reference}/cancel")

@@ -73,7 +73,7 @@ class SearchView:
 
 
 class PageSearches:
-    """The searches that the sender of a request may see, by reference. All methods but :meth:`watch` may block.
+    """The searches that the sender of a request may see, by reference. All methods but :meth:`watched` may block.
 
     Methods that take a reference raise :class:`~swsearch.errors.SearchNotFound` or
     :class:`~swsearch.errors.RunNotFound` if the sender may not see it.
@@ -91,14 +91,15 @@ class PageSearches:
             return self._view_of_run(self._stored_run(reference), reference)
         return self._views([self.service.status(reference, self._owner)])[0]
 
-    async def watch(self, reference: str) -> AsyncIterator[SearchView]:
-        """A search now and whenever it has changed; whether the sender may see it was checked before."""
-        title = None
-        watched = await run_in_threadpool(self.service.search, reference, self._owner)
-        async for status in self._hub.changes(watched.key):
-            if title is None:
-                title = self._store.searches.titles([status.search])[status.search.id]
-            yield self._view(status.under(reference), title)
+    async def watched(self, reference: str) -> AsyncIterator[SearchView]:
+        """A search now and whenever it has changed; a run of another program tells no changes, and is not found."""
+
+        def found() -> tuple[str, str]:
+            search = self.service.search(reference, self._owner)
+            return search.key, self._store.searches.titles([search])[search.id]
+
+        key, title = await run_in_threadpool(found)
+        return (self._view(status.under(reference), title) async for status in self._hub.changes(key))
 
     def run(self, reference: str) -> StoredRun:
         """The run with the results; raises SearchNotFound, too, if no query has been searched yet."""

@@ -556,6 +556,7 @@ def test_a_run_of_the_command_line_is_shown(served):
             answer = served.get(f"/results/run-{run_id}{path}")
             assert answer.status == 200
             assert b"/secret" not in answer.content
+        assert served.get(f"/results/run-{run_id}/events").status == 404  # nothing tells the changes of such a run
 
 
 def test_databases_have_counts_and_digests(idle):
