@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Final
 
 from fastapi import FastAPI, Request, Response
@@ -40,12 +41,17 @@ _OTHER: Final = (400, 0)
 _CODES: Final = {401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
 
 
+OF_PROTOCOL: ContextVar[Callable[[int], dict[str, str]]] = ContextVar("OF_PROTOCOL", default=lambda status: {})
+"""What the answer for an error of some HTTP status has besides the error, for clients of a protocol."""
+
+
 def error_answer(status: int, code: str, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
     """The answer for an error; halves of surrogate pairs, which a message may quote, are escaped."""
     written = message.encode("utf-8", "backslashreplace").decode()
     _, retry_seconds = _REFUSALS.get(code, _OTHER)
     again = {"Retry-After": str(retry_seconds)} if retry_seconds else {}
-    return JSONResponse({"error": {"code": code, "message": written}}, status, again | (headers or {}))
+    content = {**OF_PROTOCOL.get()(status), "error": {"code": code, "message": written}}
+    return JSONResponse(content, status, again | (headers or {}))
 
 
 class EarlyAnswer(Exception):

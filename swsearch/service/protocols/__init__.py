@@ -22,7 +22,7 @@ PROTOCOLS: Final[dict[str, APIRouter]] = {
 }
 """The router of each protocol, by the name of its switch."""
 ERRORS: Final = {
-    "tickets": tickets.TicketErrors,
+    "tickets": tickets.errors_with_status,
 }
 """Middleware of protocols whose clients need errors in another form, those of every other part of the server too."""
 

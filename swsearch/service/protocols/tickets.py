@@ -12,13 +12,13 @@
 
 All of them are under ``/api`` too, where MMseqs2-App has them. ``/databases`` is only there, because the page of that
 name has the other address. These clients look at the status in an answer's body and never at its code, so each error
-has one (:class:`TicketErrors`). They wait for 6 seconds: submissions and looks at unfinished tickets are held for 5.
+has one (:func:`errors_with_status`). They wait for 6 seconds: submissions and looks at unfinished tickets are held for
+5.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import time
 from collections.abc import Callable
@@ -27,12 +27,13 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers, ImmutableMultiDict, MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.datastructures import ImmutableMultiDict
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from swsearch.errors import InputError, Refused
 from swsearch.sequences.record import identifier
 from swsearch.service import api_models
+from swsearch.service.answers import OF_PROTOCOL
 from swsearch.service.bodies import readers_of, sent_fields
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.json_api import hub_of, owner_of, service_of
@@ -55,7 +56,6 @@ _STATUSES: Final = {429: "RATELIMIT", 503: ticket_jobs.UNKNOWN}
 """Statuses that make clients send again; an error with another code is final."""
 _PREFIXES: Final = ("", "/api")
 _PATHS: Final = re.compile(r"(?:/api)?/(?:ticket|tickets|result|template|databases/all)(?:/.*)?|/api/databases")
-_INTERNAL: Final = {"error": {"code": "internal", "message": "the server has made an error; its log has it"}}
 _MAX_TICKETS: Final = 100
 _MAX_LOOKUP: Final = 1000
 
@@ -263,39 +263,12 @@ for _prefix in _PREFIXES:
 router.add_api_route("/api/databases", databases, methods=["GET"])
 
 
-class TicketErrors:
-    """A middleware around all others: gives the errors of this protocol a status, whoever refused the request."""
+def errors_with_status(app: ASGIApp) -> ASGIApp:
+    """A middleware around all others: gives the errors of this protocol a status, whoever refuses the request."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and _PATHS.fullmatch(scope["path"]):
+            OF_PROTOCOL.set(lambda status: {"status": _STATUSES.get(status, ticket_jobs.ERROR)})
+        await app(scope, receive, send)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
-        if scope["type"] != "http" or not _PATHS.fullmatch(scope["path"]):
-            await self._app(scope, receive, send)
-            return
-        refused: Message | None = None
-        has_begun = False
-
-        async def send_with_status(message: Message) -> None:
-            nonlocal refused, has_begun
-            has_begun = True
-            is_error = message["type"] == "http.response.start" and message["status"] >= 400
-            if is_error and Headers(scope=message).get("content-type", "").startswith("application/json"):
-                refused = message  # it is sent with its body, whose length changes
-                return
-            if refused is not None:
-                status = _STATUSES.get(refused["status"], ticket_jobs.ERROR)
-                body = json.dumps({"status": status, **json.loads(message["body"])}).encode()
-                MutableHeaders(scope=refused)["Content-Length"] = str(len(body))
-                await send(refused)
-                message = {"type": "http.response.body", "body": body}
-            await send(message)
-
-        try:
-            await self._app(scope, receive, send_with_status)
-        except Exception:  # any error of the server's: clients of this protocol look for a status in every body
-            if not has_begun:
-                answer = JSONResponse({"status": ticket_jobs.ERROR, **_INTERNAL}, 500)
-                await answer(scope, receive, send)
-            raise  # nothing is swallowed: the server logs it
+    return serve
