@@ -113,37 +113,36 @@ _NOTES: Final[Mapping[str, Callable[[Hit], str]]] = {
 """The columns that only some runs have, by their titles."""
 
 
-class RefusedView(InputError):
-    """Values of a filter that cannot be used; ``errors`` has a message for each, by its name."""
-
-    def __init__(self, errors: dict[str, str]) -> None:
-        self.errors = errors
-        super().__init__("; ".join(errors.values()))
-
-
 def orders_alignments(run: RunInfo) -> bool:
     """Whether the hits of a run are listed in the order of alignments, where that differs from that of subjects."""
     return run.orders_alignments and run.lists_several
 
 
-def read_view(given: Mapping[str, str]) -> HitView:
+def read_view(given: Mapping[str, str]) -> tuple[HitView, dict[str, str]]:
     """The view that an address asks for; an unknown order or page is the first one.
 
-    Raises
-    ------
-    RefusedView
-        A filter is not a number.
+    Values of the filter that cannot be used are left out; there is a message for each, by its name.
     """
     sort = given.get("sort", "rank")
     rows = whole(given.get("rows", ""))
     limit = ROWS if rows is None else min(max(rows, 1), MAX_ROWS)
-    return HitView(
+    keep, errors = _read_filter(given)
+    view = HitView(
         sort=sort if sort in SORTS else "rank",
         descending=given.get("dir") == "desc",
-        keep=_read_filter(given),
+        keep=keep,
         offset=(page_number(given) - 1) * limit,
         limit=limit,
     )
+    return view, errors
+
+
+def wanted_hits(given: Mapping[str, str]) -> HitView:
+    """The view that an address asks for; raises InputError for a filter that cannot be used."""
+    view, errors = read_view(given)
+    if errors:
+        raise InputError("; ".join(errors.values()))
+    return view
 
 
 def page_number(given: Mapping[str, str]) -> int:
@@ -151,7 +150,7 @@ def page_number(given: Mapping[str, str]) -> int:
     return max(1, whole(given.get("page", "")) or 1)
 
 
-def _read_filter(given: Mapping[str, str]) -> HitFilter:
+def _read_filter(given: Mapping[str, str]) -> tuple[HitFilter, dict[str, str]]:
     errors: dict[str, str] = {}
     taxid = given.get("taxid", "").strip()
     organism = whole(taxid)
@@ -167,10 +166,8 @@ def _read_filter(given: Mapping[str, str]) -> HitFilter:
     ranks = [whole(rank.strip()) for rank in given.get("rank", "").split(",") if rank.strip()]
     if None in ranks:
         errors["rank"] = "Give ranks of hits, whole numbers."
-    if errors:
-        raise RefusedView(errors)
-    numbers["ranks"] = frozenset(ranks) if ranks else None
-    return HitFilter(text=given.get("text", "").strip(), taxid=organism, **numbers)
+    numbers["ranks"] = frozenset(ranks) if ranks and None not in ranks else None
+    return HitFilter(text=given.get("text", "").strip(), taxid=organism, **numbers), errors
 
 
 def fact_lines(info: RunInfo, origin: str) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ then asks the browser to come again, from a page of this server.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -52,7 +52,6 @@ from swsearch.service.pages.form import EXAMPLES, FIRST, SearchForm, form_fields
 from swsearch.service.pages.results import (
     ROWS,
     HitsView,
-    RefusedView,
     fact_lines,
     orders_alignments,
     organisms,
@@ -61,6 +60,7 @@ from swsearch.service.pages.results import (
     read_view,
     subject_values,
     taxonomy_of_run,
+    wanted_hits,
     with_taxa,
 )
 from swsearch.service.pages.searches import PageSearches, curl_lines, python_lines, query_line, request_body
@@ -116,15 +116,6 @@ def is_part(request: Request) -> bool:
     return request.headers.get("hx-request") == "true" and request.headers.get("hx-history-restore-request") != "true"
 
 
-def _hits_view(request: Request, reference: str, number: int, given: Mapping[str, str]) -> HitsView:
-    """One page of hits."""
-    service, run = service_of(request), PageSearches(request).run(reference)
-    view = replace(read_view(given), orders_alignments=orders_alignments(run.info))
-    view = with_taxa(view, service, run, number - 1)
-    found = service.store.results.view(run.id, number - 1, view)
-    return HitsView(run, found, view, _query_address(reference, number), given)
-
-
 def _search_page(service: Service, form: SearchForm, status: int = 200) -> HTMLResponse:
     """The page with the search form."""
     fields = form_fields()
@@ -142,29 +133,26 @@ def _search_page(service: Service, form: SearchForm, status: int = 200) -> HTMLR
 
 def _query_page(request: Request, reference: str, number: int) -> HTMLResponse:
     """The page of one query; htmx gets the table alone."""
-    service, given = service_of(request), _given(request)
-    errors: dict[str, str] = {}
-    try:
-        view = _hits_view(request, reference, number, given)
-    except RefusedView as error:
-        errors = error.errors
-        view = _hits_view(request, reference, number, {**given, **dict.fromkeys(errors, "")})
-        view = replace(view, given=given)
+    service, run, given = service_of(request), PageSearches(request).run(reference), _given(request)
+    wanted, errors = read_view(given)
+    wanted = with_taxa(replace(wanted, orders_alignments=orders_alignments(run.info)), service, run, number - 1)
+    found = service.store.results.view(run.id, number - 1, wanted)
+    view = HitsView(run, found, wanted, _query_address(reference, number), given)
     status = 422 if errors else 200
-    can_align = FORMATS["afasta"].fits(view.run.info)
+    can_align = FORMATS["afasta"].fits(run.info)
     if is_part(request):
         return page("hits_table.html", 200, view=view, errors=errors, is_part=True, can_align=can_align)
-    first = view.page
-    whole = HitView(limit=view.view.limit, orders_alignments=view.view.orders_alignments)
-    if view.view != whole:
-        first = service.store.results.view(view.run.id, number - 1, replace(whole, limit=ROWS))
+    first = found
+    whole = HitView(limit=wanted.limit, orders_alignments=wanted.orders_alignments)
+    if wanted != whole:
+        first = service.store.results.view(run.id, number - 1, replace(whole, limit=ROWS))
     search = PageSearches(request).view(reference)
-    before, after = service.store.results.neighbours(view.run.id, number - 1)
+    before, after = service.store.results.neighbours(run.id, number - 1)
     return page(
         "query.html", status, view=view, errors=errors, reference=reference, search=search, number=number,
-        facts=_facts(service, view.run), figure=overview_figure(first.query, first.n_hits, view.base), is_part=False,
-        formats=offered_formats(view.run.info), before=before, after=after, can_align=can_align,
-        has_domains=_has_domains(service, view.run),
+        facts=_facts(service, run), figure=overview_figure(first.query, first.n_hits, view.base), is_part=False,
+        formats=offered_formats(run.info), before=before, after=after, can_align=can_align,
+        has_domains=_has_domains(service, run),
     )  # fmt: skip
 
 
@@ -359,7 +347,7 @@ async def _download(
         if number is None:
             return Download(service, run.id, new()), f"{run.info.database.name}_hits"
         query = service.store.results.subject(run.id, number - 1, 0)
-        keep = with_taxa(read_view(_given(request)), service, run, number - 1).keep
+        keep = with_taxa(wanted_hits(_given(request)), service, run, number - 1).keep
 
         def kept(store: Store) -> list[QueryResult]:
             return [replace(query, hits=tuple(store.results.hits(run.id, number - 1, keep)))]
@@ -414,7 +402,7 @@ def multiple_alignment(request: Request, reference: str, number: Number) -> HTML
     given = _given(request)
     given["rank"] = given["rank"] or ",".join(map(str, range(1, MAX_BARS + 1)))
     found = service.store.results.subject(run.id, number - 1, 0)
-    hits = service.store.results.hits(run.id, number - 1, read_view(given).keep)
+    hits = service.store.results.hits(run.id, number - 1, wanted_hits(given).keep)
     found = replace(found, hits=tuple(islice(hits, MAX_ALIGNED)))
     if not found.hits:
         raise SearchNotFound(reference)
