@@ -26,7 +26,7 @@ from functools import partial
 from itertools import islice
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -81,6 +81,7 @@ MAX_ALIGNED: Final = 500
 """Largest number of rows below the query in a multiple alignment on a page."""
 _FASTA: Final = "text/x-fasta; charset=utf-8"
 Number = Annotated[int, Path(ge=1, le=10**12)]
+QueryNumber = Annotated[int | None, Query(ge=1, le=10**12)]
 """A query or a hit in an address, counted from 1."""
 
 
@@ -171,10 +172,9 @@ def _facts(service: Service, run: StoredRun) -> list[tuple[str, str]]:
 
 
 @router.get("/")
-def search_form(request: Request) -> HTMLResponse:
+def search_form(request: Request, again: str | None = None, example: str | None = None) -> HTMLResponse:
     """The search form; ``again`` fills it with a search, ``example`` with sequences to try."""
     form = SearchForm()
-    again, wanted = request.query_params.get("again"), request.query_params.get("example")
     searches = PageSearches(request)
     databases = searches.service.databases.offered()
     if again is not None:
@@ -184,10 +184,10 @@ def search_form(request: Request) -> HTMLResponse:
             form.subjects = searches.sent_subjects(sent.database)
     elif len(databases) == 1:
         form.databases = (databases[0].name,)
-    for example in EXAMPLES:
-        if example.name == wanted:
-            fitting = [one.name for one in databases if one.catalogue.alphabet == example.alphabet]
-            form = SearchForm(example.fasta, tuple(fitting[:1]))
+    for one in EXAMPLES:
+        if one.name == example:
+            fitting = [database.name for database in databases if database.catalogue.alphabet == one.alphabet]
+            form = SearchForm(one.fasta, tuple(fitting[:1]))
     return _search_page(searches.service, form)
 
 
@@ -328,12 +328,11 @@ def queries_fasta(request: Request, reference: str) -> Response:
 
 
 @router.get("/results/{reference}/report/{format_name}")
-async def report(request: Request, reference: str, format_name: str) -> Response:
+async def report(request: Request, reference: str, format_name: str, query: QueryNumber = None) -> Response:
     """A report of a run, or with ``query`` of one query and the hits that the filter keeps."""
     if format_name not in FORMATS:
         raise SearchNotFound(reference)
-    form, number = FORMATS[format_name], request.query_params.get("query")
-    query, new = None if number is None else _number(number), partial(new_report, format_name)
+    form, new = FORMATS[format_name], partial(new_report, format_name)
     return await _download(request, reference, query, new, form.file_ending, form.media_type)
 
 
@@ -365,13 +364,6 @@ def _sent(request: Request, reference: str) -> Submission:
     if sent is None:  # a large run of the command line
         raise SearchNotFound(reference)
     return sent
-
-
-def _number(text: str) -> int:
-    number = whole(text)
-    if number is None:
-        raise SearchNotFound(text[:20])
-    return number
 
 
 _QUERY: Final = "/results/{reference}/queries/{number}"
