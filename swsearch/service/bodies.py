@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gzip
+import io
 import re
 import threading
 import time
@@ -157,25 +159,21 @@ async def whole_body(headers: Headers, receive: Receive, scope: Scope, most: int
 
 
 def _unzipped(body: bytes, most: int) -> bytes:
-    unzip = zlib.decompressobj(wbits=31)
     parts: list[bytes] = []
     n_bytes = 0
     try:
-        for start in range(0, len(body), SMALL_BYTES):
-            rest = body[start : start + SMALL_BYTES]
-            while (rest or unzip.unconsumed_tail) and not unzip.eof:
-                parts.append(unzip.decompress(unzip.unconsumed_tail or rest, _BLOCK_BYTES))
-                rest = b""
-                n_bytes += len(parts[-1])
+        with gzip.GzipFile(fileobj=io.BytesIO(body)) as file:
+            while part := file.read(_BLOCK_BYTES):
+                parts.append(part)
+                n_bytes += len(part)
                 if n_bytes > most:
-                    raise EarlyAnswer(
-                        413, "too_large", f"the request has more than {most:,} bytes when it is decompressed"
-                    )
-                TAKE.get()(len(parts[-1]))
-    except zlib.error as error:
+                    problem = f"the request has more than {most:,} bytes when it is decompressed"
+                    raise EarlyAnswer(413, "too_large", problem)
+                TAKE.get()(len(part))
+    except EOFError as error:
+        raise EarlyAnswer(400, "bad_encoding", "the gzip of the body is cut short") from error
+    except (OSError, zlib.error) as error:
         raise EarlyAnswer(400, "bad_encoding", "the body is not gzip, as its Content-Encoding says") from error
-    if not unzip.eof:
-        raise EarlyAnswer(400, "bad_encoding", "the gzip of the body is cut short")
     return b"".join(parts)
 
 
