@@ -17,7 +17,7 @@ import json
 import re
 import tarfile
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, Any, Final, TextIO
@@ -48,10 +48,11 @@ from swsearch.store.search_records import StoredSearch
 from swsearch.store.store import Store
 from swsearch.words import shortened
 
-PAIR_EVALUE: Final = 0.001
-SEARCH_EVALUE: Final = 0.001
-SEARCH_TOP: Final = 300
-"""E-values and numbers of subjects: those of ColabFold's server for pairs, and of MMseqs2 for searches."""
+Options = Mapping[str, float]
+_FAMILY: Final[Options] = {"evalue": FAMILY_EVALUE, "top": FAMILY_TOP, "iterations": FAMILY_ITERATIONS}
+_PAIR: Final[Options] = {**_FAMILY, "evalue": 0.001}
+_SEARCH: Final[Options] = {"evalue": 0.001, "top": 300, "iterations": 1}
+"""Options: the E-value of pairs is that of ColabFold's server, those of searches are those of MMseqs2."""
 DIVERSE_ROWS: Final = RowFilter(max_identity=95, diff=3000, filter_above=1000)
 """Rows that ColabFold's server keeps of an alignment, unless the mode says ``nofilter``."""
 
@@ -125,7 +126,7 @@ def submit_msa(service: Service, owner: str, queries: str, mode: str, databases:
     kinds = (MSA, ENVIRONMENT) if "notemplates" in words else (MSA_TEMPLATES, ENVIRONMENT_TEMPLATES)
     kind = kinds["env" in words]
     kind = kind.upper() if "nofilter" in words else kind
-    return _submit(service, owner, kind, queries, chosen, FAMILY_EVALUE, FAMILY_TOP, FAMILY_ITERATIONS)
+    return _submit(service, owner, kind, queries, chosen, _FAMILY)
 
 
 def submit_pair(service: Service, owner: str, queries: str, mode: str, databases: Sequence[str]) -> Ticket:
@@ -135,7 +136,7 @@ def submit_pair(service: Service, owner: str, queries: str, mode: str, databases
         raise InputError("mode names pairgreedy and paircomplete; choose one")
     chosen = _proteins(service, databases, with_second="env" in words)
     kind = PAIR_COMPLETE if "paircomplete" in words else PAIR_GREEDY
-    return _submit(service, owner, kind, queries, chosen, PAIR_EVALUE, FAMILY_TOP, FAMILY_ITERATIONS)
+    return _submit(service, owner, kind, queries, chosen, _PAIR)
 
 
 def submit_search(service: Service, owner: str, queries: str, mode: str, databases: Sequence[str], taxa: str) -> Ticket:
@@ -149,7 +150,7 @@ def submit_search(service: Service, owner: str, queries: str, mode: str, databas
         offered = ", ".join(one.name for one in service.databases.offered())
         raise InputError(f"give 1 to {MAX_DATABASES} fields database[]; the databases are {offered}")
     chosen = [service.databases.current(name) for name in names]
-    return _submit(service, owner, SEARCH, queries, chosen, SEARCH_EVALUE, SEARCH_TOP, iterations=1)
+    return _submit(service, owner, SEARCH, queries, chosen, _SEARCH)
 
 
 def _proteins(service: Service, names: Sequence[str], *, with_second: bool) -> list[OfferedDatabase]:
@@ -167,16 +168,9 @@ def _proteins(service: Service, names: Sequence[str], *, with_second: bool) -> l
 
 
 def _submit(
-    service: Service,
-    owner: str,
-    kind: str,
-    queries: str,
-    databases: Sequence[OfferedDatabase],
-    evalue: float,
-    top: int,
-    iterations: int,
+    service: Service, owner: str, kind: str, queries: str, databases: Sequence[OfferedDatabase], wanted: Options
 ) -> Ticket:
-    options = {"evalue": evalue, "top": min(top, service.settings.limits.top), "iterations": iterations}
+    options = {**wanted, "top": min(wanted["top"], service.settings.limits.top)}
     searched = [(one.name, one.catalogue.digest) for one in databases]
     ticket = Ticket.of(kind + _COUNTS[len(databases)] + _digest(owner, kind, queries, searched, options))
     status = status_of(service.store.searches.under(owner, ticket.keys))
