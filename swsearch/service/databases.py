@@ -30,7 +30,8 @@ from typing import Any, Final
 
 from swsearch.database.builder import build_database
 from swsearch.database.format import CATALOGUE, Catalogue
-from swsearch.database.opening import load_catalogue
+from swsearch.database.opening import load_catalogue, open_database
+from swsearch.database.reader import DatabasePart, PackedDatabase
 from swsearch.errors import DatabaseError, InputError, Refused
 from swsearch.options import EVERY_SUBJECT
 from swsearch.service.logs import log_seldom
@@ -148,17 +149,27 @@ class Databases:
     def has(self, name: str) -> bool:
         """Whether there is such a database now."""
         self._look(LOOK_SECONDS)
-        return self.path_of(name) is not None
+        return self._path_of(name) is not None
 
-    def path_of(self, name: str) -> Path | None:
+    def _path_of(self, name: str) -> Path | None:
         """The folder of a database that can be searched now; None if there is no such database."""
         if self.sets is None or not is_subject_set(name):
             return self._paths.get(name)
         path = self.sets / name
         return path if path.exists() else None
 
+    def open(self, name: str, digest: str | None = None, searched: Sequence[str] | None = None) -> PackedDatabase:
+        """A database with the content of this digest, or of those of a search; by default, with any.
+
+        Raises DatabaseError if it is gone, has other content, or cannot be read.
+        """
+        path = self._path_of(name)
+        if path is None:
+            raise DatabaseError(f"the database {name} is gone")
+        return open_database(path, parts=[DatabasePart(digest)], searched=searched)
+
     def _current(self, name: str) -> OfferedDatabase:
-        path = self.path_of(name)
+        path = self._path_of(name)
         if path is None:
             raise self.unknown(name)
         with self._lock:

@@ -14,8 +14,7 @@ import resource
 from collections import OrderedDict
 from typing import Final
 
-from swsearch.database.opening import open_database
-from swsearch.database.reader import DatabasePart, PackedDatabase
+from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import BackgroundEngine
 from swsearch.engine.registry import Machine, open_engine
 from swsearch.errors import DatabaseError
@@ -85,12 +84,9 @@ class SearcherCache(Closeable):
             self._close(next(iter(self._open)))
 
     def _opened(self, searched: SearchedDatabase) -> PackedDatabase:
-        path = self.databases.path_of(searched.name)
-        if path is None:
-            raise DatabaseError(f"the database {searched.name} is gone")
         while True:
             try:
-                return open_database(path, parts=[DatabasePart(searched.digest)])
+                return self.databases.open(searched.name, searched.digest)
             except DatabaseError as error:
                 lacks_descriptors = getattr(error.__cause__, "errno", None) in (errno.EMFILE, errno.ENFILE)
                 if not lacks_descriptors or len(self._open) < _IN_USE:

@@ -21,8 +21,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Final
 
-from swsearch.database.opening import open_database
-from swsearch.database.reader import DatabasePart, PackedDatabase
+from swsearch.database.reader import PackedDatabase
 from swsearch.errors import DatabaseError, InputError, Refused
 from swsearch.filters.subject_filters import refused_taxids
 from swsearch.hits.result import DatabaseInfo
@@ -136,10 +135,7 @@ class Service(Closeable):
         filters = options_of(new.options).subject_filters
         if filters.taxid is None:
             return
-        path, parts = self.databases.path_of(new.database.name), [DatabasePart(new.database.digest)]
-        if path is None:  # it has gone just now
-            raise self.databases.unknown(new.database.name)
-        with open_database(path, parts=parts) as database:
+        with self.databases.open(new.database.name, new.database.digest) as database:
             if (problem := refused_taxids(database, filters)) is not None:
                 raise Refused("no_such_organism", self.databases.without_paths(problem))
 
@@ -248,15 +244,13 @@ class Service(Closeable):
     def open_database(self, info: DatabaseInfo) -> Iterator[PackedDatabase | None]:
         """The offered database with the content that a run searched; None if there is none any more."""
         for one in self.offered_with(info):
-            path = self.databases.path_of(one.name)
-            if path is not None:
-                try:
-                    database = open_database(path, searched=info.digests)
-                except DatabaseError:
-                    continue
-                with database:
-                    yield database
-                return
+            try:
+                database = self.databases.open(one.name, searched=info.digests)
+            except DatabaseError:
+                continue
+            with database:
+                yield database
+            return
         yield None
 
     def offered_with(self, info: DatabaseInfo) -> list[OfferedDatabase]:

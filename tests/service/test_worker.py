@@ -479,7 +479,7 @@ def test_what_cannot_be_opened_waits_with_a_reason_and_others_are_searched(store
             raise DatabaseError(f"{path} cannot be read") from OSError(errno.EMFILE, "Too many open files")
         return opened(path, **wanted)
 
-    monkeypatch.setattr(searcher_cache, "open_database", open_or_fail)
+    monkeypatch.setattr("swsearch.service.databases.open_database", open_or_fail)
     waiting = submit_to(store, many, "db0", "eve")
     others = [submit_to(store, many, name) for name in ("db1", "db2", "db3")]
     seen = []

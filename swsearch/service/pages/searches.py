@@ -20,7 +20,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from swsearch.database.export import export
-from swsearch.database.opening import open_database
 from swsearch.errors import AlphabetMismatch, DatabaseError, InputError, Refused, SearchNotFound
 from swsearch.search.options import SearchOptions
 from swsearch.service.databases import SUBJECTS, is_subject_set
@@ -147,14 +146,13 @@ class PageSearches:
 
     def sent_subjects(self, name: str) -> str:
         """The FASTA of the subjects that somebody sent, by the name of their set; empty if there is no such set."""
-        path = self.service.databases.path_of(name) if is_subject_set(name) else None
-        if path is None:
+        if not is_subject_set(name):
             return ""
         text = io.StringIO()
         try:
-            with open_database(path) as database:
+            with self.service.databases.open(name) as database:
                 export(database, text, threads=1)
-        except DatabaseError:  # it was deleted just now
+        except DatabaseError:  # it was deleted
             return ""
         return text.getvalue()
 
