@@ -6,17 +6,19 @@ search does. Each subject whose score has an E-value E_S of at most
 sum over all alignments (:mod:`swsearch.query.columns`)::
 
     N   = A / L
-    E_F = N · exp(-λ min(F - ln n - μ, F - F' + c))
+    X   = F - ln n - μ
+    E_F = N · exp(-λ min(X, X - X' + c - max(X' - d, 0)))
     M   = (E_F^2 · E_S)^(1/3)
-    E   = M / s · (N + s M) / (N + M)
+    E   = M / s · (1 + (s - 1) · min(M / N, 1)^0.7)
 
-A is the search space in residues, L = :data:`USUAL_LENGTH`, and n the length of the subject. F' is the Forward score of
-the same subject with the reversed model of the query (Karplus, Barrett and Hughey 1998, doi
-10.1093/bioinformatics/14.10.846): repeats, low complexity and a common composition give F' the same score as F, a
-relative does not. μ is estimated for each query from its scores with reversed proteins. Few unrelated subjects have
-extreme values of both E_F and E_S, so there are s times fewer false hits than M says, unless M is about as large as N:
-s is :data:`SURPLUS` for a profile, and larger for a model and for a single sequence. E is the E-value of a candidate
-until it is adjusted for the composition of its alignment (:mod:`swsearch.search.ranking`).
+A is the search space in residues, L = :data:`USUAL_LENGTH`, and n the length of the subject. X' is the X of the same
+subject with the reversed model of the query (Karplus, Barrett and Hughey 1998, doi 10.1093/bioinformatics/14.10.846):
+repeats, low complexity and a common composition raise X' as they raise X, a relative does not. The larger X', the more
+the difference varies among unrelated subjects, so what is above d counts twice. μ is estimated for each query from its
+scores with reversed proteins. Few unrelated subjects have extreme values of both E_F and E_S, so there are s times
+fewer false hits than M says, unless M is about as large as N: s is :data:`SURPLUS` for a profile, and larger for a
+model and for a single sequence. E is the E-value of a candidate until it is adjusted for the composition of its
+alignment (:mod:`swsearch.search.ranking`).
 ``docs/design/sensitivity.md`` has what was measured.
 
 The E-value depends on the query, the subject and the search space alone, so it is the same in every slice, engine and
@@ -45,11 +47,15 @@ DECAY: Final = 0.9
 """λ, in 1/nat."""
 ALLOWANCE: Final = 2.0
 """c, in nats: how much of a subject's score its score with the reversed query may account for."""
+USUAL_REVERSED: Final = 3.0
+"""d, in nats: the X' up to which unrelated subjects are alike."""
 SURPLUS: Final = 1.5
 SURPLUS_OF_MODEL: Final = 3.0
-SURPLUS_OF_ONE: Final = 10.0
+SURPLUS_OF_ONE: Final = 13.0
 """s for a profile that was estimated from several sequences, some of which may be no relatives; for the model of a
 file; and for a single sequence, whose two scores of an unrelated subject have less in common."""
+_SHARE_EXPONENT: Final = 0.7
+"""Of M / N."""
 USUAL_LENGTH: Final = 350.0
 """L, about the mean length of natural proteins."""
 PART_RESIDUES: Final = 1 << 21
@@ -94,10 +100,12 @@ class Rescoring:
             else:
                 (scores,) = self._forward(model, [part])
             forward, reversed_forward = scores
-            excess = forward - log(part.lengths.astype(np.float64)) - location
+            usual = log(part.lengths.astype(np.float64)) + location
+            excess = forward - usual
             evalues = self._evalues(of_scores[rows], excess, surplus)
             near = np.flatnonzero(self._limits.passes(candidates.score[rows], None, evalues, None))
-            of_order = forward[near] - reversed_forward(near) + ALLOWANCE
+            turned = reversed_forward(near) - usual[near]
+            of_order = excess[near] - turned + ALLOWANCE - np.maximum(turned - USUAL_REVERSED, 0.0)
             limits = self._evalues(of_scores[rows][near], of_order, surplus)
             evalues[near] = np.maximum(evalues[near], limits)
             found[rows] = evalues
@@ -108,7 +116,8 @@ class Rescoring:
         """E of subjects from ln E_S and the excess of their Forward scores, in nats."""
         n_usual = self._search_space / USUAL_LENGTH
         mean = exp((2.0 * (log(n_usual) - DECAY * excess) + np.maximum(of_scores, _LOWEST)) / 3.0)
-        found: Floats = mean / surplus * ((n_usual + surplus * mean) / (n_usual + mean))
+        share = exp(_SHARE_EXPONENT * np.minimum(log(mean / n_usual), 0.0))
+        found: Floats = mean / surplus * (1.0 + (surplus - 1.0) * share)
         return found
 
     def _location(self, of_decoys: Floats) -> float:

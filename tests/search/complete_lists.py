@@ -450,13 +450,14 @@ def forward_evalues(
 
     def evalues(excess: NDArray[np.float64]) -> NDArray[np.float64]:
         mean, of_several = exp((2.0 * (of_space - 0.9 * excess) + of_scores) / 3.0), 1.5 if query.model is None else 3.0
-        surplus = of_several if query.has_relatives else 10.0
-        found: NDArray[np.float64] = mean / surplus * ((space / 350.0 + surplus * mean) / (space / 350.0 + mean))
+        surplus = of_several if query.has_relatives else 13.0
+        share = exp(0.7 * np.minimum(log(mean / (space / 350.0)), 0.0))
+        found: NDArray[np.float64] = mean / surplus * (1.0 + (surplus - 1.0) * share)
         return found
 
-    return np.maximum(
-        evalues(forward - log(lengths.astype(np.float64)) - location), evalues(forward - of_reversed + 2.0)
-    )
+    usual = log(lengths.astype(np.float64)) + location
+    turned = of_reversed - usual
+    return np.maximum(evalues(forward - usual), evalues(forward - usual - turned + 2.0 - np.maximum(turned - 3.0, 0.0)))
 
 
 def _scores(profile: Any, subjects: list[Codes]) -> list[int]:

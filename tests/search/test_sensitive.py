@@ -83,11 +83,11 @@ def unadjusted(query: PositionSpecificQuery, database: PackedDatabase, space: fl
     usual = sorted(excess(of_query, codes) for codes in decoys)[128] + math.log(math.log(2)) / 0.9
     evalues = []
     for subject, record in enumerate(database):
-        forward, turned = excess(of_query, record.codes), excess(of_query.reversed, record.codes)
-        of_forward = space / 350 * math.exp(-0.9 * min(forward - usual, forward - turned + 2))
+        forward, turned = (excess(one, record.codes) - usual for one in (of_query, of_query.reversed))
+        of_forward = space / 350 * math.exp(-0.9 * min(forward, forward - turned + 2 - max(turned - 3, 0)))
         mean, of_several = (of_forward**2 * of_scores[subject]) ** (1 / 3), 1.5 if query.model is None else 3
-        surplus = of_several if query.has_relatives else 10
-        evalues.append(mean / surplus * (space / 350 + surplus * mean) / (space / 350 + mean))
+        surplus = of_several if query.has_relatives else 13
+        evalues.append(mean / surplus * (1 + (surplus - 1) * min(mean / (space / 350), 1) ** 0.7))
     return evalues
 
 
