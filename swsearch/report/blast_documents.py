@@ -47,12 +47,7 @@ _Value = str | int | float | None
 
 
 class BlastXmlReport(Report):
-    """The complete run as one ``BlastOutput``."""
-
-    def begin(self, run: RunInfo) -> None:
-        """Write nothing yet: the elements before the queries name the first query."""
-        super().begin(run)
-        self._is_opened = False
+    """The complete run as one ``BlastOutput``, whose elements before the queries name the first query."""
 
     def write(self, query: QueryResult) -> None:
         """Write an ``Iteration``."""
@@ -65,8 +60,8 @@ class BlastXmlReport(Report):
         self.stream.write("</BlastOutput_iterations>\n</BlastOutput>\n\n")
 
     def _open(self, first: QueryResult | None) -> None:
-        if not self._is_opened:
-            self._is_opened = True
+        if not self._has_queries:
+            self._has_queries = True
             self.stream.writelines(_opening(self.run, first))
 
 
@@ -184,33 +179,21 @@ def places(hit: Hit, of: str) -> tuple[int, int]:
     return (first, last) if (hit.query_frame if of == "q" else hit.subject_frame) >= 0 else (last, first)
 
 
+_HSP: Final = (
+    "num", "bit_score", "score", "evalue", "query_from", "query_to", "hit_from", "hit_to", "query_frame", "hit_frame",
+    "identity", "positive", "gaps", "align_len", "qseq", "hseq", "midline",
+)  # fmt: skip
+"""The elements of an alignment, by their names in JSON."""
+
+
 def _hsp_elements(run: RunInfo, query: QueryResult, hit: Hit) -> Iterator[str]:
-    alignment = hit.alignment
-    query_row, subject_row = gapped(*shown(query.letters, hit))
+    """An alignment, whose elements are the same for all searches."""
     framed = run.translates is not None or run.aligned_alphabet == "dna"
-    query_from, query_to = places(hit, "q")
-    subject_from, subject_to = places(hit, "s")
+    query_frame, hit_frame = frames(hit) if framed else (0, 0)
+    more = {"query_frame": query_frame, "hit_frame": hit_frame, "positive": hit.alignment.positives}
+    values = _hsp(run, query, hit) | more
     yield "    <Hsp>\n"
-    values: dict[str, _Value] = {
-        "num": hit.hsp,
-        "bit-score": hit.bits,
-        "score": hit.score,
-        "evalue": hit.evalue,
-        "query-from": query_from,
-        "query-to": query_to,
-        "hit-from": subject_from,
-        "hit-to": subject_to,
-        "query-frame": frames(hit)[0] if framed else 0,
-        "hit-frame": frames(hit)[1] if framed else 0,
-        "identity": alignment.identities,
-        "positive": alignment.positives,
-        "gaps": alignment.gap_residues,
-        "align-len": alignment.columns,
-        "qseq": query_row,
-        "hseq": subject_row,
-    }
-    yield from (_element(6, f"Hsp_{name}", value) for name, value in values.items())
-    yield f"      <Hsp_midline>{midline(query_row, subject_row, matrix_of(run))}</Hsp_midline>\n"
+    yield from _elements(6, "Hsp", {name: values[name] for name in _HSP})
     yield "    </Hsp>\n"
 
 
@@ -400,9 +383,7 @@ def _numbers(values: Mapping[str, _Value]) -> dict[str, _Value]:
 def _xml(indent: int, name: str, value: Any) -> Iterator[str]:
     """The lines of an element."""
     tag, space = name.replace("_", "-"), " " * indent
-    if name == "midline":
-        yield f"{space}<{tag}>{value}</{tag}>\n"
-    elif value is None or isinstance(value, str | int | float):
+    if value is None or isinstance(value, str | int | float):
         yield _element(indent, tag, value)
     else:
         kind = _TYPES[name]
