@@ -1,14 +1,13 @@
 """``swsearch completion``: the script by which a shell completes command lines, and the words that it completes.
 
-Typer has the scripts, and calls the functions of this module with what precedes the cursor. File names are completed
-by the shell itself.
+Typer has the scripts, calls the functions of this module with what precedes the cursor, and leaves out words that begin
+otherwise. File names are completed by the shell itself.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
@@ -19,9 +18,6 @@ from swsearch.folders import user_store
 
 VARIABLE: Final = "_SWSEARCH_COMPLETE"
 """Environment variable by which the script asks the program for words; the name follows from that of the program."""
-
-Words = Callable[[Any, str], list[str]]
-"""A function of the context and the beginning of a word, whose result are the words with this beginning."""
 
 
 class Shell(StrEnum):
@@ -55,35 +51,30 @@ def completion(
     print(get_completion_script(prog_name="swsearch", complete_var=VARIABLE, shell=shell.value))
 
 
-def one_of(choices: Sequence[str]) -> Words:
-    """Completes one of some words."""
-    return lambda _, incomplete: [word for word in choices if word.startswith(incomplete)]
-
-
-def formats(ctx: Any, incomplete: str) -> list[str]:
+def formats(ctx: Any, args: list[str], incomplete: str) -> list[str]:
     """Report formats."""
     from swsearch.report.formats import FORMATS
 
-    return [name for name in FORMATS if name.startswith(incomplete)]
+    return list(FORMATS)
 
 
-def fields(ctx: Any, incomplete: str) -> list[str]:
+def fields(ctx: Any, args: list[str], incomplete: str) -> list[str]:
     """Names of fields; of a list with commas, the last one."""
     from swsearch.report.fields import FIELDS
 
-    before, comma, last = incomplete.rpartition(",")
+    before, comma, _ = incomplete.rpartition(",")
     chosen = before.split(",")
-    return [f"{before}{comma}{name}" for name in ("std", *FIELDS) if name.startswith(last) and name not in chosen]
+    return [f"{before}{comma}{name}" for name in ("std", *FIELDS) if name not in chosen]
 
 
-def matrices(ctx: Any, incomplete: str) -> list[str]:
+def matrices(ctx: Any, args: list[str], incomplete: str) -> list[str]:
     """Names of matrices."""
     from swsearch.scoring.matrix import matrix_names
 
-    return [name for name in matrix_names() if name.startswith(incomplete)]
+    return matrix_names()
 
 
-def runs(ctx: Any, incomplete: str) -> list[tuple[str, str]]:
+def runs(ctx: Any, args: list[str], incomplete: str) -> list[tuple[str, str]]:
     """Numbers of the runs of the store that the command line names, the newest first, and ``latest``."""
     from swsearch.store.store import Store
 
@@ -96,4 +87,4 @@ def runs(ctx: Any, incomplete: str) -> list[tuple[str, str]]:
             ]
     except SwSearchError:
         pass  # without a store there are no numbers
-    return [(name, about) for name, about in found if name.startswith(incomplete)]
+    return found

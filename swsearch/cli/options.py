@@ -266,10 +266,10 @@ def _type(row: Option) -> Any:
 
 
 def _completion(row: Option) -> Callable[[Any, list[str], str], list[Any]] | None:
-    if not row.choices and not row.completion:
-        return None
-    words = completion.one_of(row.choices) if row.choices else getattr(completion, row.completion)
-    return lambda ctx, args, incomplete: list(words(ctx, incomplete))
+    if row.completion:
+        words: Callable[[Any, list[str], str], list[Any]] = getattr(completion, row.completion)
+        return words
+    return (lambda ctx, args, incomplete: list(row.choices)) if row.choices else None
 
 
 def declared(name: str, command: str | None = None, **changes: Any) -> Any:
