@@ -213,14 +213,10 @@ def execute(files: list[str], arguments: options.Arguments, *, skip_refused: boo
             steps = running.report_steps()
             if arguments.save_pssm is not None:
                 steps.insert(0, SavedProfiles(arguments.save_pssm, searcher.run_info(""), running.stack))
-            fastas = None
             if arguments.unaligned is not None or arguments.aligned_queries is not None:
-                fastas = FastaOutputs(arguments.unaligned, arguments.aligned_queries, queries, running.stack)
-                steps.insert(0, fastas)
+                steps.insert(0, FastaOutputs(running, queries))
             cut = CutMessage(is_search=True)
             outcome = running.execute(queries, found, [*steps, cut], stored_too=bool(steps), skip_refused=skip_refused)
-            if fastas is not None:
-                fastas.write_queries(searcher)
             if sample is not None:
                 _say_misfits(sample)
             if arguments.plot is not None and check is not None:

@@ -25,10 +25,10 @@ from swsearch.report.base import Step, perform
 from swsearch.words import counted
 
 if TYPE_CHECKING:
+    from swsearch.cli.command_run import CommandRun
     from swsearch.database.reader import PackedDatabase
     from swsearch.report.base import Report
     from swsearch.report.taxa import CommonAncestors
-    from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import QueryFiles
     from swsearch.store.runs import StoredRun
     from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
@@ -268,11 +268,9 @@ class FastaOutputs(Step):
 
     Parameters
     ----------
-    unaligned, aligned : Path or None
-        Output files.
+    running : CommandRun
+        The search, which is open; the files are complete when it is closed.
     queries : QueryFiles
-    stack : ExitStack
-        The files are complete when it is closed.
 
     Raises
     ------
@@ -280,16 +278,18 @@ class FastaOutputs(Step):
         The queries are profiles, or a file cannot be created.
     """
 
-    def __init__(self, unaligned: Path | None, aligned: Path | None, queries: QueryFiles, stack: ExitStack) -> None:
+    def __init__(self, running: CommandRun, queries: QueryFiles) -> None:
+        outputs = {"--unaligned": running.arguments.unaligned, "--aligned-queries": running.arguments.aligned_queries}
         if queries.hold_profiles:
-            option = "--unaligned" if unaligned is not None else "--aligned-queries"
+            option = next(option for option, path in outputs.items() if path is not None)
             raise InputError(f"{option} writes sequences, and these queries are profiles; leave it out")
         self._queries = queries
-        self._streams: list[TextIO | None] = [None, None]
+        self._searcher = running.searcher
+        self._streams: list[TextIO | None] = [
+            None if path is None else running.stack.enter_context(result_stream(path, option=option))
+            for option, path in outputs.items()
+        ]
         """Of the queries without hits, and of those with hits."""
-        for place, (path, option) in enumerate(((unaligned, "--unaligned"), (aligned, "--aligned-queries"))):
-            if path is not None:
-                self._streams[place] = stack.enter_context(result_stream(path, option=option))
         self._known = bytearray()
         """For each number of a query: 0 if it has no result, 1 if it has no hits, 2 if it has hits."""
 
@@ -300,12 +300,12 @@ class FastaOutputs(Step):
             self._known.extend(bytes(missing))
         self._known[result.number] = 2 if result.hits else 1
 
-    def write_queries(self, searcher: PlannedSearch) -> None:
-        """Write the queries; call it when all results were noted."""
+    def end(self) -> None:
+        """Write the queries."""
         from swsearch.sequences.fasta_text import write_record
         from swsearch.sequences.record import SequenceRecord
 
-        for number, record in enumerate(self._queries.records(searcher)):
+        for number, record in enumerate(self._queries.records(self._searcher)):
             known = self._known[number] if number < len(self._known) else 0
             stream = self._streams[known - 1] if known else None
             if stream is not None and isinstance(record, SequenceRecord):

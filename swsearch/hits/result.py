@@ -157,13 +157,6 @@ class QueryResult:
         """Number of subjects among the hits."""
         return self.hits[-1].rank if self.hits else 0
 
-    def n_left_out(self, top: object) -> int:
-        """Number of subjects that passed and are behind the end of a list of ``top`` subjects; 0 if it has fewer.
-
-        ``top`` is the parameter of the run; None for a list that is not cut.
-        """
-        return n_left_out(top, self.n_subjects, self.n_passed)
-
     def alignments(self, rank: int) -> tuple[Hit, ...]:
         """The alignments of the subject with this rank, best first."""
         first = bisect_left(self.hits, rank, key=lambda hit: hit.rank)
@@ -171,7 +164,15 @@ class QueryResult:
 
 
 def n_left_out(top: object, n_subjects: int, n_passed: int) -> int:
-    """The same as :meth:`QueryResult.n_left_out`, from the numbers of subjects that are listed and that passed."""
+    """Number of subjects that passed and are behind the end of a list of ``top`` subjects; 0 if it has fewer.
+
+    Parameters
+    ----------
+    top : object
+        The parameter of the run; None for a list that is not cut.
+    n_subjects, n_passed : int
+        Numbers of subjects that are listed, and that passed.
+    """
     is_full = isinstance(top, int) and n_subjects >= top
     return max(0, n_passed - n_subjects) if is_full else 0
 

@@ -6,6 +6,7 @@ import textwrap
 from typing import Final
 
 from swsearch.hits.formatting import cut, one_line
+from swsearch.hits.limits import AlignmentFilter
 from swsearch.hits.result import ALL_AGAINST_ALL, QueryResult, RunInfo, n_left_out
 from swsearch.sequences.record import split_header
 from swsearch.words import counted
@@ -24,10 +25,6 @@ HSP_NOTE: Final = (
     "lists the others."
 )
 """What the column of counted alignments means."""
-_ALIGNMENT_FILTERS: Final = (
-    "min_identity", "min_query_coverage", "min_subject_coverage", "min_alignment_length",
-)  # fmt: skip
-"""Parameters of a run that filter hits by their alignments."""
 
 
 def query_line(run: RunInfo, query: QueryResult, width: int | None = None) -> str:
@@ -134,7 +131,7 @@ def hits_line(run: RunInfo, query: QueryResult, n_subjects: int | None = None, n
 
 def filters_alignments(run: RunInfo) -> bool:
     """Whether a run reports only hits whose alignments pass a filter."""
-    return any(run.parameters.get(name) for name in _ALIGNMENT_FILTERS)
+    return bool(AlignmentFilter.of(run.parameters))
 
 
 def adjusts_evalues(run: RunInfo) -> bool:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
-from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.hits.result import QueryResult, RunInfo, n_left_out
 from swsearch.report.base import ReportContext
 from swsearch.sequences.headers import header_organism, header_taxids
 from swsearch.words import counted, option
@@ -163,7 +163,7 @@ class CommonAncestors:
 
     def is_cut(self, run: RunInfo, query: QueryResult) -> bool:
         """Whether the list of a query ends at ``--top`` with a hit that counts, so that further subjects may count."""
-        is_full = query.n_left_out(run.parameters.get("top")) > 0
+        is_full = n_left_out(run.parameters.get("top"), query.n_subjects, query.n_passed) > 0
         return is_full and any(hit.rank == query.hits[-1].rank for hit in self.counting(query))
 
 
