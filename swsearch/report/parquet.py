@@ -42,7 +42,7 @@ class ParquetReport(ColumnsReport):
         if find_spec("pyarrow") is None:
             raise InputError("format parquet needs pyarrow; `pip install 'swsearch[parquet]'` adds it")
         super().__init__(fields, lca_top)
-        names = [field.name for field in self.asked or ()]
+        names = [field.name for field in self.asked]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise InputError(
@@ -54,7 +54,6 @@ class ParquetReport(ColumnsReport):
         from pyarrow import parquet
 
         super().begin(run)
-        self._fields = self.fields(run)
         about = {**describe_run(run), "parameters": run.reported_parameters}
         self._schema = arrow_schema(self._fields, {"swsearch": json.dumps(about, allow_nan=False)})
         self._columns: list[list[Value]] = [[] for _ in self._fields]

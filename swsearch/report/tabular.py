@@ -10,14 +10,14 @@ fixed decimals; E-values have three significant digits.
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from swsearch.errors import InputError
 from swsearch.hits.formatting import UNKNOWN, blast_bits, blast_evalue, one_line
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.base import Report, ReportContext
+from swsearch.report.base import Report
 from swsearch.report.fields import STANDARD, Field, select_fields
 from swsearch.report.formats import Use
 from swsearch.report.taxa import DEFAULT_PERCENT, LCA, CommonAncestors
@@ -35,12 +35,12 @@ class ColumnsReport(Report):
 
     Attributes
     ----------
-    asked : tuple of Field or None
-        The fields that were selected; None for those of the format.
+    asked : tuple of Field
+        The fields that were selected; empty for those of the format.
     """
 
     def __init__(self, fields: Sequence[str] | None = None, lca_top: float = DEFAULT_PERCENT) -> None:
-        self.asked: tuple[Field, ...] | None = None
+        self.asked: tuple[Field, ...] = ()
         if fields is not None:
             self.asked = select_fields(fields)
             ancestors = CommonAncestors(lca_top)
@@ -50,49 +50,64 @@ class ColumnsReport(Report):
         """The fields of the report of a run."""
         return self.asked or default_fields(run)
 
+    def begin(self, run: RunInfo) -> None:  # noqa: D102
+        super().begin(run)
+        self._fields = self.fields(run)
+
     def check_fits(self, run: RunInfo) -> None:  # noqa: D102
         super().check_fits(run)
-        if not run.counts_alignments and any(field.name == "n_hsps" for field in self.asked or ()):
+        if not run.counts_alignments and any(field.name == "n_hsps" for field in self.asked):
             raise InputError(
                 "n_hsps: the search did not count the alignments of its subjects; search with --count-hsps"
             )
 
     def needs_subjects(self, run: RunInfo) -> bool:  # noqa: D102
-        return any(field.needs_subjects for field in self.asked or ())
+        return any(field.needs_subjects for field in self.asked)
 
     @property
     def taxonomy_use(self) -> Use:  # noqa: D102
-        return max((field.use for field in self.asked or ()), default=Use.NONE)
+        return max((field.use for field in self.asked), default=Use.NONE)
+
+
+class LinesReport(ColumnsReport):
+    """A line for each hit, with columns separated by tabs; a tab or line end inside a value becomes a space."""
+
+    unknown = ""
+    """Stands for an unknown value."""
+    bits: Callable[[float | None], str] = staticmethod("{:.1f}".format)
+    """The text of a bit score."""
+
+    def write(self, query: QueryResult) -> None:
+        """Write the lines of the hits."""
+        for hit in self.run.listed(query):
+            self.write_line([self._cell(field, query, hit) for field in self._fields])
+
+    def write_line(self, cells: Sequence[str]) -> None:
+        """Write one line."""
+        self.stream.write("\t".join(map(one_line, cells)) + "\n")
+
+    def _cell(self, field: Field, query: QueryResult, hit: Hit) -> str:
+        value = field.value(self.context, query, hit)
+        if value is None:
+            return self.unknown
+        if field.name == "evalue":
+            return blast_evalue(hit.evalue, digits=2)
+        if field.name == "bitscore":
+            return self.bits(hit.bits)
+        return str(value) if field.decimals is None else f"{value:.{field.decimals}f}"
 
 
 # --- tables of BLAST ---
 
 
-def blast_cell(field: Field, context: ReportContext, query: QueryResult, hit: Hit) -> str:
-    """The value of a field as BLAST prints it in a table."""
-    value = field.value(context, query, hit)
-    if field.name == "evalue":
-        return blast_evalue(hit.evalue, digits=2)
-    if field.name == "bitscore":
-        return blast_bits(hit.bits)
-    if value is None:
-        return UNKNOWN
-    if field.decimals is not None:
-        return f"{value:.{field.decimals}f}"
-    return one_line(value) if isinstance(value, str) else str(value)
+class Blast6Report(LinesReport):
+    """The lines alone, with numbers as BLAST prints them."""
 
-
-class Blast6Report(ColumnsReport):
-    """One line per hit, with columns separated by tabs and without a header line."""
+    unknown = UNKNOWN
+    bits = staticmethod(blast_bits)
 
     def __init__(self, fields: Sequence[str] | None = None, lca_top: float = DEFAULT_PERCENT) -> None:
         super().__init__(STANDARD if fields is None else fields, lca_top)
-
-    def write(self, query: QueryResult) -> None:
-        """Write the lines of the hits."""
-        for hit in self.run.listed(query):
-            cells = (blast_cell(field, self.context, query, hit) for field in self.asked or ())
-            self.stream.write("\t".join(cells) + "\n")
 
 
 class Blast7Report(Blast6Report):
@@ -111,7 +126,7 @@ class Blast7Report(Blast6Report):
         stream.write(f"# Query: {one_line(query.header) or 'unnamed'}\n")
         stream.write(f"# Database: {one_line(self.run.database.name)}\n")
         if query.hits:
-            stream.write(f"# Fields: {', '.join(field.title for field in self.asked or ())}\n")
+            stream.write(f"# Fields: {', '.join(field.title for field in self.asked)}\n")
         stream.write(f"# {len(query.hits)} hits found\n")
         super().write(query)
 
@@ -141,38 +156,13 @@ def default_fields(run: RunInfo) -> tuple[Field, ...]:
     return select_fields((*DEFAULT_FIELDS, *frames, *several, *counts))
 
 
-def plain_cell(field: Field, context: ReportContext, query: QueryResult, hit: Hit) -> str:
-    """The value of a field as text; empty if unknown."""
-    value = field.value(context, query, hit)
-    if value is None:
-        return ""
-    if field.name == "evalue":
-        return blast_evalue(hit.evalue, digits=2)
-    if field.name == "bitscore":
-        return f"{value:.1f}"
-    return f"{value:.{field.decimals}f}" if field.decimals is not None else str(value)
-
-
-class TsvReport(ColumnsReport):
-    """A header line and a line for each hit.
-
-    Columns are separated by tabs; a tab or line end inside a value becomes a space.
-    """
+class TsvReport(LinesReport):
+    """A header line, then the lines."""
 
     def begin(self, run: RunInfo) -> None:
         """Write the header line."""
         super().begin(run)
-        self._fields = self.fields(run)
         self.write_line([field.name for field in self._fields])
-
-    def write(self, query: QueryResult) -> None:
-        """Write the lines of the hits."""
-        for hit in self.run.listed(query):
-            self.write_line([plain_cell(field, self.context, query, hit) for field in self._fields])
-
-    def write_line(self, cells: list[str]) -> None:
-        """Write one line."""
-        self.stream.write("\t".join(map(one_line, cells)) + "\n")
 
 
 class CsvReport(TsvReport):
@@ -183,6 +173,6 @@ class CsvReport(TsvReport):
         self._writer = csv.writer(self.stream, lineterminator="\n")
         super().begin(run)
 
-    def write_line(self, cells: list[str]) -> None:
+    def write_line(self, cells: Sequence[str]) -> None:
         """Write one line."""
         self._writer.writerow(cells)
