@@ -293,7 +293,7 @@ class SearchResults(Closeable):
     def to_arrow(self, fields: Sequence[str] | None = None, lca_top: float = DEFAULT_PERCENT) -> pyarrow.Table:
         """All hits as a table of Apache Arrow with one row per hit and BLAST's column names.
 
-        It requires ``swsearch[parquet]``.
+        It requires ``swsearch[parquet]``. Text is UTF-8; other bytes of a header become U+FFFD.
 
         Parameters
         ----------
@@ -308,18 +308,18 @@ class SearchResults(Closeable):
             A field is unknown, or pyarrow is not installed.
         """
         pyarrow = needed_module("pyarrow", "to_arrow")
-        from swsearch.report.parquet import arrow_schema
+        from swsearch.report.parquet import add_row, arrow_schema
 
         number("lca_top", lca_top)
         table = TsvReport(None if fields is None else names("fields", fields), lca_top)
         chosen = table.fields(self.run)
-        columns: dict[str, list[Any]] = {field.name: [] for field in chosen}
+        columns: list[list[Any]] = [[] for _ in chosen]
         context = replace(self.context_of(table), ancestors=table.ancestors)
         for result in self:
             for hit in self.run.listed(result):
-                for field in chosen:
-                    columns[field.name].append(field.value(context, result, hit))
-        return pyarrow.table(columns, schema=arrow_schema(chosen))
+                add_row(columns, chosen, context, result, hit)
+        schema = arrow_schema(chosen)
+        return pyarrow.table([*map(pyarrow.array, columns, schema.types)], schema=schema)
 
     def to_pandas(self, fields: Sequence[str] | None = None, lca_top: float = DEFAULT_PERCENT) -> pandas.DataFrame:
         """All hits as a data frame of pandas, which is required; parameters and errors as for :meth:`to_arrow`."""

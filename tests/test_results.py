@@ -22,14 +22,14 @@ from tests.patience import LIMIT_SECONDS
 
 SUBJECTS = ("MKVLAAGIVGLLLAQWERTY", "MKVLAAGWVGLLQWERTY", "WWWWHHHHWWWWCCCC", "PPGPPGPPGPPGDDDD")
 QUERIES = [(f"q{number}", letters) for number, letters in enumerate(SUBJECTS * 3)]
-FIELDS = ["qseqid", "sseqid", "score", "full_sseq"]
+FIELDS = ["qseqid", "sseqid", "score", "stitle", "full_sseq"]
 N_THREADS = 4
 
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("results")
-    folder.joinpath("s.fa").write_text("".join(f">s{n} x\n{letters}\n" for n, letters in enumerate(SUBJECTS)))
+    folder.joinpath("s.fa").write_text("".join(f">s{n} ÿ\n{one}\n" for n, one in enumerate(SUBJECTS)), "latin-1")
     swsearch.build_database(folder / "s.fa", folder / "s.db")
     return folder / "s.db"
 
@@ -68,12 +68,12 @@ def test_tables_and_reports_are_made_again_with_whole_subjects(database, tmp_pat
     results = search(database)
     tables = [results.to_arrow(FIELDS).to_pylist() for _ in range(2)]
     assert tables[0] == tables[1]
-    assert {row["full_sseq"] for row in tables[0]} == set(SUBJECTS)
+    assert {(row["full_sseq"], row["stitle"][2:]) for row in tables[0]} == {(one, " \ufffd") for one in SUBJECTS}
     for name in ("1.fasta", "2.fasta"):
         swsearch.write_report(results, tmp_path / name, "fasta")
-    assert (tmp_path / "1.fasta").read_text() == (tmp_path / "2.fasta").read_text() != ""
+    assert (tmp_path / "1.fasta").read_bytes() == (tmp_path / "2.fasta").read_bytes() != b""
     results.close()
-    assert results.to_arrow(FIELDS[:3]).num_rows == len(tables[0])  # all were read before
+    assert results.to_arrow(["qlen", "qlen"]).num_rows == len(tables[0])  # all were read before
 
 
 def test_results_of_several_databases_and_of_all_pairs_are_kept(database):

@@ -14,7 +14,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from swsearch.errors import InputError
+from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.base import ReportContext
 from swsearch.report.fields import Field, Value
 from swsearch.report.jsons import describe_run
 from swsearch.report.tabular import ColumnsReport
@@ -62,9 +64,7 @@ class ParquetReport(ColumnsReport):
     def write(self, query: QueryResult) -> None:
         """Write each row group as soon as it is full."""
         for hit in self.run.listed(query):
-            for column, field in zip(self._columns, self._fields, strict=True):
-                value = field.value(self.context, query, hit)
-                column.append(_NOT_UTF8.sub("\ufffd", value) if isinstance(value, str) else value)
+            add_row(self._columns, self._fields, self.context, query, hit)
             if len(self._columns[0]) >= ROWS_IN_GROUP:
                 self._write_group()
 
@@ -84,6 +84,15 @@ class ParquetReport(ColumnsReport):
         self._writer.write_batch(pyarrow.record_batch([*arrays], schema=self._schema))
         for column in self._columns:
             column.clear()
+
+
+def add_row(
+    columns: Sequence[list[Value]], fields: Sequence[Field], context: ReportContext, query: QueryResult, hit: Hit
+) -> None:
+    """Add the values of a hit to the columns of the fields, as Apache Arrow takes them: text is UTF-8."""
+    for column, field in zip(columns, fields, strict=True):
+        value = field.value(context, query, hit)
+        column.append(_NOT_UTF8.sub("\ufffd", value) if isinstance(value, str) else value)
 
 
 def arrow_schema(fields: Sequence[Field], metadata: dict[str, str] | None = None) -> pyarrow.Schema:
