@@ -246,7 +246,7 @@ def replace_names(ctx: Any, opts: dict[str, Any], problems: list[str] | None = N
 
 def _own(row: Spelling, value: str | None, files: list[str]) -> list[tuple[str, str | None]]:
     """The options of swsearch for a value; names of fields behind it were parsed as files, and are taken from these."""
-    from swsearch.cli.spellings import OTHERS, NoCounterpart
+    from swsearch.cli.spellings import OTHERS
 
     if row.takes_fields and value is not None:
         from swsearch.report.fields import FIELDS
@@ -256,7 +256,7 @@ def _own(row: Spelling, value: str | None, files: list[str]) -> list[tuple[str, 
         value = " ".join([value, *fields])
     try:
         return row.own(value)
-    except NoCounterpart as error:
+    except UsageError as error:
         shown = row.name if value is None else f"{row.name} {shortened(value)}"
         is_of_program = row.program != OTHERS
         problem = f"{shown} of {row.program} has no counterpart" if is_of_program else f"no such option: {row.name}"

@@ -42,10 +42,6 @@ Converted = list[tuple[str, str | None]]
 """Options of swsearch with their values; None is the value of an option that takes none."""
 
 
-class NoCounterpart(ValueError):
-    """A value that has none here; the message says what to do."""
-
-
 class Spelling(NamedTuple):
     """An option of another program.
 
@@ -61,7 +57,7 @@ class Spelling(NamedTuple):
     takes : int
         Number of values, 0 or 1.
     convert : callable, optional
-        Function of the value that returns options of swsearch.
+        Function of the value that returns options of swsearch; a UsageError for one that has none says what to do.
     takes_fields : bool
         Whether names of fields may follow the value as separate words.
     names_databases : bool
@@ -103,7 +99,7 @@ class Spelling(NamedTuple):
             return f"is {self.meaning}"
         try:
             return f"is {shlex.join(word for pair in self.own(value) for word in pair if word)}"
-        except NoCounterpart as advice:
+        except UsageError as advice:
             return f"has no counterpart; {advice}"
 
 
@@ -150,7 +146,7 @@ def _one_of(option: str, values: Mapping[str, str], advice: str = "") -> Callabl
 
     def convert(value: str) -> Converted:
         if value not in values:
-            raise NoCounterpart(advice or f"say {option} {' or '.join(dict.fromkeys(values.values()))}")
+            raise UsageError(advice or f"say {option} {' or '.join(dict.fromkeys(values.values()))}")
         return [(option, values[value])]
 
     return convert
@@ -173,9 +169,7 @@ def _format_output(value: str) -> Converted:
     names = value.split(",")
     unknown = [name for name in names if name not in _MMSEQS_FIELDS]
     if unknown:
-        raise NoCounterpart(
-            f"{unknown[0]} is not among the fields; --fields has BLAST's names, such as pident and qcovs"
-        )
+        raise UsageError(f"{unknown[0]} is not among the fields; --fields has BLAST's names, such as pident and qcovs")
     return [("--format", "blast6"), ("--fields", " ".join(_MMSEQS_FIELDS[name] for name in names))]
 
 
@@ -186,7 +180,7 @@ def _percent(*options: str) -> Callable[[str], Converted]:
         try:
             percentage = f"{100 * float(value):.6g}"
         except ValueError:
-            raise NoCounterpart(f"say {options[0]} PERCENT") from None
+            raise UsageError(f"say {options[0]} PERCENT") from None
         return [(option, percentage) for option in options]
 
     return convert
@@ -197,7 +191,7 @@ def _switch(option: str, if_yes: str, if_no: str) -> Callable[[str], Converted]:
 
     def convert(value: str) -> Converted:
         if value.lower() not in (*_YES, *_NO):
-            raise NoCounterpart(f"say {option} {if_yes} or {option} {if_no}")
+            raise UsageError(f"say {option} {if_yes} or {option} {if_no}")
         return [(option, if_yes if value.lower() in _YES else if_no)]
 
     return convert
@@ -211,7 +205,7 @@ def _composition(value: str) -> Converted:
 def _alternatives(value: str) -> Converted:
     """Further alignments of a subject, as the number of all."""
     if not value.isdecimal():
-        raise NoCounterpart("say --max-hsps N, the number of all alignments of a subject")
+        raise UsageError("say --max-hsps N, the number of all alignments of a subject")
     return [("--max-hsps", str(int(value) + 1))]
 
 
@@ -239,7 +233,7 @@ def _different(advice: str) -> Callable[[str], Converted]:
     """An option that has the name of one of swsearch and another meaning."""
 
     def convert(_value: str) -> Converted:
-        raise NoCounterpart(advice)
+        raise UsageError(advice)
 
     return convert
 
