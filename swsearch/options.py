@@ -219,6 +219,44 @@ class Option:
 
 
 OPTIONS: Final[tuple[Option, ...]] = (
+    # --- of one command each ---
+    Option(
+        "server", str, MACHINE, ("query",), metavar="URL",
+        help="Search on this server (`swsearch serve`), whose database DB names; auto: on your own, if one runs "
+        "here and has DB. SWSEARCH_TOKEN provides the token.",
+    ),
+    Option(
+        "mode", str, "", ("cluster",), "cover", choices=("cover", "length", "components"),
+        help="How representatives are chosen. cover: sequences with the most partners first; length: the longest "
+        "sequences first; components: clusters are all sequences that are connected.",
+    ),
+    Option(
+        "format", str, OUTPUT, ("cluster",), "tsv", short="-f", choices=("tsv", "jsonl"),
+        help="tsv: a representative and a member on each line, without a header; jsonl: a cluster on each line.",
+    ),
+    Option(
+        "representatives", Path, OUTPUT, ("cluster",), metavar="FILE", file="output",
+        help="Write the representatives to this FASTA file.",
+    ),
+    Option(
+        "together", bool, INPUT, ("msa",), False,
+        help="Search all databases as one in every round, instead of the further ones with the last profile only.",
+    ),
+    Option(
+        "pair", str, OUTPUT, ("msa",), "none",
+        help="Take the queries as the chains of a complex. Its first rows pair the hits of one organism (OX=) that "
+        "has hits for all chains (complete) or for at least two (greedy); the hits of each chain follow.",
+    ),
+    Option(
+        "out", str, OUTPUT, ("msa",), short="-o", file="output",
+        help="Write the alignments to this file, or each query to a file in this folder, which exists or ends with "
+        "/. [stdout]",
+    ),
+    Option(
+        "database", list, SEQUENCES, ("report",), metavar="DB", file="input or URL",
+        help="Database of the run, if its path has changed; for whole sequences and organisms of subjects. "
+        "For several databases, repeat the option in their order.",
+    ),
     # --- queries and databases ---
     Option(
         "query_format", str, INPUT, SEARCHES, "auto", metavar="NAME",
@@ -249,8 +287,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
     # --- output ---
     Option(
         "format", str, OUTPUT, ("query", "allpairs", "rbh", "report"), "table",
-        otherwise={"allpairs": "blast6", "rbh": "blast6", "cluster": "none"}, short="-f", metavar="NAME",
-        completion="formats",
+        otherwise={"allpairs": "blast6", "rbh": "blast6"}, short="-f", metavar="NAME", completion="formats",
         help="{formats}.",
     ),
     Option(

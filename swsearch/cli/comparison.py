@@ -9,8 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
@@ -19,7 +18,7 @@ from swsearch.cli.command_run import CommandRun
 from swsearch.cli.output import inform, result_stream
 from swsearch.cli.searchers import gpus_started
 from swsearch.errors import InputError
-from swsearch.options import OUTPUT, option_of
+from swsearch.options import option_of
 from swsearch.words import counted
 
 if TYPE_CHECKING:
@@ -66,38 +65,9 @@ def allpairs(
         inform(f"run {outcome.run_id} in {outcome.store}: {n_done} compared{before}")
 
 
-_FORMATS: Final = ("tsv", "jsonl")
-
-
 def cluster(
     database: options.AnyDatabase,
     *,
-    mode: Annotated[
-        str,
-        typer.Option(
-            metavar="[cover|length|components]",
-            help="How representatives are chosen. cover: sequences with the most partners first; length: the longest "
-            "sequences first; components: clusters are all sequences that are connected.",
-        ),
-    ] = "cover",
-    output_format: Annotated[
-        str,
-        typer.Option(
-            *option_of("format").flags,
-            metavar="[tsv|jsonl]",
-            help="tsv: a representative and a member on each line, without a header; jsonl: a cluster on each line.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = "tsv",
-    representatives: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            click_type=options.OUTPUT_FILE,
-            help="Write the representatives to this FASTA file.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
     context: typer.Context,
 ) -> None:
     """Divide the sequences of a database into clusters by the pairs that `swsearch allpairs` finds.
@@ -113,17 +83,18 @@ def cluster(
     Example: swsearch cluster proteins.db --mode components --evalue 1e-20 --store pairs.sqlite --resume latest
     """
     arguments = options.Arguments.of(context)
-    if output_format not in _FORMATS:
-        raise InputError(f"--format {output_format}: choose {' or '.join(_FORMATS)}")
+    formats = option_of("format", "cluster").choices
+    if arguments.format not in formats:
+        raise InputError(f"--format {arguments.format}: choose {' or '.join(formats)}")
     from swsearch.cli.databases import open_databases
     from swsearch.run.comparisons import CLUSTER_MODES, PairGraph
     from swsearch.search.queries import SubjectQueries
     from swsearch.sequences.fasta_text import write_record
 
-    if mode not in CLUSTER_MODES:
-        raise InputError(f"--mode {mode}: choose {', '.join(CLUSTER_MODES)}")
-    output_format = arguments.format_by_name(output_format, "tsv", arguments.out, _FORMATS)
-    running = CommandRun(arguments)
+    if arguments.mode not in CLUSTER_MODES:
+        raise InputError(f"--mode {arguments.mode}: choose {', '.join(CLUSTER_MODES)}")
+    output_format = arguments.format_by_name(arguments.format, "tsv", arguments.out, formats)
+    running = CommandRun(arguments.changed(format="none", out=None))  # the clusters are no report of the search
     running.check()
     with (
         open_databases(database, threads=arguments.threads) as subjects,
@@ -131,11 +102,11 @@ def cluster(
     ):
         graph = PairGraph(*SubjectQueries.of(running.searcher).order)
         outcome = execute([graph])
-        clusters = graph.clusters(mode)
+        clusters = graph.clusters(arguments.mode)
         with result_stream(arguments.out) as stream:
             (_write_lines if output_format == "tsv" else _write_json)(clusters, subjects, stream)
-        if representatives is not None:
-            with result_stream(representatives, option="--representatives") as stream:
+        if arguments.representatives is not None:
+            with result_stream(arguments.representatives, option="--representatives") as stream:
                 for index, *_ in clusters:
                     write_record(stream, subjects.header(index), subjects.letters(index))
     n_single = sum(len(one) == 1 for one in clusters)

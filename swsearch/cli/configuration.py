@@ -32,7 +32,7 @@ from swsearch.cli.output import say
 from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import registry
 from swsearch.folders import user_folder
-from swsearch.options import COMPARISONS, MACHINE, OPTIONS, SEARCH_OPTIONS
+from swsearch.options import COMPARISONS, MACHINE, SEARCH_OPTIONS, offered
 from swsearch.words import quoted
 
 PREFIX: Final = "SWSEARCH_"
@@ -48,7 +48,7 @@ OTHER_VARIABLES: Final = (
 _SEARCHES: Final = ("query", "batch", "allpairs", "msa")
 _OF_ALL: Final = ("threads", "store", "stage_store", "quiet")
 _OF_MACHINE: Final = tuple(
-    row.name for row in OPTIONS if row.panel == MACHINE and "query" in row.commands and row.name not in _OF_ALL
+    row.name for row in offered("query") if row.panel == MACHINE and row.is_local and row.name not in _OF_ALL
 )
 _LOG: Final = "log"
 SHARED: Final = (_LOG, *_OF_ALL, *_OF_MACHINE, *(name for name in SEARCH_OPTIONS if name != "taxonomy"))

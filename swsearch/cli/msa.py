@@ -15,7 +15,6 @@ from swsearch.cli.output import ProgressReport, inform, result_stream
 from swsearch.cli.query import is_database
 from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import registry
-from swsearch.options import INPUT, OUTPUT
 from swsearch.output_files import text_file
 from swsearch.words import counted
 
@@ -41,30 +40,6 @@ def msa(
         ),
     ],
     *,
-    together: Annotated[
-        bool,
-        typer.Option(
-            "--together",
-            help="Search all databases as one in every round, instead of the further ones with the last profile only.",
-            rich_help_panel=INPUT,
-        ),
-    ] = False,
-    pair: Annotated[
-        str,
-        typer.Option(
-            help="Take the queries as the chains of a complex. Its first rows pair the hits of one organism (OX=) that "
-            "has hits for all chains (complete) or for at least two (greedy); the hits of each chain follow.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = PAIRINGS[0],
-    out: Annotated[
-        str | None,
-        options.declared(
-            "out",
-            help="Write the alignments to this file, or each query to a file in this folder, which exists or ends with "
-            "/. [stdout]",
-        ),
-    ] = None,
     context: typer.Context,
 ) -> None:
     """Make a deep multiple alignment of each query, for structure prediction and families.
@@ -83,7 +58,8 @@ def msa(
     """
     arguments = options.Arguments.of(context)
     paths, databases = _split(files)
-    if together and len(databases) == 1:
+    out, pair = arguments.out, arguments.pair
+    if arguments.together and len(databases) == 1:
         raise InputError(f"--together: {databases[0]} is the only database; name further ones, or leave it out")
     rows = arguments.rows
     assert rows is not None
@@ -101,7 +77,7 @@ def msa(
     from swsearch.run.deep_alignments import deep_alignments, joined
 
     with ExitStack() as stack:
-        searchers, queries = _opened(paths, databases, arguments, stack, together=together)
+        searchers, queries = _opened(paths, databases, arguments, stack)
         files_of_queries = _files_of_queries(queries, folder, format_name)
         for path in files_of_queries:
             registry().write("--out", path)
@@ -181,9 +157,9 @@ def _report(format_name: str, pair: str) -> Report:
 
 
 def _opened(
-    paths: list[str], databases: list[str], arguments: options.Arguments, stack: ExitStack, *, together: bool
+    paths: list[str], databases: list[str], arguments: options.Arguments, stack: ExitStack
 ) -> tuple[list[Searcher], list[SequenceRecord]]:
-    """The searchers of the databases, or of all ``together``, and the queries, checked."""
+    """The searchers of the databases, or of all together, and the queries, checked."""
     from swsearch.cli.databases import open_databases
     from swsearch.cli.report import refuse_unused
     from swsearch.run.deep_alignments import open_searchers
@@ -194,7 +170,7 @@ def _opened(
 
     refuse_repeated_pipes([*paths, *databases])
     files = QueryFiles.of_sequences(paths)
-    groups = [databases] if together else [[path] for path in databases]
+    groups = [databases] if arguments.together else [[path] for path in databases]
     subjects = [stack.enter_context(open_databases(paths, threads=arguments.threads)) for paths in groups]
     refuse_unused(None, arguments)
     searchers = open_searchers(subjects, arguments.asked, stack, arguments.machine)

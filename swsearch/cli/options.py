@@ -292,7 +292,7 @@ def table_or_json(name: str) -> str:
 DATABASE_HELP: Final = "A database made by `swsearch index`, its URL in an object store, or a sequence file."
 AnyDatabase = Annotated[str, typer.Argument(metavar="DB", click_type=INPUT_NAME, help=DATABASE_HELP)]
 Threads = Annotated[int | None, declared("threads")]
-Out = Annotated[Path | None, declared("out")]
+Out = Annotated[Path | None, declared("out", "query")]
 Quiet = Annotated[bool, declared("quiet")]
 """What it means is decided in :meth:`swsearch.cli.command.Command.invoke`."""
 DatabaseTaxidMap = Annotated[str | None, declared("taxid_map", "index")]
@@ -360,7 +360,7 @@ class Arguments:
         """
         from swsearch.report.formats import FOREIGN_SUFFIXES, FORMATS, SUFFIXES
 
-        if out is None or format_name != default or self.gives("format", "output_format"):
+        if out is None or format_name != default or self.gives("format"):
             return format_name
         path = Path(out)
         suffix = (Path(path.stem) if path.suffix.lower() in COMPRESSED else path).suffix.lower()

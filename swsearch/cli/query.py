@@ -30,7 +30,6 @@ from swsearch.cli.searchers import gpus_started
 from swsearch.command_log import append
 from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import CATALOGUE, is_url
-from swsearch.options import MACHINE
 from swsearch.output_files import COMPRESSED, check_plot
 from swsearch.words import counted
 
@@ -55,15 +54,6 @@ def query(
     ] = None,
     *,
     context: typer.Context,
-    server: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Search on this server (`swsearch serve`), whose database DB names; auto: on your own, if one runs "
-            "here and has DB. SWSEARCH_TOKEN provides the token.",
-            rich_help_panel=MACHINE,
-        ),
-    ] = None,
 ) -> None:
     """Search a database with every sequence of the files; print ranked hits and store them.
 
@@ -85,7 +75,7 @@ def query(
     Example: swsearch query queries.fasta proteins.db --server auto
     """
     arguments = options.Arguments.of(context)
-    if server is not None:
+    if (server := arguments.server) is not None:
         from swsearch.cli.remote import execute_on_server, on_running_server
 
         found = on_running_server(files or [], arguments) if server == "auto" else (server, files, arguments)

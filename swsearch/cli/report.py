@@ -20,7 +20,7 @@ from swsearch.cli.output import inform, result_stream, say, table_width
 from swsearch.errors import DatabaseError, InputError
 from swsearch.file_registry import is_url
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.options import EVERY_SUBJECT, SEQUENCES
+from swsearch.options import EVERY_SUBJECT
 from swsearch.report.base import Step, perform
 from swsearch.words import counted
 
@@ -323,17 +323,6 @@ def report(
     ],
     *,
     context: typer.Context,
-    database: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="DB",
-            click_type=options.INPUT_NAME,
-            help="Database of the run, if its path has changed; for whole sequences and organisms of subjects. "
-            "For several "
-            "databases, repeat the option in their order.",
-            rich_help_panel=SEQUENCES,
-        ),
-    ] = None,
 ) -> None:
     """Print the stored hits of a run, exactly as the search printed them, or fewer of them.
 
@@ -369,7 +358,7 @@ def report(
                 opened.results.query(stored.id, number) for number in opened.results.find(stored.id, given.query)
             )
         with ExitStack() as stack:
-            searched = _database(chosen, stored, database, given, stack)
+            searched = _database(chosen, stored, given, stack)
             steps = steps_of_report(chosen, given, info, searched, stack)
             if save_pssm is not None:
                 steps.insert(0, SavedProfiles(save_pssm, stored.info, stack))
@@ -383,21 +372,16 @@ def report(
 
 
 def _database(
-    report: Report,
-    stored: StoredRun,
-    paths: list[str] | None,
-    arguments: options.Arguments,
-    stack: ExitStack,
+    report: Report, stored: StoredRun, arguments: options.Arguments, stack: ExitStack
 ) -> PackedDatabase | None:
     """The database of a stored run, if its report reads it; open until ``stack`` is closed.
 
-    If headers can take its place and it is not there any more, a warning is printed. ``paths`` are those of the
-    databases now, if they are named.
+    If headers can take its place and it is not there any more, a warning is printed.
     """
     from swsearch.report.formats import Use
     from swsearch.report_context import database_use
 
-    searched = stored.info.database
+    searched, paths = stored.info.database, arguments.database
     use = database_use(report, stored.info, arguments.taxonomy, arguments.taxid_map, is_named=bool(paths))
     if use is Use.NONE:
         if paths:

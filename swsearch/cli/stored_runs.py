@@ -243,7 +243,7 @@ def export(
     out: Annotated[
         str,
         options.declared(
-            "out", click_type=options.CREATED_STORE, help="Store to write the run to.", rich_help_panel=None
+            "out", "query", click_type=options.CREATED_STORE, help="Store to write the run to.", rich_help_panel=None
         ),
     ],
     store: options.KeptStore = DEFAULT_STORE,
