@@ -1,9 +1,9 @@
 """The limits of a list of hits: which alignments are listed, which subjects a round includes, and where the list ends.
 
-:class:`Limits` has the options of a search that cut its lists, :class:`AlignmentFilter` those on the contents of
-alignments, and :class:`SubjectFilters` those on the subjects that are searched at all. A search
-(:mod:`swsearch.search.threshold`), the merging of its slices, its rounds, and the reports of stored runs
-(:mod:`swsearch.report.narrowing`) ask them; nothing else compares a score or an E-value with a limit.
+:class:`Limits` has the options of a search that cut its lists and filter alignments, :class:`SubjectFilters` those on
+the subjects that are searched at all. A search (:mod:`swsearch.search.threshold`), the merging of its slices, its
+rounds, and the reports of stored runs (:mod:`swsearch.report.narrowing`) ask them; nothing else compares a score or an
+E-value with a limit.
 
 The alignments of a subject are numbered by ascending E-value, then descending score, before any of them is left out.
 Each limit is a condition on one alignment; ``max_hsps`` is one on its number. Without ``max_hsps``, a subject has one
@@ -20,8 +20,8 @@ Subjects are ordered by ascending E-value, then descending raw score, then ascen
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Final, Self, overload
+from dataclasses import dataclass, replace
+from typing import Any, Final, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,40 +60,6 @@ class SubjectFilters:
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
-@dataclass(frozen=True)
-class AlignmentFilter:
-    """Lower bounds on an alignment; each field is the option of the same name.
-
-    ``min_identity`` is in percent of all columns, ``min_query_coverage`` and ``min_subject_coverage`` count the
-    residues between the alignment's ends, in percent of the length of the query or subject. ``min_alignment_length``
-    counts gaps as well.
-    """
-
-    min_identity: float = 0.0
-    min_query_coverage: float = 0.0
-    min_subject_coverage: float = 0.0
-    min_alignment_length: float = 0.0
-
-    @classmethod
-    def of(cls, options: Mapping[str, Any]) -> Self:
-        """The bounds among options by their names; those that are missing, or None, bound nothing."""
-        return cls(**{one.name: options.get(one.name) or 0.0 for one in fields(cls)})
-
-    def __bool__(self) -> bool:
-        return self != AlignmentFilter()
-
-    def passes(self, alignment: Alignment, query_length: int, subject_length: int) -> bool:
-        """Whether an alignment of two sequences of these lengths meets all bounds."""
-        on_query = alignment.query_end - alignment.query_start
-        on_subject = alignment.subject_end - alignment.subject_start
-        return (
-            alignment.columns >= self.min_alignment_length
-            and 100 * alignment.identities >= self.min_identity * alignment.columns
-            and 100 * on_query >= self.min_query_coverage * query_length
-            and 100 * on_subject >= self.min_subject_coverage * subject_length
-        )
-
-
 LONG_SUBJECT_BASES: Final = 10_000
 """Length from which on an untranslated DNA subject is long: nearly all chromosomes are, and few transcripts."""
 SIGNIFICANT_EVALUE: Final = 10.0
@@ -125,6 +91,8 @@ def shortest_long_subject(alphabet: str, translate: str | None) -> int | None:
 MOST_INCLUDED: Final = 10_000
 """Largest number of subjects that a round of an iterated search includes (:mod:`swsearch.search.rounds`)."""
 
+_OF_ALIGNMENTS: Final = ("min_identity", "min_query_coverage", "min_subject_coverage", "min_alignment_length")
+"""The limits that :meth:`Limits.passes_alignment` compares."""
 Rank = tuple[float, int, int]
 """The sort key of a subject: its E-value, or 0 without statistics, its negative score, and its index."""
 
@@ -145,6 +113,12 @@ class Limits:
         Largest number of an alignment among those of its subject; None if the subject decides it.
     min_score, min_bits : int or float, optional
         Lowest score and bit score of a listed alignment.
+    min_identity : float
+        Lowest percentage of equal letters among all columns of a listed alignment.
+    min_query_coverage, min_subject_coverage : float
+        Lowest number of residues between its ends, in percent of the length of the query or subject.
+    min_alignment_length : float
+        Lowest number of its columns, with those of gaps.
     inclusion_evalue : float, optional
         Largest E-value of a subject that a round of an iterated search includes; None if the search is not iterated.
     long_subject : int or None
@@ -157,6 +131,10 @@ class Limits:
     max_hsps: int | None = None
     min_score: int | None = None
     min_bits: float | None = None
+    min_identity: float = 0.0
+    min_query_coverage: float = 0.0
+    min_subject_coverage: float = 0.0
+    min_alignment_length: float = 0.0
     inclusion_evalue: float | None = None
     long_subject: int | None = None
 
@@ -175,8 +153,25 @@ class Limits:
             max_hsps=None if (hsps := parameters.get("max_hsps")) is None else int(hsps),
             min_score=None if score is None else int(score),
             min_bits=None if bits is None else float(bits),
+            **{name: parameters.get(name) or 0.0 for name in _OF_ALIGNMENTS},
             inclusion_evalue=float(parameters["inclusion_evalue"]) if is_iterated else None,
             long_subject=shortest_long_subject(alphabet, parameters.get("translate")),
+        )
+
+    @property
+    def filter_alignments(self) -> bool:
+        """Whether they bound more of an alignment than its score and E-value."""
+        return any(getattr(self, name) for name in _OF_ALIGNMENTS)
+
+    def passes_alignment(self, alignment: Alignment, query_length: int, subject_length: int) -> bool:
+        """Whether an alignment of two sequences of these lengths meets the bounds on identity, coverage and length."""
+        on_query = alignment.query_end - alignment.query_start
+        on_subject = alignment.subject_end - alignment.subject_start
+        return (
+            alignment.columns >= self.min_alignment_length
+            and 100 * alignment.identities >= self.min_identity * alignment.columns
+            and 100 * on_query >= self.min_query_coverage * query_length
+            and 100 * on_subject >= self.min_subject_coverage * subject_length
         )
 
     @overload

@@ -20,7 +20,7 @@ from typing import Final
 
 from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
-from swsearch.hits.limits import AlignmentFilter, Limits, rank_of, ranked
+from swsearch.hits.limits import Limits, rank_of, ranked
 from swsearch.hits.result import QueryResult, RunInfo
 
 _LARGEST: Final = {
@@ -109,12 +109,11 @@ class Narrowing:
     def _narrowed(self, run: RunInfo, query: QueryResult) -> QueryResult:
         stored = Limits.of_run(run.parameters, run.database.alphabet)
         limits = Limits.of_run({**run.parameters, **self.given}, run.database.alphabet)
-        alignments = AlignmentFilter.of(self.given)
         keeps_counts = self.given.keys() <= {"top", "max_hsps"}
 
         def passes(hit: Hit) -> bool:
             is_within = limits.passes(hit.score, hit.bits, hit.evalue, hit.masked_evalue)
-            return bool(is_within) and alignments.passes(hit.alignment, query.length, hit.subject_length)
+            return bool(is_within) and limits.passes_alignment(hit.alignment, query.length, hit.subject_length)
 
         def listed_of(several: list[Hit]) -> list[Hit]:
             passing = list(filter(passes, several))

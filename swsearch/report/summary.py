@@ -6,7 +6,7 @@ import textwrap
 from typing import Final
 
 from swsearch.hits.formatting import cut, one_line
-from swsearch.hits.limits import AlignmentFilter
+from swsearch.hits.limits import Limits
 from swsearch.hits.result import ALL_AGAINST_ALL, QueryResult, RunInfo, n_left_out
 from swsearch.sequences.record import split_header
 from swsearch.words import counted
@@ -131,7 +131,7 @@ def hits_line(run: RunInfo, query: QueryResult, n_subjects: int | None = None, n
 
 def filters_alignments(run: RunInfo) -> bool:
     """Whether a run reports only hits whose alignments pass a filter."""
-    return bool(AlignmentFilter.of(run.parameters))
+    return Limits.of_run(run.parameters, run.database.alphabet).filter_alignments
 
 
 def adjusts_evalues(run: RunInfo) -> bool:

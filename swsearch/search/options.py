@@ -14,7 +14,7 @@ from typing import Any
 
 from swsearch.arguments import whole_number
 from swsearch.errors import InputError, ScoringError, WrongType
-from swsearch.hits.limits import AlignmentFilter, Limits, SubjectFilters
+from swsearch.hits.limits import Limits, SubjectFilters
 from swsearch.options import INCLUSION_EVALUE, SEARCH_OPTIONS
 from swsearch.scoring.matrix import (
     SubstitutionMatrix,
@@ -262,11 +262,6 @@ class SearchOptions:
     def subject_filters(self) -> SubjectFilters:
         """The conditions that a subject must meet to be aligned."""
         return SubjectFilters(**{field.name: getattr(self, field.name) for field in fields(SubjectFilters)})
-
-    @property
-    def alignment_filter(self) -> AlignmentFilter:
-        """The conditions on reported alignments; false as a bool if there are none."""
-        return AlignmentFilter.of(vars(self))
 
     def limits(self, alphabet: Alphabet) -> Limits:
         """Which alignments are listed, what a round includes, and where a list ends, for a database of ``alphabet``."""

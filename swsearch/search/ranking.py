@@ -107,7 +107,6 @@ class HitSelection:
         self._database = search.database
         self._options = search.options
         self._limits = search.limits
-        self._alignment_filter = search.options.alignment_filter
         self._significance = search.significance
         self._aligner = aligner
 
@@ -171,11 +170,11 @@ class HitSelection:
         admitted = limits.admits_number(numbers, lengths[rows], evalues)
         if not options.count_hsps:
             passed &= admitted
-        if self._alignment_filter:
+        if limits.filter_alignments:
             n_letters = len(prepared.query)
             for place in np.flatnonzero(passed).tolist():
                 alignment = self._aligner.alignment(in_order[place], n_letters)
-                passed[place] = self._alignment_filter.passes(alignment, n_letters, int(lengths[rows[place]]))
+                passed[place] = limits.passes_alignment(alignment, n_letters, int(lengths[rows[place]]))
         n_hsps: list[int] | None = None
         if options.count_hsps:
             n_hsps = np.bincount(rows[passed], minlength=len(candidates)).tolist()

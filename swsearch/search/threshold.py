@@ -68,7 +68,7 @@ class SearchThresholds:
         self, options: SearchOptions, limits: Limits, significance: Significance, search_subjects: SearchSubjects
     ) -> None:
         self.limits = limits
-        self.filters_alignments = bool(options.alignment_filter)
+        self.filters_alignments = limits.filter_alignments
         self.is_rescored = options.sensitive
         self.counts_alignments = options.count_hsps
         self.significance = significance

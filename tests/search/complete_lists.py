@@ -40,7 +40,7 @@ from swsearch import _native
 from swsearch.deterministic import exp, log
 from swsearch.engine.reference import local_scores
 from swsearch.hits.hit import Alignment, Hit
-from swsearch.hits.limits import AlignmentFilter
+from swsearch.hits.limits import Limits
 from swsearch.hits.traceback import on_bases
 from swsearch.query.columns import column_model, implied_model
 from swsearch.query.composition import EvalueAdjustment, PairAdjustment, ProfileAdjustment
@@ -400,12 +400,8 @@ class CompleteLists:
         self, complete: CompleteList, query: SequenceRecord, options: SearchOptions
     ) -> tuple[list[list[Placed]], int]:
         """All subjects that can be reported, each with its reported alignments; and the number that passed by score."""
-        alignment_filter = AlignmentFilter(
-            options.min_identity or 0.0,
-            options.min_query_coverage or 0.0,
-            options.min_subject_coverage or 0.0,
-            options.min_alignment_length or 0,
-        )
+        names = ("min_identity", "min_query_coverage", "min_subject_coverage", "min_alignment_length")
+        limits = Limits(1, "cut", 1.0, **{name: getattr(options, name) or 0 for name in names})
         lowest = options.min_score or 1
         if options.min_bits is not None:
             assert self.statistics is not None
@@ -424,9 +420,9 @@ class CompleteLists:
                 continue
             several = self.first_of(complete.alignments[subject], options)
             several = [one for one in several if one[0] <= options.evalue and -one[1] >= lowest]
-            if alignment_filter:
+            if limits.filter_alignments:
                 length = self.lengths[subject]
-                several = [one for one in several if alignment_filter.passes(one[-1].alignment, len(query), length)]
+                several = [one for one in several if limits.passes_alignment(one[-1].alignment, len(query), length)]
             if several:
                 listed.append(several)
         listed.sort(key=lambda several: (several[0][:2], several[0][-1].subject))
