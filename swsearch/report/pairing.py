@@ -18,7 +18,7 @@ from typing import Final, TextIO
 from swsearch.hits.cigar import GAP
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
-from swsearch.report.anchored import SEPARATOR, aligned_letters, hit_row, query_letters, query_row, row_header
+from swsearch.report.anchored import SEPARATOR, aligned_letters, query_letters, query_row, row_header
 from swsearch.sequences.headers import header_organism, header_taxid
 
 FIRST_CHAIN: Final = 101
@@ -75,10 +75,7 @@ def write_pairs(queries: Iterable[QueryResult], stream: TextIO, *, complete: boo
         if place:
             stream.write(SEPARATOR)
         stream.write(query_row(query))
-        unpaired = f">{UNPAIRED}\n{GAP * query.length}\n"
-        for organism in organisms:
-            hit = best.get(organism)
-            stream.write(unpaired if hit is None else hit_row(query, hit))
+        stream.writelines(_joined_row([(query, best.get(organism))]) for organism in organisms)
 
 
 def write_complex(
@@ -109,7 +106,9 @@ def write_complex(
     if len(letters) > 1:
         names = (str(FIRST_CHAIN + place) for place in range(len(letters)))
         stream.write(">" + "\t".join(names) + "\n" + "".join(letters) + "\n")
-        _write_paired_rows([_chain(chains[place]) for place in first_of.values()], stream, complete=complete)
+        several = [_chain(chains[place]) for place in first_of.values()]
+        for organism in _paired_organisms(several, complete=complete):
+            stream.write(_joined_row([(query, best.get(organism)) for query, best in several]))
     for place, (one, first) in enumerate(first_of.items()):
         before = GAP * sum(map(len, letters[:place]))
         after = GAP * sum(map(len, letters[place + 1 :]))
@@ -119,9 +118,8 @@ def write_complex(
             stream.write(f">{row_header(query, hit)}\n{before}{aligned_letters(query, hit)}{after}\n")
 
 
-def _write_paired_rows(chains: Sequence[_Chain], stream: TextIO, *, complete: bool) -> None:
-    for organism in _paired_organisms(chains, complete=complete):
-        pairs = [(query, best.get(organism)) for query, best in chains]
-        headers = [UNPAIRED if hit is None else row_header(query, hit) for query, hit in pairs]
-        rows = [GAP * query.length if hit is None else aligned_letters(query, hit) for query, hit in pairs]
-        stream.write(">" + "\t".join(headers) + "\n" + "".join(rows) + "\n")
+def _joined_row(hits: Sequence[tuple[QueryResult, Hit | None]]) -> str:
+    """A row of hits of several chains; a chain without a hit has a gap."""
+    headers = [UNPAIRED if hit is None else row_header(query, hit) for query, hit in hits]
+    letters = [GAP * query.length if hit is None else aligned_letters(query, hit) for query, hit in hits]
+    return ">" + "\t".join(headers) + "\n" + "".join(letters) + "\n"
