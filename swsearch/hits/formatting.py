@@ -178,52 +178,35 @@ class GappedRow(NamedTuple):
     step: int = 1
 
 
-class Block(NamedTuple):
-    """Some columns of an alignment: the letters of both rows, their first and last positions, and the row between.
-
-    ``width`` is the number of characters of the largest position of the alignment.
-    """
-
-    width: int
-    query: str
-    query_from: int
-    query_to: int
-    marks: str
-    subject: str
-    subject_from: int
-    subject_to: int
-
-    def text(self, row: Callable[[str, str], str] = lambda letters, marks: letters) -> str:
-        """The three lines of the block; ``row`` makes the text of a row of its letters and the marks between."""
-        between = f"       {'':<{self.width}}  {self.marks}".rstrip()
-        query, subject = row(self.query, self.marks), row(self.subject, self.marks)
-        return (
-            f"Query  {self.query_from:<{self.width}}  {query}  {self.query_to}\n{between}\n"
-            f"Sbjct  {self.subject_from:<{self.width}}  {subject}  {self.subject_to}\n"
-        )
+RowText = Callable[[str, str], str]
+"""A function of the letters of a row and the marks between both rows, of one block, that returns the row's text."""
 
 
-def row_blocks(query: GappedRow, subject: GappedRow, marks: str, largest: int) -> Iterator[Block]:
-    """Two rows, and the marks between them, in blocks of :data:`BLOCK` columns; ``largest`` is the largest position.
+def row_blocks(
+    query: GappedRow, subject: GappedRow, marks: str, largest: int, row: RowText = lambda letters, _: letters
+) -> Iterator[str]:
+    """Two rows with the marks between them, in blocks of :data:`BLOCK` columns, each as three lines.
 
-    A row of a block that has no letters of its sequence repeats the preceding position.
+    ``largest`` is the largest position. A row of a block that has no letters of its sequence repeats the preceding
+    position.
     """
     width = len(str(largest))
     places = [query.first, subject.first]
     for start in range(0, len(marks), BLOCK):
-        sides: list[tuple[str, int, int]] = []
-        for side, row in enumerate((query, subject)):
-            letters = row.letters[start : start + BLOCK]
+        between = marks[start : start + BLOCK]
+        lines: list[str] = []
+        for side, (name, one) in enumerate((("Query", query), ("Sbjct", subject))):
+            letters = one.letters[start : start + BLOCK]
             n_letters = len(letters) - letters.count(GAP)
-            sign = -1 if row.step < 0 else 1
+            sign = -1 if one.step < 0 else 1
             first = places[side] if n_letters else places[side] - sign
-            places[side] += row.step * n_letters
-            sides.append((letters, first, places[side] - sign))
-        above, below = sides
-        yield Block(width, *above, marks[start : start + BLOCK], *below)
+            places[side] += one.step * n_letters
+            lines.append(f"{name}  {first:<{width}}  {row(letters, between)}  {places[side] - sign}\n")
+        middle = f"       {'':<{width}}  {between}".rstrip()
+        yield f"{lines[0]}{middle}\n{lines[1]}"
 
 
-def blocks(run: RunInfo, query_letters: str, hit: Hit) -> Iterator[Block]:
+def blocks(run: RunInfo, query_letters: str, hit: Hit, row: RowText = lambda letters, _: letters) -> Iterator[str]:
     """The alignment of a hit of a query in blocks; ``query_letters`` is the whole query as written."""
     alignment = hit.alignment
     query_row, subject_row = gapped(*shown(query_letters, hit))
@@ -234,6 +217,7 @@ def blocks(run: RunInfo, query_letters: str, hit: Hit) -> Iterator[Block]:
         GappedRow(subject_row, hit.sstart, subject_sign * (CODON if hit.subject_frame else 1)),
         midline(query_row, subject_row, matrix_of(run)),
         max(alignment.query_end, alignment.subject_end),
+        row,
     )
 
 
@@ -261,4 +245,4 @@ def hit_text(run: RunInfo, query_letters: str, hit: Hit, *, with_subject: bool =
     """The values of an alignment and its blocks, as lines; before them, the header and the length of its subject."""
     subject = f">{one_line(hit.subject_header) or 'unnamed'}\nLength={hit.subject_length}\n\n" if with_subject else ""
     values = "".join(f" {line}\n" for line in value_lines(run, hit))
-    return subject + values + "".join(f"\n{block.text()}" for block in blocks(run, query_letters, hit))
+    return subject + values + "".join(f"\n{block}" for block in blocks(run, query_letters, hit))

@@ -160,7 +160,7 @@ def _write_blocks(pair: PairAlignment, stream: TextIO) -> None:
     marks = "".join(("|" if operation == "=" else " ") * length for length, operation in parse(pair.cigar))
     rows = GappedRow(above, pair.query_start + 1), GappedRow(below, pair.subject_start + 1)
     for block in row_blocks(*rows, marks, max(pair.query_end, pair.subject_end)):
-        stream.write(f"\n{block.text()}")
+        stream.write(f"\n{block}")
 
 
 # --- edits ---

@@ -259,7 +259,7 @@ def alignment_rows(run: RunInfo, query: QueryResult, hit: Hit) -> str:
 
     The row between them says the same, so nobody needs to see the colours.
     """
-    return "\n".join(block.text(_marked) for block in blocks(run, query.letters, hit))
+    return "\n".join(blocks(run, query.letters, hit, _marked))
 
 
 def anchored_rows(run: RunInfo, query: QueryResult) -> Iterator[str]:
