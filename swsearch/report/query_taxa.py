@@ -31,26 +31,13 @@ if TYPE_CHECKING:
     from swsearch.taxonomy.tree import Taxonomy
 
 
-class AssigningReport(Report):
-    """A report that assigns each query to a taxon.
+class CountedTaxaReport(Report):
+    """A report about the taxa of all queries, which is written when the last one is counted.
 
     Parameters
     ----------
     lca_top : float
         The percentage of :class:`swsearch.report.taxa.CommonAncestors`.
-
-    Raises
-    ------
-    InputError
-        ``lca_top`` is out of its range.
-    """
-
-    def __init__(self, lca_top: float = DEFAULT_PERCENT) -> None:
-        self.ancestors: CommonAncestors = CommonAncestors(lca_top)
-
-
-class CountedTaxaReport(AssigningReport):
-    """A report about all queries, which is written when the last one is counted.
 
     Attributes
     ----------
@@ -62,7 +49,15 @@ class CountedTaxaReport(AssigningReport):
         Number of queries of each taxon.
     tree : Taxonomy or None
         The tree of the taxa; None if there was no query.
+
+    Raises
+    ------
+    InputError
+        ``lca_top`` is out of its range.
     """
+
+    def __init__(self, lca_top: float = DEFAULT_PERCENT) -> None:
+        self.ancestors: CommonAncestors = CommonAncestors(lca_top)
 
     def begin(self, run: RunInfo) -> None:
         """Write nothing yet."""
@@ -102,7 +97,7 @@ _COLUMNS: Final[dict[str, ValueOfQuery]] = {
 DEFAULT_FIELDS: Final = ("qseqid", "lca", "evalue")
 
 
-class LcaReport(AssigningReport):
+class LcaReport(Report):
     """One line for each query, also for those without hits.
 
     Parameters
@@ -125,7 +120,7 @@ class LcaReport(AssigningReport):
             what = f"which has no {', '.join(unknown)}" if unknown else f"and {option('fields')} names no field"
             raise InputError(f"format lca has a line for each query, {what}; choose from {', '.join(_COLUMNS)}")
         self._columns = [_COLUMNS[name] for name in names]
-        super().__init__(lca_top)
+        self.ancestors = CommonAncestors(lca_top)
 
     def write(self, query: QueryResult) -> None:
         """Write the line of a query."""
