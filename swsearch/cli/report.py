@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import ExitStack
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -171,8 +169,7 @@ class CutMessage(Step):
         """Count the list of a query."""
         self._lists.count(result.n_subjects, result.n_passed)
         if self._counts:
-            for _, several in groupby(result.hits, key=attrgetter("rank")):
-                hits = list(several)
+            for hits in result.by_subject:
                 n_further = (hits[0].n_hsps or 0) - len(hits)
                 self._n_subjects += n_further > 0
                 self._n_alignments += max(0, n_further)

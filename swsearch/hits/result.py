@@ -10,6 +10,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
+from itertools import groupby
+from operator import attrgetter
 from pathlib import PurePath
 from typing import Final, Self
 
@@ -156,6 +158,11 @@ class QueryResult:
     def n_subjects(self) -> int:
         """Number of subjects among the hits."""
         return self.hits[-1].rank if self.hits else 0
+
+    @property
+    def by_subject(self) -> list[tuple[Hit, ...]]:
+        """The hits of each subject, in their order."""
+        return [tuple(several) for _, several in groupby(self.hits, key=attrgetter("rank"))]
 
     def alignments(self, rank: int) -> tuple[Hit, ...]:
         """The alignments of the subject with this rank, best first."""

@@ -19,7 +19,6 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
 from typing import Any, Final
 from xml.sax.saxutils import escape
 
@@ -148,8 +147,8 @@ def _iteration(run: RunInfo, query: QueryResult) -> Iterator[str]:
     yield _element(2, "Iteration_iter-num", query.number + 1)
     yield from _query_elements("Iteration", query)
     yield "<Iteration_hits>\n"
-    for place, (_, alignments) in enumerate(groupby(query.hits, key=lambda hit: hit.rank), 1):
-        yield from _hit(run, query, place, tuple(alignments))
+    for place, hsps in enumerate(query.by_subject, 1):
+        yield from _hit(run, query, place, hsps)
     yield "</Iteration_hits>\n  <Iteration_stat>\n    <Statistics>\n"
     yield from _elements(6, "Statistics", _statistics(run, query))
     yield "    </Statistics>\n  </Iteration_stat>\n"
@@ -317,8 +316,7 @@ def _parameters(run: RunInfo) -> dict[str, _Value]:
 
 
 def _hits(context: ReportContext, query: QueryResult) -> Iterator[dict[str, Any]]:
-    for place, (_, alignments) in enumerate(groupby(query.hits, key=lambda hit: hit.rank), 1):
-        hsps = tuple(alignments)
+    for place, hsps in enumerate(query.by_subject, 1):
         header = hsps[0].subject_header
         name = one_line(identifier(header))
         described: dict[str, Any] = {

@@ -12,10 +12,8 @@ their place. Such queries are counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
-from operator import attrgetter
 from typing import Final
 
 from swsearch.errors import InputError
@@ -115,7 +113,7 @@ class Narrowing:
             is_within = limits.passes(hit.score, hit.bits, hit.evalue, hit.masked_evalue)
             return bool(is_within) and limits.passes_alignment(hit.alignment, query.length, hit.subject_length)
 
-        def listed_of(several: list[Hit]) -> list[Hit]:
+        def listed_of(several: Sequence[Hit]) -> list[Hit]:
             passing = list(filter(passes, several))
             kept = [hit for hit in passing if limits.admits_number(hit.number, hit.subject_length, hit.evalue)]
             if keeps_counts or several[0].n_hsps is None:
@@ -123,7 +121,7 @@ class Narrowing:
             n_hsps = len(passing) if len(several) == several[0].n_hsps else None
             return [replace(hit, n_hsps=n_hsps) for hit in kept]
 
-        subjects = [list(several) for _, several in groupby(query.hits, key=attrgetter("rank"))]
+        subjects = query.by_subject
         left = ranked(kept for several in subjects if (kept := listed_of(several)))
         hits = tuple(limits.first_subjects(left))
         listed = [rank_of(hit) for hit in left if hit.hsp == 1]

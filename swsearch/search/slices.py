@@ -17,8 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
-from operator import attrgetter
 from typing import Final
 
 import numpy as np
@@ -85,7 +83,7 @@ def merge_results(parts: Sequence[QueryResult], limits: Limits) -> QueryResult:
     Those of an iterated search are of one round. The hits are ranked anew; in an iterated search, they include all
     subjects that the round includes. The cost is the sum of the costs of the slices.
     """
-    hits = ranked(list(hits) for part in parts for _, hits in groupby(part.hits, key=attrgetter("rank")))
+    hits = ranked(several for part in parts for several in part.by_subject)
     evalues = [hit.evalue for hit in hits if hit.hsp == 1 and hit.evalue is not None]
     wanted = limits.n_wanted(np.array(evalues))
     stats = parts[0].stats
