@@ -33,6 +33,7 @@ SEARCHES = {
     "query {queries} {proteins} --genetic-code 11": "--genetic-code 11: say with --translate",
     "query {queries} {proteins} --taxonomy nodes.dmp": "serve --taxid",
     "query {queries} {proteins} --taxid-map map.txt": "serve --taxid",
+    "cluster {proteins} --out clusters.jsonl --taxonomy nodes.dmp": "serve --taxid",
     "query {queries} {proteins} --engine cpu --devices 0": "--devices 0: the cpu engine uses no GPU",
     "query {queries} {proteins} --engine reference --devices 1": "--devices 1: the reference engine uses no GPU",
     "query {queries} {proteins} --engine reference --no-bound": "the reference engine uses no bound",
