@@ -1,8 +1,8 @@
 """Readers of FASTA and FASTQ: from files or standard input, compressed or not, as records or chunks of many records.
 
-The native module reads regular text in blocks of complete records, on several threads if the caller has them. As soon
-as a block contains anything else, the careful reader takes over: it parses FASTA line by line, and FASTQ with dnaio,
-checks letters against an alphabet, reports file, record, line and column in errors, and ensures that no record is lost
+The native module reads regular text in blocks of complete records, on several threads if the caller has them. A block
+that contains anything else is left to the careful reader, which reads the file again: FASTA has a problem then, and the
+first one is reported with record, line and column; FASTQ may be unusual only, and dnaio reads it. No record is lost
 without an error. xopen decompresses files (the standard library for bzip2 and xz). The database builder reads chunks
 (:func:`read_chunks`), and a search reads records (:func:`read_sequences`, :func:`read_each`).
 
@@ -250,10 +250,11 @@ class _SequenceFile:
                 if not n_before:
                     raise FastaFormatError("no sequences; a FASTA file begins with '>'", self.name)
                 return
-        # Beyond the records so far, the text is irregular, so the careful reader reports the problem or goes on.
-        if skip is not None and not self.is_fastq:  # no record is irregular then, but what is not within one
-            self._fail(None, None, f"a record of more than {checked_text.MAX_RECORD_BYTES:,} bytes; cut it")
-        yield from self._careful_chunks(alphabet, known, n_before, skip)
+        # Behind the records so far, the text is irregular. FASTA then has a problem; FASTQ may only be unusual.
+        if not self.is_fastq:
+            problem = f"a record of more than {checked_text.MAX_RECORD_BYTES:,} bytes; cut it"
+            self._fail(known if skip is None else None, problem)
+        yield from self._fastq_chunks(known, n_before, skip)
 
     def _blocks(self, stream: CheckedStream, block_bytes: int) -> Iterator[Codes | None]:
         """The text in blocks of complete records; None instead of a block that would contain too long a record."""
@@ -308,83 +309,58 @@ class _SequenceFile:
                     break
         return "".join(sample).encode("ascii", "replace")
 
-    def _careful_chunks(
-        self, given: Alphabet | None, alphabet: Alphabet, n_known: int, skip: Skip | None
-    ) -> Iterator[SequenceChunk]:
-        """The records of the file after the first ``n_known``, as the careful reader finds them.
+    def _fastq_chunks(self, alphabet: Alphabet, n_known: int, skip: Skip | None) -> Iterator[SequenceChunk]:
+        """The records of FASTQ after the first ``n_known``, as the careful reader finds them."""
+        table = alphabet.encode_table.tobytes()
+        headers: list[bytes] = []
+        codes: list[bytes] = []
+        n_residues = 0
 
-        Lines of an alphabet that was not ``given`` are no problem of a text that is not FASTA.
-        """
-        headers: list[str] = []
-        letters: list[str] = []
-        n_residues = n_before = 0
-        for header, sequence in self._records(given):
-            if not sequence and skip is None:
-                self._fail(alphabet, n_before + len(headers) + 1, NO_RESIDUES)
-            headers.append(header)
-            letters.append(sequence)
-            n_residues += len(sequence)
+        def chunk() -> SequenceChunk:
+            lengths = np.fromiter(map(len, codes), dtype=np.uint32, count=len(codes))
+            return SequenceChunk(alphabet, np.frombuffer(b"".join(codes), np.uint8), lengths, Texts.of(headers))
+
+        for number, (text, letters) in enumerate(self._records(alphabet), 1):
+            if number <= n_known:
+                continue
+            header, raw = text.encode("ascii", "surrogateescape"), letters.encode("ascii", "surrogateescape")
+            own = raw.translate(table)
+            bad = own.find(INVALID)
+            if raw and bad < 0:
+                headers.append(header)
+                codes.append(own)
+                n_residues += len(own)
+            else:
+                problem, column = (alphabet.reject(raw[bad]), bad + 1) if raw else (NO_RESIDUES, None)
+                if skip is None:
+                    name = split_header(header.decode("utf-8", "replace"))[0] or None
+                    line = 4 * number - 2
+                    raise FastaFormatError(problem, self.name, record=number, identifier=name, line=line, column=column)
+                name, _ = split_header(header.decode("utf-8", "surrogateescape"))
+                where = f"residue {column}: " if column else ""
+                skip(InvalidRecord(self.name, number, name, where + problem))
             if n_residues >= CHUNK_RESIDUES or len(headers) >= _CHUNK_RECORDS:
-                yield from self._encode(alphabet, headers, letters, n_before, n_known, skip)
-                n_before += len(headers)
-                headers, letters, n_residues = [], [], 0
+                yield chunk()
+                headers, codes, n_residues = [], [], 0
         if headers:
-            yield from self._encode(alphabet, headers, letters, n_before, n_known, skip)
-        elif not n_before:
-            raise FastaFormatError("no sequences; a FASTA file begins with '>'", self.name)
+            yield chunk()
 
     def each(self, alphabet: Alphabet) -> Iterator[SequenceRecord | InvalidRecord]:
         """All records of the file, one by one."""
         number = 0
         for number, (text, letters) in enumerate(self._records(alphabet), 1):
-            yield self._record(number, text, letters, alphabet)
+            header = text.encode("ascii", "surrogateescape").decode("utf-8", "surrogateescape")
+            try:
+                codes = alphabet.encode(letters.encode("ascii", "surrogateescape"))
+                problem = "" if letters else NO_RESIDUES
+            except InputError as error:
+                problem = error.marked
+            if problem:
+                yield InvalidRecord(self.name, number, split_header(header)[0], problem)
+            else:
+                yield SequenceRecord(header, codes, alphabet)
         if not number:
             raise FastaFormatError("no sequences; a FASTA file begins with '>'", self.name)
-
-    def _record(self, number: int, text: str, letters: str, alphabet: Alphabet) -> SequenceRecord | InvalidRecord:
-        header = text.encode("ascii", "surrogateescape").decode("utf-8", "surrogateescape")
-        try:
-            codes = alphabet.encode(letters.encode("ascii", "surrogateescape"))
-            problem = "" if letters else NO_RESIDUES
-        except InputError as error:
-            problem = error.marked
-        if problem:
-            return InvalidRecord(self.name, number, split_header(header)[0], problem)
-        return SequenceRecord(header, codes, alphabet)
-
-    def _encode(
-        self,
-        alphabet: Alphabet,
-        headers: list[str],
-        letters: list[str],
-        n_before: int,
-        n_known: int,
-        skip: Skip | None,
-    ) -> Iterator[SequenceChunk]:
-        """A chunk of these records, without those among the first ``n_known`` of the file."""
-        skipped = min(max(n_known - n_before, 0), len(headers))
-        headers, letters, n_before = headers[skipped:], letters[skipped:], n_before + skipped
-        if skip is not None:
-            pairs = zip(headers, letters, strict=True)
-            found = [self._record(n_before + n, *pair, alphabet) for n, pair in enumerate(pairs, 1)]
-            for one in found:
-                if isinstance(one, InvalidRecord):
-                    skip(one)
-            kept = [n for n, one in enumerate(found) if isinstance(one, SequenceRecord)]
-            headers, letters = [headers[n] for n in kept], [letters[n] for n in kept]
-        if not headers:
-            return
-        lengths = np.fromiter(map(len, letters), dtype=np.int64, count=len(letters))
-        raw = "".join(letters).encode("ascii", "surrogateescape")
-        codes = raw.translate(alphabet.encode_table.tobytes())
-        bad = codes.find(INVALID)
-        if bad >= 0:
-            record = int(np.searchsorted(np.cumsum(lengths), bad, side="right"))
-            column = bad - int(lengths[:record].sum()) + 1
-            self._fail(alphabet, n_before + record + 1, f"residue {column}: {alphabet.reject(raw[bad])}", column)
-        # Headers contain no line feeds, so they are joined and encoded in one step.
-        names = Texts.of("\n".join(headers).encode("ascii", "surrogateescape").split(b"\n"))
-        yield SequenceChunk(alphabet, np.frombuffer(codes, dtype=np.uint8), lengths.astype(np.uint32), names)
 
     def _records(self, alphabet: Alphabet | None) -> Iterator[tuple[str, str]]:
         """Header and letters of each record; bytes above 127 are surrogate escapes."""
@@ -393,7 +369,7 @@ class _SequenceFile:
             self.is_fastq = stream.peek(1).startswith(b"@")
             yield from self._fastq_records(stream) if self.is_fastq else fasta_records(stream)
         except ForeignBytes as error:
-            self._fail(alphabet, None, str(error))
+            self._fail(alphabet, str(error))
 
     def _fastq_records(self, stream: BinaryIO) -> Iterator[tuple[str, str]]:
         from dnaio.exceptions import FastqFormatError  # only here: its import takes longer than most files of queries
@@ -412,17 +388,9 @@ class _SequenceFile:
         self._raw.seek(0)
         return CheckedStream(decompressed(self._raw, self._format), self.name)
 
-    def _fail(self, alphabet: Alphabet | None, record: int | None, problem: str, column: int | None = None) -> NoReturn:
-        """Raise an error for the file's first problem, with its location."""
-        if self.is_fastq and record is not None:
-            line = 4 * record - 2
-            header = next(h for n, (h, _) in enumerate(self._records(alphabet), 1) if n == record)
-            words = header.encode("ascii", "surrogateescape").decode("utf-8", "replace").split()
-            identifier = words[0] if words else None
-            problem = problem.partition(": ")[2] if column else problem
-            raise FastaFormatError(problem, self.name, record=record, identifier=identifier, line=line, column=column)
-        found = first_problem(self._unchecked_text(), self.name, alphabet)
-        raise found or FastaFormatError(problem, self.name, record=record)
+    def _fail(self, alphabet: Alphabet | None, problem: str) -> NoReturn:
+        """Raise an error for the first problem of FASTA, with its location; ``problem`` if none has a location."""
+        raise first_problem(self._unchecked_text(), self.name, alphabet) or FastaFormatError(problem, self.name)
 
     def _unchecked_text(self) -> io.TextIOWrapper:
         """The text from its beginning, in which no byte is refused."""
