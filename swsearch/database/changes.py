@@ -410,7 +410,7 @@ def with_tombstones(folder: Path, segment: Segment, fasta_indices: SubjectIndex,
     if not len(fasta_indices):
         return segment.entry
     removed = np.union1d(segment.removed, fasta_indices)
-    n_residues = int(segment.lengths[segment.stored_at(removed)].sum(dtype=np.uint64))
+    n_residues = int(segment.lengths_of(removed).sum(dtype=np.uint64))
     tombstones = _tombstones(folder / segment.entry.name, removed, n_residues, generation)
     sync_folder(folder / segment.entry.name)
     return replace(segment.entry, removed=tombstones)

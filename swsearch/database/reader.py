@@ -349,7 +349,7 @@ class PackedDatabase(Closeable):
         """Numbers of residues of subjects; uint32, in the shape of ``subject_index``, each below ``n_subjects``."""
         lengths = np.empty(subject_index.size, dtype=np.uint32)
         for segment, inside, fasta_indices in self.located(subject_index.ravel()):
-            lengths[inside] = segment.lengths[segment.stored_at(fasta_indices)]
+            lengths[inside] = segment.lengths_of(fasta_indices)
         return lengths.reshape(subject_index.shape)
 
     def located(self, subject_index: SubjectIndex) -> Iterator[tuple[Segment, NDArray[np.intp], SubjectIndex]]:

@@ -243,6 +243,10 @@ class Segment:
             raise self._damaged(*_NO_INVERSE)
         return stored
 
+    def lengths_of(self, fasta_indices: SubjectIndex) -> Lengths:
+        """Numbers of residues of the subjects at ``fasta_indices``; uint32, in the shape of ``fasta_indices``."""
+        return self.lengths[self.stored_at(fasta_indices)]
+
     def stored_range(self, fasta_index: int) -> tuple[Codes, int, int]:
         """The result of :meth:`PackedDatabase.stored_range` for the subject at ``fasta_index``."""
         self._check_layout()
@@ -291,42 +295,49 @@ class Segment:
         return Texts(self.headers[int(begin) : int(ends[-1])], ends - begin)
 
     def _check_layout(self) -> None:
-        """Check, once, that every subject is stored at the offset that the format requires, inside the residues."""
-        if self._has_checked_layout:
-            return
+        """Check the layout, once."""
+        if not self._has_checked_layout and (found := self.layout_problem()) is not None:
+            raise self._damaged(*found)
+        self._has_checked_layout = True
+
+    def layout_problem(self) -> tuple[str, str] | None:
+        """The file and the rule of the format that it breaks, so that a value would lead out of an array; or None.
+
+        Every subject must be stored at the offset that the format requires, inside the residues.
+        """
         begin, shortest = 0, 1
         for first in range(0, self.entry.n_subjects, _BLOCK_SUBJECTS):
             part = slice(first, first + _BLOCK_SUBJECTS)
             lengths = self.lengths[part].astype(np.int64)
             if lengths[0] < shortest or bool((np.diff(lengths) < 0).any()) or lengths[-1] > MAX_SUBJECT_LENGTH:
-                raise self._damaged("lengths.bin", "lengths do not grow from 1 on, or a subject is too long")
+                return "lengths.bin", "lengths do not grow from 1 on, or a subject is too long"
             ends = begin + np.cumsum(padded(lengths))
             starts = self.starts[part]
             if int(starts[0]) != begin or not np.array_equal(starts[1:], ends[:-1].astype(np.uint64)):
-                raise self._damaged("starts.bin or lengths.bin", "the subjects do not lie side by side")
+                return "starts.bin or lengths.bin", "the subjects do not lie side by side"
             if int(self.order[part].max()) >= self.entry.n_subjects:
-                raise self._damaged("order.bin", "a place is that of no subject")
+                return "order.bin", "a place is that of no subject"
             begin, shortest = int(ends[-1]), int(lengths[-1])
         if begin + TAIL_PADDING != len(self.residues):
-            raise self._damaged("lengths.bin or residues.bin", "the residues are not as many as the lengths say")
+            return "lengths.bin or residues.bin", "the residues are not as many as the lengths say"
         last = -1
         whole = np.empty(0, dtype=np.uint32) if self.indices is None else self.indices
         for first in range(0, len(whole), _BLOCK_SUBJECTS):
             indices = whole[first : first + _BLOCK_SUBJECTS].astype(np.int64)
             if bool((np.diff(indices, prepend=last) <= 0).any()) or int(indices[-1]) >= self.n_whole:
-                raise self._damaged("indices.bin", "the indices do not grow, or are those of no subject")
+                return "indices.bin", "the indices do not grow, or are those of no subject"
             last = int(indices[-1])
         rows, others = self.repeats.T
         if len(rows) and (int(self.repeats.max()) >= self.entry.n_subjects or bool((rows[1:] <= rows[:-1]).any())):
-            raise self._damaged("repeats.bin", "the places do not grow, or are those of no subject")
+            return "repeats.bin", "the places do not grow, or are those of no subject"
         are_equal = self.lengths[rows] == self.lengths[others]
         if not np.array_equal(are_equal, others < rows):
-            raise self._damaged("repeats.bin", "a subject is part of a shorter one, or equal to a later one")
+            return "repeats.bin", "a subject is part of a shorter one, or equal to a later one"
         is_repeat = np.zeros(self.entry.n_subjects, dtype=np.bool_)
         is_repeat[rows] = True
         if bool(is_repeat[others[~are_equal]].any()):
-            raise self._damaged("repeats.bin", "a subject that has another one's residues is itself part of one")
-        self._has_checked_layout = True
+            return "repeats.bin", "a subject that has another one's residues is itself part of one"
+        return None
 
     def check_letters(self, codes: Codes, alphabet: Alphabet, *, padded: bool = False) -> None:
         """Check that residue codes of this segment are letters or, if ``padded``, letters or padding."""

@@ -1,21 +1,22 @@
 """Verification of a packed database: of every file against its SHA-256, of every array against the format's rules.
 
 Files are hashed side by side, and blocks of arrays are checked on several threads. The memory in use is that of a few
-blocks, and one byte per subject of a segment.
+blocks.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from swsearch import _native
-from swsearch.database.format import TAIL_PADDING, Catalogue, FileEntry, content_digest, padded
+from swsearch.database.format import Catalogue, FileEntry, content_digest
 from swsearch.database.opening import MAX_ATTEMPTS, load_catalogue, open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.segment import Segment
@@ -62,8 +63,11 @@ def verify(database: PackedDatabase, *, threads: int | None = None) -> list[str]
     with Threads(threads) as used:
         changed = changed_files(database.path, database.catalogue.files, used)
         for segment in database.segments:
-            lines = changed.get(segment.entry.name)
-            problems += lines or _structure_problems(segment, str(segment.folder), database.alphabet, used)
+            if lines := changed.get(segment.entry.name):
+                problems += lines
+            else:
+                found = _structure_problems(segment, database.alphabet, used)
+                problems += [f"{segment.folder}: {problem}" for problem in found]
         problems = problems or _slice_problems(database, changed)
         problems += _taxonomy_problems(database, changed)
     return [*catalogue_problems(database.path, database.catalogue), *problems]
@@ -103,76 +107,50 @@ def _change_of(path: Path, expected: FileEntry) -> str | None:
     return f"{path} has changed since it was written: SHA-256 {found}, expected {expected.sha256}"
 
 
-def _structure_problems(segment: Segment, where: str, alphabet: Alphabet, threads: Threads) -> list[str]:
+def _structure_problems(segment: Segment, alphabet: Alphabet, threads: Threads) -> list[str]:
     """Violations of the format in files with correct digests; only an incorrect writer can produce them."""
-    problems = [f"{where}: {problem}" for problem in _array_problems(segment)]
-    if problems:
-        return problems
-    blocks = [slice(first, first + _BLOCK_SUBJECTS) for first in range(0, segment.entry.n_subjects, _BLOCK_SUBJECTS)]
+    if (found := segment.layout_problem()) is not None:
+        return [": ".join(found)]
+    entry = segment.entry
+    blocks = [slice(first, first + _BLOCK_SUBJECTS) for first in range(0, entry.n_subjects, _BLOCK_SUBJECTS)]
+
+    def all_hold(function: Callable[[slice], bool], parts: Iterable[slice] = blocks) -> bool:
+        return all(threads.in_order(function, parts))
 
     def is_inverse(part: slice) -> bool:
         order = segment.order[part]
         return np.array_equal(segment.positions[order], np.arange(part.start, part.start + len(order)))
 
-    def all_hold(function: Callable[[slice], bool], parts: Sequence[slice] | Iterator[slice]) -> bool:
-        return all(threads.in_order(function, parts))
+    def differences(array: NDArray[Any], part: slice) -> NDArray[np.int64]:
+        """Those of the values of a part, and of its first one to the one before."""
+        values = array[max(part.start - 1, 0) : part.stop].astype(np.int64)
+        return values[1:] - values[:-1]
 
-    if not all_hold(is_inverse, blocks):
-        return [f"{where}: positions are not the inverse of order"]
-    if not all_hold(lambda part: _ties_hold(segment, part), blocks):
-        problems.append(f"{where}: subjects of equal length are not in the order of the FASTA")
-    if not _removals_hold(segment):
-        problems.append(f"{where}: the removed are no growing places of subjects, or not as many as the catalogue says")
-    if not all(_has_residues(segment, row, other) for row, other in segment.repeats.tolist()):
-        problems.append(f"{where}: subjects that are said to be equal, or part of others, are not")
-    padding = segment.residues[len(segment.residues) - TAIL_PADDING :]
-    holds = all_hold(lambda part: _residues_hold(segment, part, alphabet), _residue_blocks(segment))
-    if not holds or not bool((padding == PAD_CODE).all()):
-        problems.append(f"{where}: a residue is not a letter of the alphabet, or padding is not code {PAD_CODE}")
-    return problems
+    def headers_grow(part: slice) -> bool:
+        return bool((differences(segment.header_ends, part) >= 0).all())
 
+    def ties_hold(part: slice) -> bool:
+        return bool((differences(segment.order, part)[differences(segment.lengths, part) == 0] > 0).all())
 
-def _array_problems(segment: Segment) -> list[str]:
-    """Violations in the arrays with an element per subject, which are read once."""
-    entry = segment.entry
-    n = entry.n_subjects
-    is_by_length = is_side_by_side = is_permutation = headers_grow = True
-    n_residues = end = 0
-    previous_length, previous_end = 1, 0
-    is_found = np.zeros(n, dtype=np.bool_)
-    for first in range(0, n, _BLOCK_SUBJECTS):
-        part = slice(first, first + _BLOCK_SUBJECTS)
-        lengths = segment.lengths[part].astype(np.int64)
-        is_by_length &= bool((np.diff(lengths, prepend=previous_length) >= 0).all())
-        rooms = padded(lengths)
-        ends = end + np.cumsum(rooms)
-        is_side_by_side &= np.array_equal(segment.starts[part].astype(np.int64), ends - rooms)
-        order = segment.order[part]
-        if int(order.max()) >= n:
-            is_permutation = False
-        else:
-            is_found[order] = True
-        headers = segment.header_ends[part].astype(np.int64)
-        headers_grow &= bool((np.diff(headers, prepend=previous_end) >= 0).all())
-        n_residues += int(lengths.sum())
-        end, previous_length, previous_end = int(ends[-1]), int(lengths[-1]), int(headers[-1])
+    if not all_hold(is_inverse):
+        return ["positions are not the inverse of order"]
+    n_residues, n_removed = (
+        int(lengths.sum(dtype=np.uint64)) for lengths in (segment.lengths, segment.lengths_of(segment.removed))
+    )
     bounds = int(segment.lengths[0]), int(segment.lengths[-1])
+    headers_end = int(segment.header_ends[-1]) == len(segment.headers)
+    have_residues = (_has_residues(segment, row, other) for row, other in segment.repeats.tolist())
+    hold = all_hold(lambda part: _residues_hold(segment, part, alphabet), _residue_blocks(segment))
     claims = {
         "the residues are not as many as the catalogue says": n_residues == entry.n_residues,
-        "subjects are not stored by length": is_by_length,
+        "the removed residues are not as many as the catalogue says": n_removed == entry.n_removed_residues,
         "the shortest and longest subject are not those of the catalogue": bounds == (entry.shortest, entry.longest),
-        "order is not a permutation": is_permutation and bool(is_found.all()),
-        "starts are not those of subjects side by side": is_side_by_side,
-        "residues have not the size of all subjects": len(segment.residues) == end + TAIL_PADDING,
-        "header ends do not grow up to the end of the headers": headers_grow and previous_end == len(segment.headers),
+        "header ends do not grow up to the end of the headers": headers_end and all_hold(headers_grow),
+        "subjects of equal length are not in the order of the FASTA": all_hold(ties_hold),
+        "subjects that are said to be equal, or part of others, are not": all(have_residues),
+        f"a residue is not a letter of the alphabet, or padding is not code {PAD_CODE}": hold,
     }
     return [claim for claim, holds in claims.items() if not holds]
-
-
-def _ties_hold(segment: Segment, part: slice) -> bool:
-    overlapping = slice(max(part.start - 1, 0), part.stop)
-    is_tie = np.diff(segment.lengths[overlapping].astype(np.int64)) == 0
-    return bool((np.diff(segment.order[overlapping].astype(np.int64))[is_tie] > 0).all())
 
 
 def _has_residues(segment: Segment, row: int, other: int) -> bool:
@@ -180,14 +158,6 @@ def _has_residues(segment: Segment, row: int, other: int) -> bool:
     starts, lengths = (array[[row, other]].tolist() for array in (segment.starts, segment.lengths))
     one, whole = (segment.residues[start : start + n].tobytes() for start, n in zip(starts, lengths, strict=True))
     return one in whole
-
-
-def _removals_hold(segment: Segment) -> bool:
-    removed = segment.removed.astype(np.int64)
-    if not bool((np.diff(removed, prepend=-1) > 0).all()) or (len(removed) and removed[-1] >= segment.entry.n_subjects):
-        return False
-    n_residues = int(segment.lengths[segment.positions[removed]].sum(dtype=np.uint64))
-    return (len(removed), n_residues) == (segment.entry.n_removed, segment.entry.n_removed_residues)
 
 
 def _residue_blocks(segment: Segment) -> Iterator[slice]:
@@ -202,10 +172,9 @@ def _residue_blocks(segment: Segment) -> Iterator[slice]:
 
 def _residues_hold(segment: Segment, part: slice, alphabet: Alphabet) -> bool:
     starts = segment.starts[part]
-    lengths = segment.lengths[part]
-    base = starts[0]
-    residues = segment.residues[int(base) : int(starts[-1]) + padded(int(lengths[-1]))]
-    return _native.residues_hold(residues, starts - base, lengths, alphabet.is_letter.view(np.uint8), PAD_CODE)
+    end = int(segment.starts[part.stop]) if part.stop < len(segment.starts) else len(segment.residues)
+    residues, lengths = segment.residues[int(starts[0]) : end], segment.lengths[part]
+    return _native.residues_hold(residues, starts - starts[0], lengths, alphabet.is_letter.view(np.uint8), PAD_CODE)
 
 
 def _taxonomy_problems(database: PackedDatabase, changed: Mapping[str, list[str]]) -> list[str]:

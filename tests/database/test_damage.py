@@ -136,10 +136,11 @@ def test_every_mapped_file_of_slices_and_taxonomy_has_its_size_checked(
 
 
 STRUCTURE = [
-    ("lengths", lambda a: a[::-1].copy(), "not stored by length"),
-    ("order", np.zeros_like, "order is not a permutation"),
+    ("lengths", lambda a: a[::-1].copy(), "lengths do not grow"),
+    ("order", np.zeros_like, "positions are not the inverse"),
+    ("order", lambda a: a + np.uint32(200), "a place is that of no subject"),
     ("positions", lambda a: np.roll(a, 1), "positions are not the inverse"),
-    ("starts", lambda a: a + np.uint64(16), "starts are not"),
+    ("starts", lambda a: a + np.uint64(16), "side by side"),
     ("residues", lambda a: np.where(a == 31, 30, a).astype(np.uint8), "padding is not code 31"),
     ("header_ends", lambda a: a[::-1].copy(), "header ends"),
     ("removed-000002", lambda a: a[::-1].copy(), "no growing places"),
