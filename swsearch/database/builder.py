@@ -12,14 +12,13 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swsearch import __version__, arguments
-from swsearch.database.format import MAX_SLICES, Catalogue, content_digest, segment_name
+from swsearch import arguments
+from swsearch.database.format import MAX_SLICES, Catalogue
 from swsearch.database.segment_writer import ReadProgress, sequence_chunks, source_names, write_segment
-from swsearch.database.staging import staged_folder, write_catalogue_file
+from swsearch.database.staging import staged_folder, write_generation
 from swsearch.errors import DatabaseError, InputError
 from swsearch.file_registry import registered
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet
@@ -134,10 +133,17 @@ def build_database(
     tree = _tree(taxonomy, taxid_map)
     with staged_folder(target, overwrite=overwrite) as folder:
         built = write_database(
-            folder, paths, alphabet, slices=slices, threads=threads, progress=progress, skip=skip, headers=headers
+            folder,
+            paths,
+            alphabet,
+            slices=slices,
+            threads=threads,
+            progress=progress,
+            skip=skip,
+            headers=headers,
+            tree=tree,
+            taxid_map=taxid_map,
         )
-        if tree is not None:
-            built = _with_organisms(built, tree, taxid_map)
     return replace(built, path=target)
 
 
@@ -151,32 +157,37 @@ def write_database(
     progress: ReadProgress | None = None,
     skip: Skip | None = None,
     headers: re.Pattern[bytes] | None = None,
+    tree: Taxonomy | None = None,
+    taxid_map: str | os.PathLike[str] | None = None,
 ) -> BuildReport:
     """Pack FASTA or FASTQ files into an empty folder, which the caller publishes, or removes after an exception.
 
-    Parameters and errors are those of :func:`build_database`.
+    With a ``tree``, the organisms of the sequences are stored. Other parameters and errors are those of
+    :func:`build_database`.
     """
     with Threads(threads) as used:
         chunks = sequence_chunks(paths, alphabet, used, skip, headers)
-        written = write_segment(
-            folder / segment_name(1),
-            chunks,
-            threads=used,
-            slices=slice_folders(folder, 1, slices),
-            progress=progress,
-        )
-    catalogue = Catalogue(
+        written = write_segment(folder, 1, chunks, threads=used, n_slices=slices, progress=progress)
+    catalogue = Catalogue(  # of no generation, before the first
         alphabet=written.alphabet.name,
-        digest=content_digest(written.alphabet.name, (written.entry,)),
-        generation=1,
+        digest="",
+        generation=0,
         sources=source_names(paths),
-        program=program_name(),
-        created=now(),
-        segments=written.slices or (written.entry,),
-        whole=written.entry if written.slices else None,
+        program="",
+        created="",
+        segments=written.segments,
+        whole=written.whole,
     )
-    write_catalogue_file(folder, catalogue)
-    return BuildReport(folder, catalogue, written.n_duplicates, written.first_duplicate)
+    notes: tuple[str, ...] = ()
+    if tree is not None:
+        from swsearch.database.segment import map_segments, parts_of
+        from swsearch.database.stored_taxonomy import store_organisms
+
+        parts = parts_of(map_segments(folder, catalogue))
+        entry, notes = store_organisms(folder, 1, parts, tree, taxid_map)
+        catalogue = replace(catalogue, taxonomy=entry)
+    catalogue = write_generation(folder, catalogue)
+    return BuildReport(folder, catalogue, written.n_duplicates, written.first_duplicate, notes)
 
 
 def _tree(taxonomy: str | os.PathLike[str] | None, taxid_map: str | os.PathLike[str] | None) -> Taxonomy | None:
@@ -191,18 +202,6 @@ def _tree(taxonomy: str | os.PathLike[str] | None, taxid_map: str | os.PathLike[
     return load_taxonomy(taxonomy)
 
 
-def _with_organisms(built: BuildReport, tree: Taxonomy, taxid_map: str | os.PathLike[str] | None) -> BuildReport:
-    """Store the organisms of a database that is not published yet."""
-    from swsearch.database.segment import map_segments, parts_of
-    from swsearch.database.stored_taxonomy import store_organisms
-
-    parts = parts_of(map_segments(built.path, built.catalogue))
-    entry, notes = store_organisms(built.path, built.catalogue.generation, parts, tree, taxid_map)
-    catalogue = replace(built.catalogue, taxonomy=entry)
-    write_catalogue_file(built.path, catalogue)
-    return replace(built, catalogue=catalogue, notes=notes)
-
-
 def check_slices(n_slices: int) -> None:
     """Refuse a number of slices that no database can have.
 
@@ -213,18 +212,3 @@ def check_slices(n_slices: int) -> None:
     """
     if not 1 <= arguments.whole_number("slices", n_slices) <= MAX_SLICES:
         raise InputError(f"{option('slices', n_slices)}: 1 to {MAX_SLICES} slices are possible")
-
-
-def slice_folders(folder: Path, generation: int, n_slices: int) -> list[Path]:
-    """The folders of the slices that a generation of a database adds; none if there is one slice."""
-    return [folder / segment_name(generation, number) for number in range(1, n_slices + 1)] if n_slices > 1 else []
-
-
-def program_name() -> str:
-    """Name and version of this program, as in a catalogue."""
-    return f"swsearch {__version__}"
-
-
-def now() -> str:
-    """UTC time in ISO 8601, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")

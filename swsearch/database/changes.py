@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from swsearch.database.builder import BuildReport, check_slices, now, program_name, slice_folders
+from swsearch.database.builder import BuildReport, check_slices
 from swsearch.database.export import remaining_chunks
 from swsearch.database.format import (
     CATALOGUE,
@@ -33,15 +33,13 @@ from swsearch.database.format import (
     Catalogue,
     SegmentEntry,
     Tombstones,
-    content_digest,
-    segment_name,
     tombstones_name,
 )
 from swsearch.database.opening import load_catalogue, open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.segment import Segment, removed_of
 from swsearch.database.segment_writer import HashingFile, ReadProgress, sequence_chunks, source_names, write_segment
-from swsearch.database.staging import disk_error, termination_as_exception, write_catalogue_file, writer_lock
+from swsearch.database.staging import disk_error, termination_as_exception, write_generation, writer_lock
 from swsearch.database.verify import catalogue_problems, verify
 from swsearch.errors import DatabaseError, InputError
 from swsearch.folders import sync_folder
@@ -117,17 +115,17 @@ def add_to_database(
     """
     folder = Path(database)
     with _change(folder) as before, open_database(folder) as opened:
-        generation = before.generation + 1
         with Threads(threads) as used:
             written = write_segment(
-                folder / segment_name(generation),
+                folder,
+                before.generation + 1,
                 _added_chunks(paths, ALPHABETS[before.alphabet], used, skip, force_alphabet=force_alphabet),
                 threads=used,
                 known=opened.segments,
                 progress=progress,
             )
-        sources = before.sources + source_names(paths)
-        catalogue = _publish(folder, replace(before, sources=sources), (*before.segments, written.entry))
+        sources, segments = before.sources + source_names(paths), before.segments + written.segments
+        catalogue = write_generation(folder, replace(before, sources=sources, segments=segments, former_digests=()))
     return BuildReport(folder, catalogue, written.n_duplicates, written.first_duplicate)
 
 
@@ -179,7 +177,8 @@ def remove_from_database(database: str | os.PathLike[str], identifiers: Iterable
             for segment, fasta_indices in zip(opened.segments, found, strict=True)
         ]
         whole = before.whole and _whole_with_tombstones(folder, before.whole, opened.segments, entries, generation)
-        catalogue = _publish(folder, replace(before, whole=whole), entries)
+        changed = replace(before, segments=tuple(entries), whole=whole, former_digests=())
+        catalogue = write_generation(folder, changed)
     return ChangeReport(folder, before, catalogue)
 
 
@@ -228,24 +227,24 @@ def compact_database(
             generation = before.generation + 1
             with Threads(threads) as used:
                 written = write_segment(
-                    folder / segment_name(generation),
+                    folder,
+                    generation,
                     remaining_chunks(str(folder), opened.parts, opened.alphabet, used),
                     threads=used,
-                    slices=slice_folders(folder, generation, n_slices),
+                    n_slices=n_slices,
                     progress=progress,
                 )
             taxonomy = None
             if (known := opened.taxonomy) is not None:
                 taxonomy, _ = store_taxonomy(folder, generation, known.tree, remaining_taxids(opened, known))
-        whole = written.entry if written.slices else None
-        digest = content_digest(before.alphabet, (written.entry,))
-        former = tuple(dict.fromkeys((*before.former_digests, before.digest)))
-        catalogue = _publish(
-            folder,
-            replace(before, whole=whole, taxonomy=taxonomy),
-            written.slices or [written.entry],
-            tuple(known for known in former if known != digest),
+        changed = replace(
+            before,
+            segments=written.segments,
+            whole=written.whole,
+            taxonomy=taxonomy,
+            former_digests=tuple(dict.fromkeys((*before.former_digests, before.digest))),
         )
+        catalogue = write_generation(folder, changed)
         _sweep(folder, catalogue)
     return ChangeReport(folder, before, catalogue)
 
@@ -290,7 +289,7 @@ def set_taxonomy(
     tree = load_taxonomy(taxonomy)
     with _change(folder) as before, open_database(folder) as opened:
         entry, notes = store_organisms(folder, before.generation + 1, opened.parts, tree, taxid_map)
-        catalogue = _publish(folder, replace(before, taxonomy=entry), before.segments, before.former_digests)
+        catalogue = write_generation(folder, replace(before, taxonomy=entry))
         _sweep(folder, catalogue)
     return ChangeReport(folder, before, catalogue, notes)
 
@@ -315,28 +314,6 @@ def _change(folder: Path) -> Iterator[Catalogue]:
                 raise
     except OSError as error:
         raise disk_error(error, Path(os.path.abspath(folder))) from error
-
-
-def _publish(
-    folder: Path, before: Catalogue, segments: Sequence[SegmentEntry], former_digests: tuple[str, ...] = ()
-) -> Catalogue:
-    """Publish these segments as the next generation, with the whole segment of ``before``.
-
-    ``former_digests`` are earlier digests of the same content.
-    """
-    catalogue = replace(
-        before,
-        generation=before.generation + 1,
-        program=program_name(),
-        created=now(),
-        segments=tuple(segments),
-        former_digests=former_digests,
-    )
-    catalogue = replace(catalogue, digest=content_digest(catalogue.alphabet, catalogue.content))
-    sync_folder(folder)
-    write_catalogue_file(folder, catalogue)
-    sync_folder(folder)
-    return catalogue
 
 
 def _refuse_links(folder: Path, catalogue: Catalogue) -> None:

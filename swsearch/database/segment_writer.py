@@ -41,6 +41,7 @@ from swsearch.database.format import (
     SegmentEntry,
     array_path,
     padded,
+    segment_name,
 )
 from swsearch.database.segment import Numbering, Segment, header_ranges
 from swsearch.errors import FastaFormatError, InputError
@@ -71,15 +72,14 @@ ReadProgress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class WrittenSegment:
-    """A segment that was written.
+    """A segment that was written, or its slices and the ``whole``, which is not on the disk.
 
-    If there are slices, ``entry`` is that of the whole segment, which is not on the disk. ``n_duplicates`` counts the
-    subjects that have the identifier of an earlier subject, which are part of the segment; ``first_duplicate`` is the
-    identifier of the first of them.
+    ``n_duplicates`` counts the subjects that have the identifier of an earlier subject, which are part of the segment;
+    ``first_duplicate`` is the identifier of the first of them.
     """
 
-    entry: SegmentEntry
-    slices: tuple[SegmentEntry, ...]
+    segments: tuple[SegmentEntry, ...]
+    whole: SegmentEntry | None
     alphabet: Alphabet
     n_duplicates: int
     first_duplicate: str | None
@@ -137,28 +137,30 @@ def source_names(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]
 
 
 def write_segment(
-    segment: Path,
+    folder: Path,
+    generation: int,
     chunks: Iterable[tuple[str, SequenceChunk]],
     *,
     threads: Threads,
     known: Sequence[Segment] = (),
-    slices: Sequence[Path] = (),
+    n_slices: int = 1,
     progress: ReadProgress | None = None,
 ) -> WrittenSegment:
     """Write the arrays of the records to new folders; all data is on the disk when the function returns.
 
     Parameters
     ----------
-    segment : path
-        Folder to create; with slices, it is removed in the end. After an exception, the caller removes all folders.
+    folder : path
+        That of the database. After an exception, the caller removes the folders of this generation.
+    generation : int
     chunks : iterable of (str, SequenceChunk)
         At least one chunk, all of one alphabet, each with the name of its source for messages.
     threads : Threads
     known : sequence of Segment
         Those that the database already has. The number of their subjects and the new ones must fit in 32 bits, and the
         new ones may repeat identifiers.
-    slices : sequence of paths
-        Folders to create, one for each slice; none for a segment without slices.
+    n_slices : int
+        1 for a segment without slices.
     progress : callable, optional
 
     Raises
@@ -170,6 +172,7 @@ def write_segment(
     OSError
         The disk is full, or cannot be written to.
     """
+    segment = folder / segment_name(generation)
     segment.mkdir()
     with IdentifierSpool(segment, threads) as identifiers:
         for one in known:
@@ -183,13 +186,14 @@ def write_segment(
         n_duplicates, first = identifiers.repeats([*folders, (segment, entry.n_subjects)], n_before)
     whole = Segment(segment, entry, Numbering(0, entry.n_subjects, np.empty(0, np.uint32)))
     duplicate = None if first is None else whole.header(first - n_before).decode("utf-8", "surrogateescape")
-    entries = _write_slices(whole, slices, alphabet, threads)
-    if slices:
-        shutil.rmtree(segment)
-    for folder in slices or (segment,):
-        sync_folder(folder)
     identifier = None if duplicate is None else split_header(duplicate)[0]
-    return WrittenSegment(entry, tuple(entries), alphabet, n_duplicates, identifier)
+    if n_slices == 1:
+        sync_folder(segment)
+        return WrittenSegment((entry,), None, alphabet, n_duplicates, identifier)
+    slices = [folder / segment_name(generation, number) for number in range(1, n_slices + 1)]
+    entries = tuple(_write_slices(whole, slices, alphabet, threads))
+    shutil.rmtree(segment)
+    return WrittenSegment(entries, entry, alphabet, n_duplicates, identifier)
 
 
 def _write_arrays(
@@ -260,6 +264,7 @@ def _write_slices(whole: Segment, folders: Sequence[Path], alphabet: Alphabet, t
         )
         with _array_file(folder, "indices", threads) as file:
             entries.append(replace(entry, indices=file.finish(block[is_own(block)] for block in blocks)))
+        sync_folder(folder)
     return entries
 
 

@@ -24,12 +24,15 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 from typing import Final
 
+from swsearch import __version__
 from swsearch.database.catalogue import catalogue_text, read_catalogue, write_catalogue
-from swsearch.database.format import CATALOGUE, GENERATION, TOMBSTONES_NAME, Catalogue
+from swsearch.database.format import CATALOGUE, GENERATION, TOMBSTONES_NAME, Catalogue, content_digest
 from swsearch.errors import DatabaseError, InputError
 from swsearch.file_registry import BUILDING, is_sqlite, registry
 from swsearch.folders import locked_file, sync_folder
@@ -115,7 +118,6 @@ def staged_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
             try:
                 folder, lock = _make_folder(target)
                 yield folder
-                sync_folder(folder)
                 _refuse_foreign_files(target)
                 publish(folder, target, overwrite=overwrite)
                 sync_folder(target.parent)
@@ -272,14 +274,29 @@ def disk_error(error: OSError, target: Path) -> DatabaseError:
     return DatabaseError(f"{target} cannot be written: {error.strerror or error} ({error.filename or parent})")
 
 
-def write_catalogue_file(folder: Path, catalogue: Catalogue) -> None:
-    """Write ``catalogue.json`` into a folder by one rename; all files that it names must be on the disk already."""
+def write_generation(folder: Path, catalogue: Catalogue) -> Catalogue:
+    """Publish the content of a catalogue as the next generation, and return the catalogue of that.
+
+    It is written by one rename; all files that it names must be on the disk already.
+    """
+    digest = content_digest(catalogue.alphabet, catalogue.content)
+    catalogue = replace(
+        catalogue,
+        digest=digest,
+        generation=catalogue.generation + 1,
+        program=f"swsearch {__version__}",
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        former_digests=tuple(former for former in catalogue.former_digests if former != digest),
+    )
+    sync_folder(folder)
     unfinished = folder / f".{CATALOGUE}"
     with open(unfinished, "w", encoding="utf-8") as file:
         file.write(write_catalogue(catalogue))
         file.flush()
         os.fsync(file.fileno())
     os.replace(unfinished, folder / CATALOGUE)
+    sync_folder(folder)
+    return catalogue
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from tests.tiers import mostly_thorough
 MOMENTS = {
     "while it reads": "segment_writer.read_chunks = within(segment_writer.read_chunks)",
     "before it gathers": "segment_writer.write_residues = before(segment_writer.write_residues)",
-    "before the catalogue": "builder.write_catalogue_file = before(builder.write_catalogue_file)",
+    "before the catalogue": "builder.write_generation = before(builder.write_generation)",
     "before the rename": "staging.publish = before(staging.publish)",
 }
 
