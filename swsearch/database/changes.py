@@ -229,7 +229,7 @@ def compact_database(
                 written = write_segment(
                     folder,
                     generation,
-                    remaining_chunks(str(folder), opened.parts, opened.alphabet, used),
+                    remaining_chunks(opened.parts, opened.alphabet, used),
                     threads=used,
                     n_slices=n_slices,
                     progress=progress,
@@ -419,11 +419,11 @@ def _added_chunks(
     skip: Skip | None,
     *,
     force_alphabet: bool,
-) -> Iterator[tuple[str, SequenceChunk]]:
+) -> Iterator[SequenceChunk]:
     """The chunks of the files; a file is refused if its first chunk looks like DNA although protein is required."""
     before = None
-    for name, chunk in sequence_chunks(paths, alphabet, threads, skip):
-        if name != before and not force_alphabet:
-            refuse_dna(name, alphabet.decode(chunk.codes[:SAMPLE_RESIDUES]), alphabet)
-        before = name
-        yield name, chunk
+    for chunk in sequence_chunks(paths, alphabet, threads, skip):
+        if chunk.source != before and not force_alphabet:
+            refuse_dna(chunk.source, alphabet.decode(chunk.codes[:SAMPLE_RESIDUES]), alphabet)
+        before = chunk.source
+        yield chunk

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TextIO, TypeVar
+from typing import TYPE_CHECKING, Final, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,10 @@ from swsearch.typing import Lengths, Offsets, SubjectIndex
 if TYPE_CHECKING:
     from swsearch.database.reader import PackedDatabase
 
-_COPIED_RESIDUES: Final = 4 << 20
-"""Approximate number of residues of a chunk that is copied; a longer sequence is a separate chunk."""
+COPIED_RESIDUES: Final = 4 << 20
+"""Approximate number of residues of a chunk."""
 _BLOCK_SUBJECTS: Final = 1 << 17
 """Number of subjects that are looked up at a time."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,18 +46,34 @@ class _Places:
         return _Places(self.segments, self.which[part], self.starts[part], self.lengths[part], self.headers.part(part))
 
 
-def _of_each_chunk(
+def remaining_chunks(
     parts: Iterable[Sequence[Segment]],
     alphabet: Alphabet,
     threads: Threads,
-    function: Callable[[SequenceChunk], T],
-    *,
-    chunk_residues: int,
     is_wanted: Callable[[SubjectIndex], NDArray[np.bool_]] | None = None,
-) -> Iterator[T]:
-    """The results of a function of each chunk, which runs on the threads; its residues are checked to be letters."""
+    *,
+    chunk_residues: int = COPIED_RESIDUES,
+) -> Iterator[SequenceChunk]:
+    """The remaining subjects, in order, as chunks of an exported FASTA, which the threads copy.
 
-    def of_places(places: _Places) -> T:
+    Parameters
+    ----------
+    parts : iterable of sequences of Segment
+        Those of :attr:`PackedDatabase.parts`.
+    alphabet : Alphabet
+    threads : Threads
+    is_wanted : callable, optional
+        Returns which of the subjects at some FASTA indices are in the chunks; by default, all.
+    chunk_residues : int
+        Approximate number; a longer sequence is a separate chunk.
+
+    Raises
+    ------
+    DatabaseError
+        The database is damaged; residues are checked to be letters.
+    """
+
+    def chunk_of(places: _Places) -> SequenceChunk:
         sources = [segment.residues for segment in places.segments]
         if len(places.lengths) == 1:  # perhaps a long one, which is not copied
             start, length = int(places.starts[0]), int(places.lengths[0])
@@ -69,39 +83,9 @@ def _of_each_chunk(
         for number in distinct(places.which).tolist():
             chosen = codes if len(sources) == 1 else codes[np.repeat(places.which == number, places.lengths)]
             places.segments[number].check_letters(chosen, alphabet)
-        return function(SequenceChunk(alphabet, codes, places.lengths, places.headers))
+        return SequenceChunk(alphabet, codes, places.lengths, places.headers)
 
-    yield from threads.in_order(of_places, _places(parts, chunk_residues, is_wanted))
-
-
-def remaining_chunks(
-    name: str,
-    parts: Iterable[Sequence[Segment]],
-    alphabet: Alphabet,
-    threads: Threads,
-    is_wanted: Callable[[SubjectIndex], NDArray[np.bool_]] | None = None,
-) -> Iterator[tuple[str, SequenceChunk]]:
-    """The remaining subjects, in order, as chunks of an exported FASTA, each with a name for messages.
-
-    Parameters
-    ----------
-    name : str
-    parts : iterable of sequences of Segment
-        Those of :attr:`PackedDatabase.parts`.
-    alphabet : Alphabet
-    threads : Threads
-    is_wanted : callable, optional
-        Returns which of the subjects at some FASTA indices are in the chunks; by default, all.
-
-    Raises
-    ------
-    DatabaseError
-        The database is damaged.
-    """
-    residues = _COPIED_RESIDUES
-    return _of_each_chunk(
-        parts, alphabet, threads, lambda chunk: (name, chunk), chunk_residues=residues, is_wanted=is_wanted
-    )
+    return threads.in_order(chunk_of, _places(parts, chunk_residues, is_wanted))
 
 
 def _places(
@@ -201,8 +185,8 @@ def export(database: PackedDatabase, out: TextIO, width: int = LINE_WIDTH, *, th
         return text.tobytes().decode("utf-8", "surrogateescape")
 
     with Threads(threads) as used:
-        chunks = _of_each_chunk(database.parts, database.alphabet, used, text_of, chunk_residues=_PIECE_RESIDUES)
-        for text in chunks:
+        chunks = remaining_chunks(database.parts, database.alphabet, used, chunk_residues=_PIECE_RESIDUES)
+        for text in used.in_order(text_of, chunks):
             if isinstance(text, str):
                 out.write(text)
             else:

@@ -91,8 +91,8 @@ def sequence_chunks(
     threads: Threads | None = None,
     skip: Skip | None = None,
     headers: re.Pattern[bytes] | None = None,
-) -> Iterator[tuple[str, SequenceChunk]]:
-    """The records of sequence files in chunks, each with the name of its file for messages.
+) -> Iterator[SequenceChunk]:
+    """The records of sequence files in chunks.
 
     The other parameters are those of :func:`swsearch.sequences.fasta.read_chunks`; with ``headers``, records in whose
     headers the pattern is not found are left out.
@@ -115,7 +115,7 @@ def sequence_chunks(
             wanted = chunk if headers is None else chunk.having(headers)
             if len(wanted):
                 is_empty = False
-                yield shown_name(path), wanted
+                yield wanted
         if isinstance(source, Spooled) and source.is_cut:
             problem = "the last line has no end, so the program that writes the pipe may have failed"
             raise FastaFormatError(f"{problem}; write its output to a file, or end the last line", shown_name(path))
@@ -139,7 +139,7 @@ def source_names(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]
 def write_segment(
     folder: Path,
     generation: int,
-    chunks: Iterable[tuple[str, SequenceChunk]],
+    chunks: Iterable[SequenceChunk],
     *,
     threads: Threads,
     known: Sequence[Segment] = (),
@@ -153,8 +153,8 @@ def write_segment(
     folder : path
         That of the database. After an exception, the caller removes the folders of this generation.
     generation : int
-    chunks : iterable of (str, SequenceChunk)
-        At least one chunk, all of one alphabet, each with the name of its source for messages.
+    chunks : iterable of SequenceChunk
+        At least one chunk, all of one alphabet.
     threads : Threads
     known : sequence of Segment
         Those that the database already has. The number of their subjects and the new ones must fit in 32 bits, and the
@@ -198,7 +198,7 @@ def write_segment(
 
 def _write_arrays(
     segment: Path,
-    chunks: Iterable[tuple[str, SequenceChunk]],
+    chunks: Iterable[SequenceChunk],
     threads: Threads,
     identifiers: IdentifierSpool | None = None,
     n_before: int = 0,
@@ -209,9 +209,9 @@ def _write_arrays(
     header_bytes = 0
     with SortedRuns(segment, threads) as runs:
         with _array_file(segment, "headers", threads) as headers, _array_file(segment, "header_ends", threads) as ends:
-            for name, chunk in chunks:
+            for chunk in chunks:
                 alphabet = chunk.alphabet
-                _check_limits(chunk, n_before + runs.n_subjects, name)
+                _check_limits(chunk, n_before + runs.n_subjects)
                 runs.add(chunk)
                 if identifiers is not None:
                     identifiers.add(chunk.headers)
@@ -257,7 +257,7 @@ def _write_slices(whole: Segment, folders: Sequence[Path], alphabet: Alphabet, t
             return own
 
         folder.mkdir()
-        entry, _ = _write_arrays(folder, remaining_chunks(folder.name, [(whole,)], alphabet, threads, is_own), threads)
+        entry, _ = _write_arrays(folder, remaining_chunks([(whole,)], alphabet, threads, is_own), threads)
         blocks = (
             np.arange(first, min(first + BLOCK_BYTES, n_subjects), dtype=np.uint32)
             for first in range(0, n_subjects, BLOCK_BYTES)
@@ -268,16 +268,16 @@ def _write_slices(whole: Segment, folders: Sequence[Path], alphabet: Alphabet, t
     return entries
 
 
-def _check_limits(chunk: SequenceChunk, n_before: int, name: str) -> None:
+def _check_limits(chunk: SequenceChunk, n_before: int) -> None:
     if int(chunk.lengths.max()) > MAX_SUBJECT_LENGTH:
         longest = int(chunk.lengths.argmax())
         identifier, _ = split_header(
             chunk.headers[longest].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         )
         problem = f"{int(chunk.lengths[longest])} residues, at most {MAX_SUBJECT_LENGTH} are possible; cut the sequence"
-        raise FastaFormatError(problem, name, identifier=identifier)
+        raise FastaFormatError(problem, chunk.source, identifier=identifier)
     if n_before + len(chunk) > MAX_SUBJECTS:
-        raise FastaFormatError(f"more than {MAX_SUBJECTS} sequences; build several databases", name)
+        raise FastaFormatError(f"more than {MAX_SUBJECTS} sequences; build several databases", chunk.source)
 
 
 def write_residues(segment: Path, runs: SortedRuns, threads: Threads) -> dict[str, FileEntry]:

@@ -227,7 +227,7 @@ class _SequenceFile:
             n_residues, lengths, header_bytes, header_ends, refused = found
             codes = text[:n_residues]  # they have replaced the beginning of the text
             codes.setflags(write=False)
-            return SequenceChunk(known, codes, lengths, Texts(header_bytes, header_ends)), refused
+            return SequenceChunk(known, codes, lengths, Texts(header_bytes, header_ends), self.name), refused
 
         def text_blocks() -> Generator[Codes | None, None, None]:
             self._raw.seek(0)
@@ -318,7 +318,8 @@ class _SequenceFile:
 
         def chunk() -> SequenceChunk:
             lengths = np.fromiter(map(len, codes), dtype=np.uint32, count=len(codes))
-            return SequenceChunk(alphabet, np.frombuffer(b"".join(codes), np.uint8), lengths, Texts.of(headers))
+            joined = np.frombuffer(b"".join(codes), np.uint8)
+            return SequenceChunk(alphabet, joined, lengths, Texts.of(headers), self.name)
 
         for number, (text, letters) in enumerate(self._records(alphabet), 1):
             if number <= n_known:

@@ -127,12 +127,15 @@ class SequenceChunk:
         Number of residues of each record, at least 1.
     headers : Texts
         Headers of all records as they were read, without ``>`` or ``@`` and without trailing white space.
+    source : str
+        The name of their file in messages; empty if they were in a database.
     """
 
     alphabet: Alphabet
     codes: Codes
     lengths: Lengths
     headers: Texts
+    source: str = ""
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -141,7 +144,7 @@ class SequenceChunk:
         """The records in whose headers the pattern is found."""
         found = np.fromiter((pattern.search(header) is not None for header in self.headers), np.bool_, len(self))
         codes, headers = self.codes[np.repeat(found, self.lengths)], self.headers.take(np.flatnonzero(found))
-        return SequenceChunk(self.alphabet, codes, self.lengths[found], headers)
+        return SequenceChunk(self.alphabet, codes, self.lengths[found], headers, self.source)
 
 
 NO_RESIDUES: Final = "has no residues"
