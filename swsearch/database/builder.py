@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from swsearch.errors import DatabaseError, InputError
 from swsearch.file_registry import registered
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet
 from swsearch.sequences.fasta import Skip
+from swsearch.sequences.record import SequenceChunk
 from swsearch.threads import Threads
 from swsearch.words import option
 
@@ -131,16 +132,15 @@ def build_database(
         arguments.of_type("headers", searched, bytes, "a compiled pattern of bytes")
     check_slices(slices)
     tree = _tree(taxonomy, taxid_map)
-    with staged_folder(target, overwrite=overwrite) as folder:
+    with staged_folder(target, overwrite=overwrite) as folder, Threads(threads) as used:
+        chunks = sequence_chunks(paths, alphabet, used, skip, headers)
         built = write_database(
             folder,
-            paths,
-            alphabet,
+            chunks,
+            source_names(paths),
+            used,
             slices=slices,
-            threads=threads,
             progress=progress,
-            skip=skip,
-            headers=headers,
             tree=tree,
             taxid_map=taxid_map,
         )
@@ -149,30 +149,26 @@ def build_database(
 
 def write_database(
     folder: Path,
-    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    alphabet: Alphabet | None = None,
+    chunks: Iterable[SequenceChunk],
+    sources: tuple[str, ...],
+    threads: Threads,
     *,
     slices: int = 1,
-    threads: int | None = None,
     progress: ReadProgress | None = None,
-    skip: Skip | None = None,
-    headers: re.Pattern[bytes] | None = None,
     tree: Taxonomy | None = None,
     taxid_map: str | os.PathLike[str] | None = None,
 ) -> BuildReport:
-    """Pack FASTA or FASTQ files into an empty folder, which the caller publishes, or removes after an exception.
+    """Pack the records of ``sources`` into an empty folder, which the caller publishes, or removes after an exception.
 
     With a ``tree``, the organisms of the sequences are stored. Other parameters and errors are those of
     :func:`build_database`.
     """
-    with Threads(threads) as used:
-        chunks = sequence_chunks(paths, alphabet, used, skip, headers)
-        written = write_segment(folder, 1, chunks, threads=used, n_slices=slices, progress=progress)
+    written = write_segment(folder, 1, chunks, threads=threads, n_slices=slices, progress=progress)
     catalogue = Catalogue(  # of no generation, before the first
         alphabet=written.alphabet.name,
         digest="",
         generation=0,
-        sources=source_names(paths),
+        sources=sources,
         program="",
         created="",
         segments=written.segments,

@@ -22,10 +22,12 @@ from swsearch import __version__
 from swsearch.database.builder import BuildReport, write_database
 from swsearch.database.node_cache import CacheEntry, NodeCache
 from swsearch.database.opening import CachingReport, load_catalogue
+from swsearch.database.segment_writer import sequence_chunks, source_names
 from swsearch.errors import DatabaseError, InputError
 from swsearch.folders import write_complete
 from swsearch.output_files import COMPRESSED
 from swsearch.sequences.source import HeldFile, Spooled, held, shown_name
+from swsearch.threads import Threads
 
 SETTLED_SECONDS: Final = 60.0
 """Time without a change after which a file is recognised by its values. The kernel writes memory back after 30 s."""
@@ -67,8 +69,9 @@ def packed(
     def create(folder: Path) -> None:
         shutil.rmtree(folder)  # it may contain files of an attempt that was killed
         folder.mkdir()
-        with caching.packing() as progress:
-            reports.append(write_database(folder, source, threads=threads, progress=progress))
+        with Threads(threads) as used, caching.packing() as progress:
+            chunks = sequence_chunks(source, None, used)
+            reports.append(write_database(folder, chunks, source_names(source), used, progress=progress))
         if not isinstance(source, Spooled) and checksums.of(source.descriptor) != sha256:
             raise InputError(f"{shown_name(source)} changed while it was read; run the command again when it is whole")
 
