@@ -216,7 +216,7 @@ def file_system(path: str, mounts: str) -> str | None:
     return found
 
 
-def locked_file(path: Path, operation: int, mode: int = 0o600) -> int:
+def locked_file(path: Path, operation: int, mode: int = 0o600, flags: int = os.O_RDWR | os.O_CREAT) -> int:
     """The descriptor of a file with a lock (``flock``), which ends when the descriptor is closed or its process ends.
 
     The holder of an exclusive lock may remove the file; those who wait for it then lock a new one.
@@ -229,6 +229,8 @@ def locked_file(path: Path, operation: int, mode: int = 0o600) -> int:
         ``LOCK_SH`` or ``LOCK_EX``, with ``LOCK_NB`` if another process is not waited for.
     mode : int
         Permissions of a new file.
+    flags : int
+        Those with which it is opened: ``O_DIRECTORY`` for a folder, which must be there.
 
     Raises
     ------
@@ -238,7 +240,7 @@ def locked_file(path: Path, operation: int, mode: int = 0o600) -> int:
         The file cannot be opened.
     """
     while True:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, mode)
+        lock = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, mode)
         try:
             fcntl.flock(lock, operation)
             if _lies_at(lock, path):

@@ -163,24 +163,19 @@ class NodeCache:
 
     def _remove(self, key: str) -> bool:
         """Remove an entry unless it is in use; returns whether it is gone."""
-        path = self._lock_of(key)
+        folder, path = self.folder / key, self._lock_of(key)
         try:
-            lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except FileNotFoundError:
-            return True
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock = locked_file(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        with CacheEntry(folder, lock):
             removed = self.folder / f"{_REMOVING}{key}"
             shutil.rmtree(removed, ignore_errors=True)
             with suppress(FileNotFoundError):
-                (self.folder / key).rename(removed)
+                folder.rename(removed)
             shutil.rmtree(removed, ignore_errors=True)
             shutil.rmtree(self.folder / f"{_FETCHING}{key}", ignore_errors=True)
             path.unlink(missing_ok=True)
-        except BlockingIOError:
-            return False
-        finally:
-            os.close(lock)
         return True
 
 

@@ -21,7 +21,6 @@ import re
 import shutil
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -81,8 +80,6 @@ def writer_lock(folder: Path, *, wait: bool = False) -> Iterator[None]:
 
 
 _FORCE = option("overwrite", True, flag="--force")
-_GRACE_SECONDS = 60.0
-"""The builder of a folder younger than this may not have locked it yet."""
 
 
 @contextmanager
@@ -177,42 +174,32 @@ def _refuse_foreign_files(target: Path) -> None:
 
 
 def _make_folder(target: Path) -> tuple[Path, int]:
-    folder = target.with_name(f".{target.name}{BUILDING}{_host()}-{os.getpid()}-{os.urandom(4).hex()}")
-    folder.mkdir()
-    try:
-        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-    except BaseException:
-        folder.rmdir()
-        raise
-    return folder, lock
+    """A new folder, and its lock; another build may remove it before it is locked."""
+    while True:
+        folder = target.with_name(f".{target.name}{BUILDING}{_host()}-{os.getpid()}-{os.urandom(4).hex()}")
+        folder.mkdir()
+        try:
+            return folder, locked_file(folder, fcntl.LOCK_EX, flags=os.O_DIRECTORY)
+        except FileNotFoundError:
+            continue
+        except BaseException:
+            folder.rmdir()
+            raise
 
 
 def _remove_leftovers(target: Path) -> None:
     """Remove the folders of abandoned builds of the same target on this machine."""
-    pattern = re.compile(re.escape(f".{target.name}{BUILDING}{_host()}-") + r"(\d+)-[0-9a-f]{8}")
+    pattern = re.compile(re.escape(f".{target.name}{BUILDING}{_host()}-") + r"\d+-[0-9a-f]{8}")
     try:
         siblings = os.listdir(target.parent)
     except OSError:
         return  # the creation of the new folder reports the problem with the parent
-    for name in siblings:
-        match = pattern.fullmatch(name)
-        if match and not _is_alive(target.with_name(name), int(match[1])):
-            shutil.rmtree(target.with_name(name), ignore_errors=True)
-
-
-def _is_alive(folder: Path, pid: int) -> bool:
-    try:
-        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError:
-        return True
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        is_young = time.time() - os.fstat(lock).st_mtime < _GRACE_SECONDS
-        return is_young and os.path.exists(f"/proc/{pid}")
-    except OSError:
-        return True
-    finally:
+    for folder in map(target.with_name, filter(pattern.fullmatch, siblings)):
+        try:
+            lock = locked_file(folder, fcntl.LOCK_EX | fcntl.LOCK_NB, flags=os.O_DIRECTORY)
+        except OSError:
+            continue  # its build is running, or has removed it
+        shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
 
 

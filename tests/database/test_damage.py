@@ -18,9 +18,9 @@ import pytest
 from swsearch.database.builder import build_database
 from swsearch.database.catalogue import read_catalogue
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
-from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, TOMBSTONE_DTYPE, content_digest
+from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, TOMBSTONE_DTYPE
 from swsearch.database.opening import open_database
-from swsearch.database.staging import LOCK
+from swsearch.database.staging import LOCK, write_generation
 from swsearch.database.translated_subjects import TranslatedSubjects
 from swsearch.errors import DatabaseError, SwSearchError
 from swsearch.search.options import SearchOptions
@@ -138,9 +138,7 @@ def test_every_mapped_file_of_slices_and_taxonomy_has_its_size_checked(
 STRUCTURE = [
     ("lengths", lambda a: a[::-1].copy(), "lengths do not grow"),
     ("order", np.zeros_like, "positions are not the inverse"),
-    ("order", lambda a: a + np.uint32(200), "a place is that of no subject"),
     ("positions", lambda a: np.roll(a, 1), "positions are not the inverse"),
-    ("starts", lambda a: a + np.uint64(16), "side by side"),
     ("residues", lambda a: np.where(a == 31, 30, a).astype(np.uint8), "padding is not code 31"),
     ("header_ends", lambda a: a[::-1].copy(), "header ends"),
     ("removed-000002", lambda a: a[::-1].copy(), "no growing places"),
@@ -160,18 +158,15 @@ def test_arrays_that_break_the_format_are_found_under_right_digests(
     """A faulty writer signs wrong arrays with matching digests; expected words: the violated rule of the format."""
     remove_from_database(database_path, ["P1", "P3", "P4"])
     (path,) = database_path.glob(f"*/{name}.bin")
-    is_removal = name.startswith("removed")
-    dtype = TOMBSTONE_DTYPE if is_removal else ARRAY_DTYPES[name]
-    path.write_bytes(change(np.fromfile(path, dtype)).tobytes())
+    path.write_bytes(change(np.fromfile(path, ARRAY_DTYPES.get(name, TOMBSTONE_DTYPE))).tobytes())
 
     def record_digest(fields: dict[str, object]) -> None:
         segment = fields["segments"][0]  # type: ignore[index]
-        entry = segment["removed"]["file"] if is_removal else segment["files"][name]
+        entry = segment["files"].get(name) or segment["removed"]["file"]
         entry["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
 
     rewrite(database_path, record_digest)
-    catalogue = read_catalogue((database_path / CATALOGUE).read_text())
-    rewrite(database_path, lambda fields: fields.update(digest=content_digest(catalogue.alphabet, catalogue.segments)))
+    write_generation(database_path, read_catalogue((database_path / CATALOGUE).read_text()))
     problems = problems_of(database_path)
     assert any(words in problem for problem in problems), problems
 

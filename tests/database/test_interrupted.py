@@ -12,6 +12,7 @@ from subprocess import PIPE
 
 import pytest
 
+from swsearch.database import staging
 from swsearch.database.builder import build_database
 from swsearch.database.opening import open_database
 from swsearch.errors import DatabaseError
@@ -115,6 +116,14 @@ def test_a_stopped_build_removes_its_files(tmp_path: Path, fasta: Path, moment: 
     child.communicate()
     assert child.returncode == (143 if sent is signal.SIGTERM else -signal.SIGINT)
     assert names(tmp_path) == {fasta.name}
+
+
+def test_a_folder_that_another_build_removes_before_it_is_locked_is_made_again(tmp_path, fasta, monkeypatch):
+    """The other build takes it for the folder of a build that was killed; expected value: the database."""
+    outcomes = [staging.locked_file, lambda folder, *_, **__: [folder.rmdir(), folder.stat()]]
+    monkeypatch.setattr(staging, "locked_file", lambda *some, **others: outcomes.pop()(*some, **others))  # noqa: PLW0108
+    build_database(fasta, tmp_path / "db")
+    assert (names(tmp_path), outcomes) == ({fasta.name, "db"}, [])
 
 
 def test_a_build_under_way_is_left_alone(tmp_path: Path, fasta: Path, problems_of: Callable[[Path], list[str]]) -> None:

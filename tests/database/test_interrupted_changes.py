@@ -112,19 +112,13 @@ def state(path: Path) -> tuple[int, str, bytes]:
 def files_in_use(path: Path) -> set[str]:
     """Return the names of the files that the catalogue refers to, with the catalogue and the lock."""
     with open_database(path) as database:
-        names = {"catalogue.json", LOCK}
-        for entry in database.catalogue.segments:
-            names |= {f"{entry.name}/{name}.bin" for name in entry.files}
-            if entry.removed is not None:
-                names.add(f"{entry.name}/{entry.removed.name}")
-    return names
+        return {"catalogue.json", LOCK, *database.catalogue.files}
 
 
 def files_there(path: Path) -> set[str]:
     """Return the names of all files, except removals that later ones replaced."""
     names = {str(file.relative_to(path)) for file in path.rglob("*") if file.is_file()}
-    with open_database(path) as database:
-        generation = database.catalogue.generation
+    generation, _, _ = state(path)
     replaced = {name for name in names if (found := re.search(r"removed-(\d+)", name)) and int(found[1]) < generation}
     return names - (replaced - files_in_use(path))
 
