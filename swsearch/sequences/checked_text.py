@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, Final, cast
 
 from swsearch.errors import FastaFormatError, SwSearchError
 from swsearch.sequences.alphabet import INVALID, Alphabet
@@ -19,31 +19,23 @@ from swsearch.sequences.record import NO_RESIDUES, wrong_letter
 MAX_RECORD_BYTES: Final = 1 << 32
 """Length of the longest record, in bytes; bounded because records are in memory. Databases accept only shorter ones."""
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
-_FORBIDDEN: Final = tuple(bytes([byte]) for byte in (0, 0x0B, 0x0C, 0x1C, 0x1D, 0x1E, 0x1F))
-"""Bytes that no line may contain: NUL, and those that ``str.strip`` would silently remove from the end of a line."""
-_ANY_FORBIDDEN: Final = re.compile(b"[" + b"".join(_FORBIDDEN) + b"]")
+_FORBIDDEN: Final = re.compile(rb"[\x00\x0b\x0c\x1c-\x1f]")
+"""Bytes that no line may contain: NUL, and those that ``str.strip`` would remove from the end of a line."""
 _BLANK_LINES: Final = re.compile(r"(?:[ \t]*+\n)*+")
-_HEADER_LINE: Final = re.compile(r"^[ \t]*>([^\n]*)", re.MULTILINE)
 _PIECE: Final = 1 << 20
-_COMMENT: Final = re.compile(rb"[\r\n][ \t]*[#;]")
-
-
-class ForeignBytes(Exception):
-    """The text is not FASTA, or contains bytes that a reader would ignore without an error."""
 
 
 class CheckedStream(io.RawIOBase):
-    """A decompressed file without its byte order mark, which reports damage and bytes that a reader would ignore."""
+    """A decompressed file without its byte order mark, which reports damage; ``is_bare`` if its reader reports too
+    long records itself.
+    """
 
-    def __init__(self, file: Readable, name: str) -> None:
+    def __init__(self, file: Readable, name: str, *, is_bare: bool = False) -> None:
         self._file = file
         self._name = name
         self._at_start = True
-        self._last = b"\n"
         self._record_bytes = 0
-        self.refuses = True
-        self.is_bare = False
-        """Whether the reader of the stream checks the size of records itself."""
+        self._is_bare = is_bare
 
     def readable(self) -> bool:
         """True."""
@@ -56,12 +48,10 @@ class CheckedStream(io.RawIOBase):
         ------
         FastaFormatError
             The file is damaged or no text, or a record is too long.
-        ForeignBytes
-            The text contains bytes that a reader would ignore.
         """
         view = memoryview(buffer)
         try:
-            if self.is_bare and not self._at_start and isinstance(self._file, io.IOBase):
+            if self._is_bare and not self._at_start and isinstance(self._file, io.IOBase):
                 return int(cast(Any, self._file).readinto(view))
             block = self._file.read(len(view))
             if self._at_start and block.startswith(_UTF8_MARK):
@@ -73,60 +63,13 @@ class CheckedStream(io.RawIOBase):
             raise FastaFormatError(problem, self._name) from error
         if self._at_start and (block.startswith((b"\xff\xfe", b"\xfe\xff")) or 0 in block[:4]):
             raise FastaFormatError("the text is UTF-16 or no text at all; save it as UTF-8", self._name, line=1)
-        if self._at_start and block.startswith(b"@"):
-            self.refuses = False  # a line of qualities may begin with any character
         self._at_start = False
-        if self.refuses:
-            for byte in _FORBIDDEN:
-                if byte in block:
-                    raise ForeignBytes(f"byte 0x{byte[0]:02X} has no place in a sequence file")
-            if (b"#" in block or b";" in block) and _COMMENT.search(self._last + block):
-                raise ForeignBytes("a line is a comment")
-            self._last = block[-1:]
         end = max(block.rfind(b">"), block.rfind(b"@"))  # the end of the current record, if it ends in this block
         self._record_bytes = len(block) - end if end >= 0 else self._record_bytes + len(block)
         if self._record_bytes > MAX_RECORD_BYTES:
             raise FastaFormatError(f"a record of more than {MAX_RECORD_BYTES:,} bytes; cut it", self._name)
         view[: len(block)] = block
         return len(block)
-
-
-def fasta_records(stream: BinaryIO) -> Iterator[tuple[str, str]]:
-    """Header and letters of each record of a FASTA text, without the blanks at the ends of lines.
-
-    Every byte is preserved: a byte above 127 becomes a surrogate escape, which ``strip`` does not treat as white space.
-    ASCII is also the fastest decoder.
-
-    Raises
-    ------
-    ForeignBytes
-        The text does not begin with a header.
-    """
-    header: str | None = None
-    letters: list[str] = []
-    for text in _whole_lines(io.TextIOWrapper(stream, encoding="ascii", errors="surrogateescape")):
-        at = 0
-        while at < len(text):
-            found = _HEADER_LINE.search(text, at)
-            between = _joined(text[at : found.start() if found else len(text)])
-            if header is None and between:
-                raise ForeignBytes("there is no '>' before the first line")
-            letters.append(between)
-            if found is None:
-                break
-            if header is not None:
-                yield header, "".join(letters)
-            header, letters = found[1].rstrip(), []
-            at = found.end()
-    if header is not None:
-        yield header, "".join(letters)
-
-
-def _joined(lines: str) -> str:
-    """Some lines without the blanks at their ends, as one; there may be millions of them."""
-    if " " in lines or "\t" in lines:
-        return "".join(map(str.strip, lines.split("\n")))
-    return lines.replace("\n", "")
 
 
 def first_problem(stream: io.TextIOBase, name: str, alphabet: Alphabet | None) -> FastaFormatError | None:
@@ -160,7 +103,7 @@ def first_problem(stream: io.TextIOBase, name: str, alphabet: Alphabet | None) -
             number += 1
             content = raw.strip(b" \t")
             first = len(raw) - len(raw.lstrip(b" \t"))
-            if foreign := _ANY_FORBIDDEN.search(raw):
+            if foreign := _FORBIDDEN.search(raw):
                 byte = foreign[0][0]
                 hint = " (UTF-16 text or a binary file?)" if byte == 0 else ""
                 said = f"byte 0x{byte:02X} has no place in a sequence file{hint}; remove it"

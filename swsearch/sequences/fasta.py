@@ -33,7 +33,7 @@ import os
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from typing import BinaryIO, Final, NoReturn
+from typing import BinaryIO, Final
 
 import numpy as np
 
@@ -43,7 +43,7 @@ from swsearch.errors import FastaFormatError, InputError
 from swsearch.sequences import checked_text
 from swsearch.sequences.alphabet import INVALID, Alphabet, detect_alphabet
 from swsearch.sequences.archives import ARCHIVE_FORMATS, MAGIC_BYTES, archive_format, decompressed, decompressing
-from swsearch.sequences.checked_text import CheckedStream, ForeignBytes, fasta_records, first_problem
+from swsearch.sequences.checked_text import CheckedStream, first_problem
 from swsearch.sequences.fasta_text import without_layout
 from swsearch.sequences.record import (
     NO_RESIDUES,
@@ -103,10 +103,7 @@ def read_sequences(
     [('P1', 'MKV'), ('P2', 'wyLL')]
     """
     for chunk in read_chunks(paths, alphabet):
-        stop = 0
-        for header, length in zip(chunk.headers, chunk.lengths.tolist(), strict=True):
-            start, stop = stop, stop + length
-            yield SequenceRecord(header.decode("utf-8", "surrogateescape"), chunk.codes[start:stop], chunk.alphabet)
+        yield from chunk.records()
 
 
 def read_each(
@@ -117,12 +114,17 @@ def read_each(
     Raises
     ------
     FastaFormatError
-        A file cannot be read as FASTA or FASTQ; the records before the error have been yielded.
+        A file cannot be read as FASTA or FASTQ; most records before the error have been yielded.
     """
-    several = path_list(paths)
-    for path in several:
-        with _SequenceFile(path) as file:
-            yield from file.each(alphabet)
+    with Threads(1) as no_threads:
+        for path in path_list(paths):
+            n_before = 0
+            with _SequenceFile(path) as file, closing(file.chunks(alphabet, _BLOCK_BYTES, no_threads, True)) as chunks:
+                for chunk, invalid in chunks:
+                    first, n_before = n_before + 1, n_before + len(chunk) + len(invalid)
+                    records, by_number = chunk.records(), {one.record: one for one in invalid}
+                    for number in range(first, n_before + 1):
+                        yield by_number[number] if number in by_number else next(records)
 
 
 def read_chunks(
@@ -155,10 +157,14 @@ def read_chunks(
         used = threads or no_threads
         n_bytes = min(16 << 20, BLOCKS_BYTES // (2 * used.n_threads + 5)) if block_bytes is None else block_bytes
         for path in several:
-            with _SequenceFile(path) as file, closing(file.chunks(alphabet, n_bytes, used, skip)) as chunks:
-                for chunk in chunks:
+            with _SequenceFile(path) as file, closing(file.chunks(alphabet, n_bytes, used, bool(skip))) as chunks:
+                for chunk, invalid in chunks:
                     alphabet = chunk.alphabet
-                    yield chunk
+                    if skip is not None:
+                        for record in invalid:
+                            skip(record)
+                    if len(chunk):
+                        yield chunk
 
 
 def _with_header(source: str | os.PathLike[str]) -> str | os.PathLike[str]:
@@ -212,16 +218,19 @@ class _SequenceFile:
         self._raw.close()
 
     def chunks(
-        self, alphabet: Alphabet | None, block_bytes: int, threads: Threads, skip: Skip | None = None
-    ) -> Generator[SequenceChunk, None, None]:
-        """All records of the file; if ``alphabet`` is None, it is detected from the first million letters."""
+        self, alphabet: Alphabet | None, block_bytes: int, threads: Threads, skips: bool
+    ) -> Generator[tuple[SequenceChunk, list[InvalidRecord]], None, None]:
+        """All records of the file; if ``alphabet`` is None, it is detected from the first million letters.
+
+        If ``skips``, invalid records come beside the others, whose chunk may be empty; otherwise, they are errors.
+        """
         known = alphabet or detect_alphabet(self._sample())
         n_before = 0
 
         def chunk_of(text: Codes | None) -> tuple[SequenceChunk, _native.InvalidArrays] | None:
             if text is None:
                 return None
-            found = _native.read_records(text, known.encode_table, self.is_fastq, skip is not None)
+            found = _native.read_records(text, known.encode_table, self.is_fastq, skips)
             if found is None:
                 return None
             n_residues, lengths, header_bytes, header_ends, refused = found
@@ -232,7 +241,7 @@ class _SequenceFile:
         def text_blocks() -> Generator[Codes | None, None, None]:
             self._raw.seek(0)
             with decompressing(self._raw, self._format, threads) as text:
-                yield from self._blocks(CheckedStream(text, self.name), block_bytes)
+                yield from self._blocks(CheckedStream(text, self.name, is_bare=True), block_bytes)
 
         blocks = text_blocks() if threads.n_threads == 1 else read_ahead(text_blocks())
         with closing(blocks), closing(threads.in_order(chunk_of, blocks)) as found:
@@ -240,26 +249,22 @@ class _SequenceFile:
                 if read is None:
                     break
                 chunk, refused = read
-                if skip is not None:
-                    for record in invalid_records(refused, self.name, n_before, known):
-                        skip(record)
-                if len(chunk):
-                    yield chunk
+                yield chunk, list(invalid_records(refused, self.name, n_before, known))
                 n_before += len(chunk) + len(refused[0])
             else:
                 if not n_before:
                     raise FastaFormatError("no sequences; a FASTA file begins with '>'", self.name)
                 return
         # Behind the records so far, the text is irregular. FASTA then has a problem; FASTQ may only be unusual.
-        if not self.is_fastq:
+        if self.is_fastq:
+            yield from self._fastq_chunks(known, n_before, skips)
+        else:
             problem = f"a record of more than {checked_text.MAX_RECORD_BYTES:,} bytes; cut it"
-            self._fail(known if skip is None else None, problem)
-        yield from self._fastq_chunks(known, n_before, skip)
+            found_first = first_problem(self._text(), self.name, None if skips else known)
+            raise found_first or FastaFormatError(problem, self.name)
 
     def _blocks(self, stream: CheckedStream, block_bytes: int) -> Iterator[Codes | None]:
         """The text in blocks of complete records; None instead of a block that would contain too long a record."""
-        stream.refuses = False
-        stream.is_bare = True
         block_bytes = min(block_bytes, checked_text.MAX_RECORD_BYTES)
         rest = np.empty(0, dtype=np.uint8)
         is_first = True
@@ -287,7 +292,7 @@ class _SequenceFile:
 
     def _sample(self) -> bytes:
         """The first million letters of the file, or all of them."""
-        stream = self._unchecked_text()
+        stream = self._text()
         sample: list[str] = []
         size = number = 0
         is_fastq = is_new = True
@@ -309,11 +314,14 @@ class _SequenceFile:
                     break
         return "".join(sample).encode("ascii", "replace")
 
-    def _fastq_chunks(self, alphabet: Alphabet, n_known: int, skip: Skip | None) -> Iterator[SequenceChunk]:
+    def _fastq_chunks(
+        self, alphabet: Alphabet, n_known: int, skips: bool
+    ) -> Iterator[tuple[SequenceChunk, list[InvalidRecord]]]:
         """The records of FASTQ after the first ``n_known``, as the careful reader finds them."""
         table = alphabet.encode_table.tobytes()
         headers: list[bytes] = []
         codes: list[bytes] = []
+        invalid: list[InvalidRecord] = []
         n_residues = 0
 
         def chunk() -> SequenceChunk:
@@ -321,7 +329,7 @@ class _SequenceFile:
             joined = np.frombuffer(b"".join(codes), np.uint8)
             return SequenceChunk(alphabet, joined, lengths, Texts.of(headers), self.name)
 
-        for number, (text, letters) in enumerate(self._records(alphabet), 1):
+        for number, (text, letters) in enumerate(self._fastq_records(), 1):
             if number <= n_known:
                 continue
             header, raw = text.encode("ascii", "surrogateescape"), letters.encode("ascii", "surrogateescape")
@@ -333,51 +341,24 @@ class _SequenceFile:
                 n_residues += len(own)
             else:
                 problem, column = (alphabet.reject(raw[bad]), bad + 1) if raw else (NO_RESIDUES, None)
-                if skip is None:
-                    name = split_header(header.decode("utf-8", "replace"))[0] or None
-                    line = 4 * number - 2
-                    raise FastaFormatError(problem, self.name, record=number, identifier=name, line=line, column=column)
-                name, _ = split_header(header.decode("utf-8", "surrogateescape"))
+                name, _ = split_header(header.decode("utf-8", "surrogateescape" if skips else "replace"))
+                if not skips:
+                    place = {"record": number, "line": 4 * number - 2, "column": column}
+                    raise FastaFormatError(problem, self.name, identifier=name or None, **place)
                 where = f"residue {column}: " if column else ""
-                skip(InvalidRecord(self.name, number, name, where + problem))
-            if n_residues >= CHUNK_RESIDUES or len(headers) >= _CHUNK_RECORDS:
-                yield chunk()
-                headers, codes, n_residues = [], [], 0
-        if headers:
-            yield chunk()
+                invalid.append(InvalidRecord(self.name, number, name, where + problem))
+            if n_residues >= CHUNK_RESIDUES or len(headers) + len(invalid) >= _CHUNK_RECORDS:
+                yield chunk(), invalid
+                headers, codes, invalid, n_residues = [], [], [], 0
+        yield chunk(), invalid
 
-    def each(self, alphabet: Alphabet) -> Iterator[SequenceRecord | InvalidRecord]:
-        """All records of the file, one by one."""
-        number = 0
-        for number, (text, letters) in enumerate(self._records(alphabet), 1):
-            header = text.encode("ascii", "surrogateescape").decode("utf-8", "surrogateescape")
-            try:
-                codes = alphabet.encode(letters.encode("ascii", "surrogateescape"))
-                problem = "" if letters else NO_RESIDUES
-            except InputError as error:
-                problem = error.marked
-            if problem:
-                yield InvalidRecord(self.name, number, split_header(header)[0], problem)
-            else:
-                yield SequenceRecord(header, codes, alphabet)
-        if not number:
-            raise FastaFormatError("no sequences; a FASTA file begins with '>'", self.name)
-
-    def _records(self, alphabet: Alphabet | None) -> Iterator[tuple[str, str]]:
+    def _fastq_records(self) -> Iterator[tuple[str, str]]:
         """Header and letters of each record; bytes above 127 are surrogate escapes."""
-        stream = io.BufferedReader(self._open(), _BLOCK_BYTES)
-        try:
-            self.is_fastq = stream.peek(1).startswith(b"@")
-            yield from self._fastq_records(stream) if self.is_fastq else fasta_records(stream)
-        except ForeignBytes as error:
-            self._fail(alphabet, str(error))
-
-    def _fastq_records(self, stream: BinaryIO) -> Iterator[tuple[str, str]]:
         from dnaio.exceptions import FastqFormatError  # only here: its import takes longer than most files of queries
         from dnaio.readers import FastqReader
 
         try:
-            for record in FastqReader(stream):
+            for record in FastqReader(io.BufferedReader(self._open(), _BLOCK_BYTES)):
                 yield record.name.rstrip(), record.sequence
         except FastqFormatError as error:
             line = None if error.line is None else error.line + 1
@@ -389,15 +370,10 @@ class _SequenceFile:
         self._raw.seek(0)
         return CheckedStream(decompressed(self._raw, self._format), self.name)
 
-    def _fail(self, alphabet: Alphabet | None, problem: str) -> NoReturn:
-        """Raise an error for the first problem of FASTA, with its location; ``problem`` if none has a location."""
-        raise first_problem(self._unchecked_text(), self.name, alphabet) or FastaFormatError(problem, self.name)
-
-    def _unchecked_text(self) -> io.TextIOWrapper:
-        """The text from its beginning, in which no byte is refused."""
-        stream = self._open()
-        stream.refuses = False
-        return io.TextIOWrapper(io.BufferedReader(stream, _BLOCK_BYTES), encoding="ascii", errors="surrogateescape")
+    def _text(self) -> io.TextIOWrapper:
+        """The text from its beginning."""
+        stream = io.BufferedReader(self._open(), _BLOCK_BYTES)
+        return io.TextIOWrapper(stream, encoding="ascii", errors="surrogateescape")
 
 
 def _read_full(stream: io.RawIOBase, block: Codes, begin: int) -> int:

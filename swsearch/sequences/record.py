@@ -140,6 +140,13 @@ class SequenceChunk:
     def __len__(self) -> int:
         return len(self.lengths)
 
+    def records(self) -> Iterator[SequenceRecord]:
+        """The records one by one; their codes are views."""
+        stop = 0
+        for header, length in zip(self.headers, self.lengths.tolist(), strict=True):
+            start, stop = stop, stop + length
+            yield SequenceRecord(header.decode("utf-8", "surrogateescape"), self.codes[start:stop], self.alphabet)
+
     def having(self, pattern: re.Pattern[bytes]) -> SequenceChunk:
         """The records in whose headers the pattern is found."""
         found = np.fromiter((pattern.search(header) is not None for header in self.headers), np.bool_, len(self))

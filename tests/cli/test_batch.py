@@ -432,8 +432,8 @@ def test_a_reader_who_goes_away_takes_no_stored_query_along(
 
 
 def test_query_files_that_change_meanwhile_are_noticed(swsearch, spawn_paused, tmp_path, few_proteins_db, many_queries):
-    """The second file grows between the count and the reading, while the command is paused at the start of the run."""
-    process = spawn_paused('Run, "tell", 1', "batch", *many_queries, few_proteins_db, "--store", "b.sqlite")
+    """The second file grows between the count and the reading, while the command is paused."""
+    process = spawn_paused('Run, "_asked", 1', "batch", *many_queries, few_proteins_db, "--store", "b.sqlite")
     with (tmp_path / "two.fasta").open("a") as file:
         file.write(">more\nMKVLWYEEKLLKFDDPPQQR\n")
     _, errors = process.communicate("\n")
