@@ -94,7 +94,7 @@ def _places(
     is_wanted: Callable[[SubjectIndex], NDArray[np.bool_]] | None,
 ) -> Iterator[_Places]:
     for part in parts:
-        for first in range(0, part[0].n_whole, _BLOCK_SUBJECTS):
+        for first in range(0, part[0].numbering.n_whole, _BLOCK_SUBJECTS):
             places = _block(part, first, first + _BLOCK_SUBJECTS, is_wanted)
             yield from (places[chunk] for chunk in ranges_within(places.lengths, chunk_residues))
 

@@ -107,6 +107,11 @@ class Numbering:
     n_subjects: int
     removed: SubjectIndex
 
+    @property
+    def n_whole(self) -> int:
+        """Number of subjects, including removed ones, of the segment or of all slices together."""
+        return self.n_subjects + len(self.removed)
+
     @cached_property
     def _left_before(self) -> SubjectIndex:
         # The i-th remaining subject is at FASTA index i + r, where r is the number of elements <= i of this array.
@@ -153,16 +158,13 @@ class Segment:
     ----------
     folder : path
     entry : SegmentEntry
-    numbering : Numbering
-        That of the segment, or that of the whole segment if this is a slice.
-    n_whole : int, optional
-        Number of subjects of the whole segment, including removed ones, if this is a slice.
+    numbering : Numbering, optional
+        That of the whole segment if this is a slice; by default, that of the segment by itself.
     """
 
-    def __init__(self, folder: Path, entry: SegmentEntry, numbering: Numbering, n_whole: int | None = None) -> None:
+    def __init__(self, folder: Path, entry: SegmentEntry, numbering: Numbering | None = None) -> None:
         self.folder = folder
         self.entry = entry
-        self.numbering = numbering
         self.n_subjects = entry.n_subjects - entry.n_removed
         """Number of subjects that were not removed."""
         self.residues: Codes = _array(folder, entry, "residues")
@@ -174,12 +176,11 @@ class Segment:
         self.header_ends: Offsets = _array(folder, entry, "header_ends", entry.n_subjects)
         self.removed: SubjectIndex = removed_of(folder, entry)
         """FASTA indices of the removed subjects, ascending; uint32, empty if no subject was removed."""
+        self.numbering = numbering or Numbering(0, self.n_subjects, self.removed)
         self.indices: SubjectIndex | None = None
         if entry.indices is not None:
             self.indices = _array(folder, entry, "indices", entry.n_subjects)
         """FASTA index in the whole segment of each subject, ascending; uint32; None if this is not a slice."""
-        self.n_whole = entry.n_subjects if n_whole is None else n_whole
-        """Number of subjects, including removed ones, of the segment or of all slices together."""
         self.repeats = repeats_of(folder, entry)
         """Stored positions of subjects whose residues another one has, and of that one; uint32, shape (e, 2)."""
         self._has_checked_layout = False
@@ -324,7 +325,7 @@ class Segment:
         whole = np.empty(0, dtype=np.uint32) if self.indices is None else self.indices
         for first in range(0, len(whole), _BLOCK_SUBJECTS):
             indices = whole[first : first + _BLOCK_SUBJECTS].astype(np.int64)
-            if bool((np.diff(indices, prepend=last) <= 0).any()) or int(indices[-1]) >= self.n_whole:
+            if bool((np.diff(indices, prepend=last) <= 0).any()) or int(indices[-1]) >= self.numbering.n_whole:
                 return "indices.bin", "the indices do not grow, or are those of no subject"
             last = int(indices[-1])
         rows, others = self.repeats.T
@@ -386,8 +387,7 @@ def parts_of(segments: Iterable[Segment]) -> list[tuple[Segment, ...]]:
 def shifted(segments: Iterable[Segment], n_before: int) -> Iterator[Segment]:
     """The segments with subjects that are numbered behind ``n_before`` others; the maps are shared."""
     for part in parts_of(segments):
-        numbering = part[0].numbering
-        behind = Numbering(numbering.base + n_before, numbering.n_subjects, numbering.removed)
+        behind = replace(part[0].numbering, base=part[0].numbering.base + n_before)
         yield from (segment.numbered(behind) for segment in part)
 
 
@@ -402,7 +402,7 @@ def header_blocks(part: Sequence[Segment], *, with_removed: bool = False) -> Ite
 
     Removed subjects are left out, unless ``with_removed`` asks for them.
     """
-    for first, stop in header_ranges(part[0].n_whole):
+    for first, stop in header_ranges(part[0].numbering.n_whole):
         indices = [np.empty(0, dtype=np.uint32)]
         headers: list[str] = []
         for segment in part:
@@ -430,19 +430,15 @@ def map_segments(folder: Path, catalogue: Catalogue, numbers: Collection[int] | 
     if catalogue.alphabet not in ALPHABETS:
         raise DatabaseError(f"{folder}: alphabet {catalogue.alphabet!r} is unknown to this program")
     segments: list[Segment] = []
-    base = 0
+    base, shared = 0, None
     if catalogue.whole is not None:
         removed = removed_of(folder, catalogue.whole)  # those of all slices, of which perhaps not all are opened
-        shared = Numbering(0, catalogue.whole.n_subjects - catalogue.whole.n_removed, removed)
-        base = shared.n_subjects
+        base = catalogue.whole.n_subjects - catalogue.whole.n_removed
+        shared = Numbering(0, base, removed)
     for number, entry in enumerate(catalogue.segments):
-        is_wanted = numbers is None or number in numbers
-        path = folder / entry.name
-        if entry.is_slice and catalogue.whole is not None:
-            segments += [Segment(path, entry, shared, catalogue.whole.n_subjects)] if is_wanted else []
-            continue
-        n_subjects = entry.n_subjects - entry.n_removed
-        if is_wanted:
-            segments.append(Segment(path, entry, Numbering(base, n_subjects, removed_of(path, entry))))
-        base += n_subjects
+        if numbers is None or number in numbers:
+            segment = Segment(folder / entry.name, entry, shared if entry.is_slice else None)
+            segments += [segment] if entry.is_slice else shifted([segment], base)
+        if not entry.is_slice:
+            base += entry.n_subjects - entry.n_removed
     return tuple(segments)

@@ -43,7 +43,7 @@ from swsearch.database.format import (
     padded,
     segment_name,
 )
-from swsearch.database.segment import Numbering, Segment, header_ranges
+from swsearch.database.segment import Segment, header_ranges
 from swsearch.errors import FastaFormatError, InputError
 from swsearch.folders import sync_folder
 from swsearch.sequences.alphabet import PAD_CODE, Alphabet
@@ -184,7 +184,7 @@ def write_segment(
         n_before = sum(one.entry.n_subjects for one in known)
         folders = [(one.folder, one.entry.n_subjects) for one in known]
         n_duplicates, first = identifiers.repeats([*folders, (segment, entry.n_subjects)], n_before)
-    whole = Segment(segment, entry, Numbering(0, entry.n_subjects, np.empty(0, np.uint32)))
+    whole = Segment(segment, entry)
     duplicate = None if first is None else whole.header(first - n_before).decode("utf-8", "surrogateescape")
     identifier = None if duplicate is None else split_header(duplicate)[0]
     if n_slices == 1:
@@ -293,7 +293,7 @@ def write_residues(segment: Path, runs: SortedRuns, threads: Threads) -> dict[st
 
 def _write_repeats(folder: Path, entry: SegmentEntry, threads: Threads) -> FileEntry | None:
     """Write which subjects are equal to others, or part of them; None, without a file, if there are none."""
-    stored = Segment(folder, entry, Numbering(0, entry.n_subjects, np.empty(0, np.uint32)))
+    stored = Segment(folder, entry)
     found = threads.in_order(lambda block: _equal_in(stored, *block), _comparable(stored.lengths))
     equal = np.concatenate([np.empty((0, 2), np.uint32), *found])
     is_first = np.ones(entry.n_subjects, np.uint8)
