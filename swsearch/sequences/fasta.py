@@ -152,12 +152,12 @@ def read_chunks(
         Called, in order and on the caller's thread, with each record that has no residues or a byte that has no place
         in it; the record is left out. Damage beyond a record remains an error. By default, such a record is an error.
     """
-    several = path_list(paths)
+    skips = skip is not None
     with Threads(1) as no_threads:
         used = threads or no_threads
         n_bytes = min(16 << 20, BLOCKS_BYTES // (2 * used.n_threads + 5)) if block_bytes is None else block_bytes
-        for path in several:
-            with _SequenceFile(path) as file, closing(file.chunks(alphabet, n_bytes, used, bool(skip))) as chunks:
+        for path in path_list(paths):
+            with _SequenceFile(path) as file, closing(file.chunks(alphabet, n_bytes, used, skips)) as chunks:
                 for chunk, invalid in chunks:
                     alphabet = chunk.alphabet
                     if skip is not None:
@@ -343,8 +343,10 @@ class _SequenceFile:
                 problem, column = (alphabet.reject(raw[bad]), bad + 1) if raw else (NO_RESIDUES, None)
                 name, _ = split_header(header.decode("utf-8", "surrogateescape" if skips else "replace"))
                 if not skips:
-                    place = {"record": number, "line": 4 * number - 2, "column": column}
-                    raise FastaFormatError(problem, self.name, identifier=name or None, **place)
+                    line = 4 * number - 2
+                    raise FastaFormatError(
+                        problem, self.name, record=number, identifier=name or None, line=line, column=column
+                    )
                 where = f"residue {column}: " if column else ""
                 invalid.append(InvalidRecord(self.name, number, name, where + problem))
             if n_residues >= CHUNK_RESIDUES or len(headers) + len(invalid) >= _CHUNK_RECORDS:
