@@ -4,6 +4,7 @@ import ctypes
 import mmap
 import os
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -40,11 +41,11 @@ NONE: Final = Fault()
 class Page:
     """The shared page in which the library reports the number of calls and the call that was faulted."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        path.write_bytes(bytes(4096))
-        with open(path, "r+b") as file:
-            self._bytes = mmap.mmap(file.fileno(), 4096)
+    def __init__(self) -> None:
+        self._file = tempfile.NamedTemporaryFile()  # noqa: SIM115
+        self._file.truncate(4096)
+        self._bytes = mmap.mmap(self._file.fileno(), 4096)
+        self.path = Path(self._file.name)
 
     @property
     def calls(self) -> int:
@@ -55,8 +56,18 @@ class Page:
         """The call that was faulted; empty if there was none."""
         return self._bytes[64:1088].split(b"\0", 1)[0].decode("utf-8", "replace")
 
+    @property
+    def began(self) -> bool:
+        """Whether a fork has reached the program with its signal handlers."""
+        return self._bytes[-1] == 1
+
+    @began.setter
+    def began(self, has_begun: bool) -> None:
+        self._bytes[-1] = has_begun
+
     def close(self) -> None:
         self._bytes.close()
+        self._file.close()
 
 
 def shim() -> Path:

@@ -1,14 +1,15 @@
 """The program in processes of its own: started with a fault, a limit or unusual streams, killed, signalled, awaited.
 
-There are two ways to start it. `started` runs the installed `swsearch` command, from the interpreter's first
+There are three ways to start one. `started` runs the installed `swsearch` command, from the interpreter's first
 instruction. `forked` forks this process, which has already loaded the program's modules, and calls the command's entry
-point; the fork is also a separate process and begins its work fifteen times sooner. Faults at system calls need
-`shim.so` preloaded before libc: the campaign's own processes are started with it, so that a fork can be armed, and it
-does nothing until then.
+point; the fork is also a separate process and begins its work fifteen times sooner. `in_child` calls any function in a
+fork. Faults at system calls need `shim.so` preloaded before libc: the campaign's own processes are started with it, so
+that a fork can be armed, and it does nothing until then.
 """
 
 import contextlib
 import ctypes
+import faulthandler
 import gc
 import importlib
 import os
@@ -16,20 +17,23 @@ import pkgutil
 import resource
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import NoReturn
+from typing import IO, NoReturn
 
 from tests.campaign import faults
+from tests.processes import SWSEARCH
 
-COMMAND = Path(sys.executable).with_name("swsearch")
 _PR_SET_PDEATHSIG = 1
 HANGS_SECONDS = 120.0
 """The time after which a process counts as hanging; a shorter time would also catch slow processes."""
+MEMORY_BYTES = 3 << 30
+"""Limit of the address space that a fork may use beyond that of this process."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class Done:
 
     @property
     def text(self) -> str:
-        """The output, for a report of a failure."""
+        """The errors, for a report of a failure."""
         return self.err.decode("utf-8", "replace")
 
     @property
@@ -68,18 +72,25 @@ class Done:
         """The lines that report errors."""
         return [line for line in self.text.splitlines() if "error:" in line]
 
+    @property
+    def fault(self) -> str | None:
+        """What no command may do: die by a signal, show a traceback, exhaust its memory; None if none."""
+        if self.code < 0:
+            return f"died by {signal.Signals(-self.code).name}: {self.text[:1500]}"
+        if "Traceback (most recent call last)" in self.text:
+            return self.text[-1500:]
+        return "out of memory" if "out of memory" in self.text else None
+
 
 @dataclass
 class Process:
     """A running process, the leader of its own process group."""
 
     pid: int
-    out: Path
-    err: Path
+    out: IO[bytes]
+    err: IO[bytes]
     page: faults.Page
     began: float = field(default_factory=time.monotonic)
-    status: int | None = None
-    mark: Path | None = None  # file that a fork creates when it reaches the program
 
     def signal(self, number: int) -> None:
         """Send a signal to the group; do nothing if it has ended. Its number is not reused before `wait`."""
@@ -94,19 +105,19 @@ class Process:
         """Wait for the end of the process; after `seconds` it is killed, and the code is that of SIGKILL."""
         ends = time.monotonic() + seconds
         pause = 0.0005
+        hung = b""
         while not self.has_ended():
             if time.monotonic() > ends:
-                self.err.write_bytes(self.err.read_bytes() + b"the campaign: it hung and was killed\n")
+                hung = b"the campaign: it hung and was killed\n"
                 self.signal(signal.SIGKILL)
             time.sleep(pause)
             pause = min(pause * 1.5, 0.01)
         _, status = os.waitpid(self.pid, 0)
         took = time.monotonic() - self.began
-        code = os.waitstatus_to_exitcode(status)
-        calls, what = self.page.calls, self.page.what
-        self.page.close()
-        read = [path.read_bytes() if path.is_file() else b"" for path in (self.out, self.err)]
-        return Done(code, *read, calls, what, took, self.mark is None or self.mark.exists())
+        with self.out, self.err, contextlib.closing(self.page):
+            out, err = (os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0) for file in (self.out, self.err))
+            calls, what, began = self.page.calls, self.page.what, self.page.began
+        return Done(os.waitstatus_to_exitcode(status), out, err + hung, calls, what, took, began)
 
 
 Limits = Mapping[int, int]
@@ -130,78 +141,91 @@ def load_program() -> None:
     gc.freeze()  # existing objects are not collected again, in any fork
 
 
-def forked(
-    arguments: Sequence[str],
-    folder: Path,
-    fault: faults.Fault = faults.NONE,
-    *,
-    limits: Limits | None = None,
-    stdout: int | None = None,
+def _child(
+    become: Callable[[faults.Page], NoReturn], limits: Limits | None = None, stdout: int | None = None
 ) -> Process:
-    """Run `swsearch` with these arguments in a folder, in a fork of this process."""
-    load_program()
-    out, err, page = _places(folder)
-    mark = out.with_name(f"{out.name}-began")
+    """Fork this process; the child, in a group of its own and with its own streams, becomes what is given."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    of_child = {resource.RLIMIT_AS: pages * resource.getpagesize() + MEMORY_BYTES, resource.RLIMIT_CORE: 0}
+    out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - `wait` closes them
+    page = faults.Page()
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
     if pid:
         with contextlib.suppress(PermissionError, ProcessLookupError):
             os.setpgid(pid, pid)  # also done in the parent: a signal sent at once must find the group
-        return Process(pid, out, err, page, mark=mark)
+        return Process(pid, out, err, page)
     try:
         os.setpgid(0, 0)
-        _become_command(arguments, folder, out, err, stdout)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        streams = (os.open(os.devnull, os.O_RDONLY), out.fileno() if stdout is None else stdout, err.fileno())
+        for target, source in enumerate(streams):
+            os.dup2(source, target)
         # A limit or a fault would cut off the bytecode of modules, too, which later processes then cannot load.
         sys.dont_write_bytecode = True
-        for kind, most in (limits or {}).items():
+        for kind, most in {**of_child, **(limits or {})}.items():
             resource.setrlimit(kind, (most, most))
-        if fault.at or fault.action == faults.COUNT:
-            if faults.is_loaded():
-                faults.arm(folder, page.path, fault)
-            elif fault.at:
-                raise RuntimeError("a fork meets faults only where the campaign was started with its library")
-        _run_as_interpreter(mark)
+        become(page)
     finally:
         os._exit(96)  # never reached by the program
 
 
-def _become_command(arguments: Sequence[str], folder: Path, out: Path, err: Path, stdout: int | None) -> None:
-    """Set up what the interpreter has at its start: streams, handlers, arguments, environment."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    os.chdir(folder)
-    for target, source in (
-        (0, os.open(os.devnull, os.O_RDONLY)),
-        (1, os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) if stdout is None else stdout),
-        (2, os.open(err, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)),
-    ):
-        os.dup2(source, target)
-        os.close(source)
-    # These replace the interpreter's own streams for the lifetime of the process.
-    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1, errors="backslashreplace")  # noqa: SIM115
-    sys.argv = ["swsearch", *arguments]
-    os.environ.update(environment(folder))
+def in_child(function: Callable[[], object]) -> Done:
+    """Call a function in a fork, whose exit code is its value."""
+    return _child(lambda _: _call(function)).wait()
 
 
-def _run_as_interpreter(mark: Path) -> None:
-    """Call the entry point and end the process as the interpreter does; create `mark` when signals are handled."""
+def forked(
+    arguments: Sequence[str],
+    folder: Path,
+    fault: faults.Fault = faults.NONE,
+    *,
+    limits: Limits | None = None,
+) -> Process:
+    """Run `swsearch` with these arguments in a folder, in a fork of this process."""
+    load_program()
+
+    def become(page: faults.Page) -> NoReturn:
+        os.chdir(folder)
+        sys.argv = ["swsearch", *arguments]
+        os.environ.update(environment(folder))
+        if faults.is_loaded():
+            faults.arm(folder, page.path, fault)
+        elif fault.at:
+            raise RuntimeError("a fork meets faults only where the campaign was started with its library")
+        _call(lambda: _run(page))
+
+    return _child(become, limits)
+
+
+def _run(page: faults.Page) -> NoReturn:
+    """Call the entry point of the program, and note when signals are handled."""
     from swsearch.cli import app
     from swsearch.cli.start import run
 
     run_app = app.run
 
-    def marked() -> NoReturn:
-        mark.touch()
+    def noted() -> NoReturn:
+        page.began = True
         run_app()
 
-    app.run = marked
+    app.run = noted
+    run()
+
+
+def _call(function: Callable[[], object]) -> NoReturn:
+    """Call a function and end the process as the interpreter does."""
+    faulthandler.enable(2, all_threads=False)  # the frames of a crash are part of its output
+    # These replace the interpreter's own streams for the lifetime of the process.
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1, errors="backslashreplace")  # noqa: SIM115
     code: object = 0
     try:
-        run()
+        code = function()
     except SystemExit as error:
         code = error.code
         if code is not None and not isinstance(code, int):
@@ -232,44 +256,20 @@ def started(
     stdout: int | None = None,
 ) -> Process:
     """Start the installed command `swsearch` with these arguments in a folder; streams in `closed` are closed."""
-    out, err, page = _places(folder)
-    variables = {**faults.without_shim(), **environment(folder)}
-    if fault is not None:
-        variables |= {**fault.environment(folder, page.path), "LD_PRELOAD": str(faults.shim())}
-    pid = os.fork()
-    if pid:
-        with contextlib.suppress(PermissionError, ProcessLookupError):
-            os.setpgid(pid, pid)
-        return Process(pid, out, err, page)
-    try:
-        os.setpgid(0, 0)
+
+    def become(page: faults.Page) -> NoReturn:
+        variables = {**faults.without_shim(), **environment(folder)}
+        if fault is not None:
+            variables |= {**fault.environment(folder, page.path), "LD_PRELOAD": str(library)}
+        page.began = True
         os.chdir(folder)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
-            signal.signal(number, signal.SIG_DFL)
-        sources = [os.open(os.devnull, os.O_RDONLY)]
-        sources.append(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) if stdout is None else stdout)
-        sources.append(os.open(err, os.O_WRONLY | os.O_CREAT | os.O_TRUNC))
-        for target, source in enumerate(sources):
-            os.dup2(source, target)
-        os.closerange(3, 256)
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         for stream in closed:
             os.close(stream)
-        # A limit or a fault would cut off the bytecode of modules, too, which later processes then cannot load.
-        sys.dont_write_bytecode = True
-        for kind, most in (limits or {}).items():
-            resource.setrlimit(kind, (most, most))
-        os.execve(COMMAND, [str(COMMAND), *arguments], variables)
-    finally:
-        os._exit(95)
+        os.execve(SWSEARCH, [SWSEARCH, *arguments], variables)
 
-
-def _places(folder: Path) -> tuple[Path, Path, faults.Page]:
-    """Return the paths of a process's output, which lie beside its folder, not in it."""
-    beside = folder.with_name(f"{folder.name}.streams")
-    beside.mkdir(exist_ok=True)
-    number = len(list(beside.glob("page-*")))
-    page = faults.Page(beside / f"page-{number}")
-    return beside / f"out-{number}", beside / f"err-{number}", page
+    library = faults.shim()
+    return _child(become, limits, stdout)
 
 
 def environment(folder: Path) -> dict[str, str]:

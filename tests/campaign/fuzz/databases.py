@@ -16,18 +16,15 @@ import shutil
 import socket
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from swsearch.cli import app
 from swsearch.database.builder import build_database
 from swsearch.database.catalogue import read_catalogue
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
 from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, content_digest
 from swsearch.database.staging import LOCK
-from swsearch.scoring.matrix import named_matrix
-from tests.campaign.fuzz.children import Ended, in_child
+from tests.campaign.processes import Done, run
 from tests.campaign.trials import Trial
 
 PROTEIN_LETTERS: Final = "ARNDCQEGHILKMFPSTWYV"
@@ -96,34 +93,18 @@ def _commands(work: Path, rng: random.Random) -> list[list[str]]:
     return [["db", "info", database], search, ["db", "export", database], rng.choice(changes[:3]), rng.choice(changes)]
 
 
-def run_command(arguments: list[str]) -> Ended:
-    """Run a command of swsearch in a child."""
-    _prepare()
-    return in_child(lambda: app.main(arguments))
-
-
-@cache
-def _prepare() -> None:
-    """Do the slow start-up work once for all children: imports, and the commands that Typer builds."""
-    for module in ("search.searcher", "search.queries", "database.verify", "database.export", "report.readable"):
-        import_module(f"swsearch.{module}")
-    named_matrix("BLOSUM62")
-    for name in ("db", "query", "runs", "report"):
-        app.commands().commands[name]
-
-
-def _fault(arguments: list[str], ended: Ended, work: Path) -> str | None:
+def _fault(arguments: list[str], ended: Done, work: Path) -> str | None:
     """Return what a command did that none may do."""
     command = " ".join(arguments[:2]).replace(str(work), "")
     if ended.fault is not None:
         return f"{command}: {ended.fault}"
     if ended.code not in (0, 1):
-        return f"{command}: exit code {ended.code}: {ended.err[-600:]}"
+        return f"{command}: exit code {ended.code}: {ended.text[-600:]}"
     if ended.code == 1:
-        last = ended.err.splitlines()[-1] if ended.err else ""
+        last = ended.text.splitlines()[-1] if ended.text else ""
         named = str(work) in last
-        if not last.startswith("swsearch: error: ") or not named or ended.err.count("swsearch: error: ") != 1:
-            return f"{command}: no line that says what is wrong and where: {ended.err[-600:]!r}"
+        if not last.startswith("swsearch: error: ") or not named or ended.text.count("swsearch: error: ") != 1:
+            return f"{command}: no line that says what is wrong and where: {ended.text[-600:]!r}"
     return None
 
 
@@ -324,9 +305,9 @@ _DAMAGE: Final[tuple[Callable[[random.Random, Path], bool], ...]] = (
 
 
 @cache
-def _sound_answer(work: Path, arguments: tuple[str, ...]) -> str:
-    ended = run_command(list(arguments))
-    assert ended.code == 0, ended.err
+def _sound_answer(work: Path, arguments: tuple[str, ...]) -> bytes:
+    ended = run(arguments, work)
+    assert ended.code == 0, ended.text
     return ended.out
 
 
@@ -361,19 +342,19 @@ def problems(rng: random.Random, folder: Path, sound: list[Path]) -> list[str]:
 def commands_problems(rng: random.Random, work: Path, original: Path, *, signed: bool) -> list[str]:
     """Return the faults of the commands on the database in ``work``."""
     verify = ["db", "verify", str(work / "db")]
-    ended = run_command(verify)
+    ended = run(verify, work)
     found = [_fault(verify, ended, work)]
     called_whole = ended.code == 0
     for number, arguments in enumerate(_commands(work, rng)):
-        ended = run_command(arguments)
+        ended = run(arguments, work)
         found.append(_fault(arguments, ended, work))
         if number < 3 and called_whole and not signed:
             as_sound = tuple(word.replace(str(work), str(original)) for word in arguments)
-            said = ended.out.replace(str(work), str(original))
+            said = ended.out.replace(bytes(work), bytes(original))
             if ended.code != 0 or said != _sound_answer(original, as_sound):
                 found.append(f"{' '.join(arguments[:2])}: another answer from a database that `db verify` calls whole")
         replaced = arguments[0] == "index" and ended.code == 0
-    ended = run_command(verify)
+    ended = run(verify, work)
     found.append(_fault(verify, ended, work))
     if ended.code == 0 and not called_whole and not replaced:
         found.append("a change made a damaged database pass for whole")

@@ -10,6 +10,7 @@ from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
 from swsearch.scoring.matrix import matrix_text, named_matrix
 from swsearch.store.store import Store
+from tests.campaign.processes import run
 from tests.campaign.trials import Trial
 
 
@@ -45,8 +46,6 @@ _CELLS: Final[tuple[Any, ...]] = (
 
 def check_store(data: bytes, folder: Path) -> None:
     """Set cells of a store, by three bytes each (table, column, value), to values the program never wrote; read it."""
-    from tests.campaign.fuzz.databases import run_command
-
     path = folder / "input.sqlite"
     path.write_bytes(_sound_store(folder.parent))
     connection = sqlite3.connect(path)
@@ -63,10 +62,10 @@ def check_store(data: bytes, folder: Path) -> None:
     connection.close()
     formats = ("table", "tsv", "json", "sam", "pairwise", "xml", "html", "blast7")
     for arguments in (["runs", "list"], ["runs", "show", "1"], ["report", "1", "--format", formats[sum(data) % 8]]):
-        ended = run_command([*arguments, "--store", str(path)])
+        ended = run([*arguments, "--store", str(path)], folder)
         assert ended.fault is None, f"{arguments}: {ended.fault}"
-        assert ended.code in (0, 1), ended.err
-        assert ended.code == 0 or ended.err.splitlines()[-1].startswith("swsearch: error: "), ended.err
+        assert ended.code in (0, 1), ended.text
+        assert ended.code == 0 or ended.text.splitlines()[-1].startswith("swsearch: error: "), ended.text
 
 
 def trial(trial: Trial) -> None:

@@ -26,8 +26,8 @@ from tests.campaign.fuzz.checks import (
     profile_check,
     signed,
 )
-from tests.campaign.fuzz.children import in_child
 from tests.campaign.fuzz.mutation import Target, mutated
+from tests.campaign.processes import in_child
 from tests.campaign.trials import Trial
 
 _PSSM = (
@@ -201,7 +201,7 @@ def check_all(name: str, target: Target, inputs: Sequence[bytes], folder: Path) 
     ended = in_child(work)
     if ended.code == 0 and ended.fault is None:
         return None
-    words = ended.fault or ended.err[-1500:]
+    words = ended.fault or ended.text[-1500:]
     return f"{name}: {words} (input {saved.read_bytes()[:300]!r} in {saved})" if saved.exists() else f"{name}: {words}"
 
 

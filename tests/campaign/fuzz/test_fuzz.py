@@ -17,7 +17,7 @@ import pytest
 
 from swsearch import _native
 from tests.campaign.fuzz import databases, native, parsers
-from tests.campaign.fuzz.children import in_child
+from tests.campaign.processes import in_child
 
 pytestmark = pytest.mark.thorough
 
@@ -66,6 +66,6 @@ def test_a_child_that_dies_hangs_or_takes_all_memory_is_told_from_one_that_ends(
         return 0
 
     ended = in_child(print_and_return)
-    assert (ended.code, ended.out, ended.err, ended.fault) == (3, "said\n", "", None)
+    assert (ended.code, ended.out, ended.err, ended.fault) == (3, b"said\n", b"", None)
     assert re.search(r"(?s)SIGSEGV.* in die\n", str(in_child(die).fault))
     assert "MemoryError" in str(in_child(lambda: len(bytearray(1 << 40))).fault)
