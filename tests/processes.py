@@ -53,6 +53,30 @@ def in_shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+PAUSE = """
+import sys
+
+def pause(*_):
+    print("here", flush=True)
+    sys.stdin.readline()
+
+def before(function):
+    def paused(*arguments, **options):
+        pause()
+        return function(*arguments, **options)
+    return paused
+"""
+
+
+def paused(program: str, *arguments: object, **options: Any) -> Process:
+    """Start a Python program, which has the functions of `PAUSE`; return when it pauses. A line makes it go on."""
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    process = start(["-c", PAUSE + program, *map(str, arguments)], **streams, **options)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "here\n", process.communicate()[1]
+    return process
+
+
 def start(arguments: Sequence[str | os.PathLike[str]], **options: Any) -> Process:
     """Start the interpreter with these arguments; the options are those of `subprocess.Popen`."""
     return Process([sys.executable, *arguments], text=True, **options)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import re
 import shutil
 import sqlite3
 from abc import ABC, abstractmethod
@@ -23,13 +22,13 @@ import numpy as np
 
 from swsearch.database.export import export
 from swsearch.database.opening import open_database
-from swsearch.database.staging import LOCK
 from swsearch.database.verify import verify
 from swsearch.errors import StoreError, SwSearchError
 from swsearch.hits.result import SearchStats
 from swsearch.store.store import Store
 from tests.campaign.processes import Done, run
 from tests.campaign.trials import Trial
+from tests.database.conftest import leftovers
 from tests.support import ROBINSON_FREQUENCIES
 
 LETTERS = "ARNDCQEGHILKMFPSTWYV"
@@ -213,20 +212,7 @@ class DatabaseCommand(Command):
         path = folder / self.database
         if not path.exists():
             return found
-        with open_database(path) as database:
-            in_use = {"catalogue.json", LOCK}
-            generation = database.catalogue.generation
-            for entry in database.catalogue.segments:
-                in_use |= {f"{entry.name}/{name}.bin" for name in entry.files}
-                if entry.removed is not None:
-                    in_use.add(f"{entry.name}/{entry.removed.name}")
-        for file in path.rglob("*"):
-            name = str(file.relative_to(path))
-            removals = re.search(r"removed-(\d+)\.bin$", name)
-            is_former = removals is not None and int(removals[1]) < generation  # retained for readers, by design
-            if file.is_file() and name not in in_use and not is_former:
-                found.add(name)
-        return found
+        return found | leftovers(path)
 
 
 def unstamped(result: Any) -> Any:

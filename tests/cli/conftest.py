@@ -11,13 +11,12 @@ import pytest
 
 from swsearch.cli import output
 from swsearch.cli.app import main
-from tests.processes import Process, start
+from tests.processes import Process, paused, start
 
 DATA = Path(__file__).parents[2] / "data"
 QUERIES = DATA / "queries.fasta"
 
 PAUSED = """
-import sys
 from swsearch.run import Run
 from swsearch.cli.app import main
 from swsearch.store.run_file import HitWriter
@@ -29,7 +28,7 @@ def pause_after(owner, name, calls_left):
         result = function(*arguments, **values)
         calls_left -= 1
         if calls_left == 0:
-            input("here\\n")
+            pause()
         return result
     setattr(owner, name, paused)
 
@@ -103,19 +102,7 @@ def spawn(tmp_path: Path) -> Callable[..., Process]:
 def spawn_paused(tmp_path: Path) -> Callable[..., Process]:
     """As `spawn`, but paused at a given call: after ``HitWriter, "add", 3`` the third query is stored."""
 
-    def call(moment: str, *arguments: object) -> Process:
-        process = start(
-            ["-c", PAUSED.format(moment=moment), *map(str, arguments)],
-            cwd=tmp_path,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        assert process.stdout is not None
-        assert process.stdout.readline() == "here\n", process.communicate()[1]
-        return process
-
-    return call
+    return lambda moment, *arguments: paused(PAUSED.format(moment=moment), *arguments, cwd=tmp_path)
 
 
 @pytest.fixture(scope="session")

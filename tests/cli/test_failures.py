@@ -19,7 +19,7 @@ from swsearch.errors import StoreError
 from swsearch.output_files import binary_file
 from tests.cli.conftest import DATA
 from tests.patience import wait_until
-from tests.processes import SWSEARCH, in_shell, run_with_file_limit
+from tests.processes import SWSEARCH, in_shell, paused, run_with_file_limit
 from tests.tiers import mostly_thorough
 
 QUERIES = DATA / "queries.fasta"
@@ -186,14 +186,12 @@ def test_a_thread_that_is_at_work_ends_its_work(tmp_path):
 
 
 LOADING = """
-import sys
 from swsearch.cli.start import run
 
 class Pause:
     def find_spec(self, name, *_):
         if name == "swsearch.cli.app":
-            print("here", flush=True)
-            sys.stdin.readline()
+            pause()
 
 sys.meta_path.insert(0, Pause())
 sys.argv[1:] = ["--version"]
@@ -205,11 +203,7 @@ run()
     ("sent", "code"), mostly_thorough([(signal.SIGINT, 130), (signal.SIGTERM, 143)], (signal.SIGINT, 130))
 )
 def test_a_signal_while_the_program_is_loaded_ends_it_quietly(sent, code):
-    process = subprocess.Popen(
-        [os.sys.executable, "-c", LOADING],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stdout.readline() == "here\n"
+    process = paused(LOADING)
     process.send_signal(sent)
     out, err = process.communicate()
     assert (process.returncode, out, err) == (code, "", "")
@@ -217,11 +211,7 @@ def test_a_signal_while_the_program_is_loaded_ends_it_quietly(sent, code):
 
 def test_an_ignored_signal_stays_ignored_while_the_program_is_loaded():
     program = f"import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n{LOADING}"
-    process = subprocess.Popen(
-        [os.sys.executable, "-c", program],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stdout.readline() == "here\n"
+    process = paused(program)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate("\n")
     assert (process.returncode, err) == (0, "")

@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -23,10 +24,11 @@ from swsearch.database.object_store import fetch
 from swsearch.database.opening import open_database
 from swsearch.database.reader import DatabasePart
 from swsearch.errors import DatabaseError
+from tests import processes
 from tests.cli.conftest import DATA
 from tests.cli.test_batch import report
 from tests.patience import wait_until
-from tests.processes import free_port
+from tests.processes import PAUSE, free_port
 from tests.s3_server import answers, running_server
 from tests.sliced_databases import sliced_databases
 
@@ -255,7 +257,6 @@ def test_a_new_generation_at_the_same_url_is_a_new_entry(server, cache, few_prot
 
 
 FETCH = """
-import sys
 from contextlib import nullcontext
 
 from swsearch.database.object_store import fetch
@@ -267,8 +268,7 @@ def advance(n_bytes):
     global blocks_left
     blocks_left -= 1
     if blocks_left == 0:
-        print("here", flush=True)
-        sys.stdin.readline()
+        pause()
 
 caching = CachingReport()
 caching.fetching = lambda *_: nullcontext(advance)
@@ -282,19 +282,13 @@ with fetch(sys.argv[1], caching=caching) as entry, open_database(entry.folder) a
 @pytest.fixture
 def start(cache):
     """Start a process that opens a database, or stops before it fetches a file, and waits."""
-    started = []
+    with ExitStack() as started:
 
-    def call(*arguments):
-        process = subprocess.Popen(
-            [sys.executable, "-c", FETCH, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        started.append(process)
-        return process
+        def call(*arguments):
+            program = ["-c", PAUSE + FETCH, *arguments]
+            return started.enter_context(processes.start(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
 
-    yield call
-    for process in started:
-        process.kill()
-        process.communicate()
+        yield call
 
 
 def test_two_processes_fetch_once(cache, url, start):

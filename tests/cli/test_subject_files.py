@@ -11,7 +11,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from swsearch.database.sequence_files import Checksums, packed
 from swsearch.errors import DatabaseError, FastaFormatError, InputError
 from tests.cli.conftest import DATA
 from tests.patience import wait_until
-from tests.processes import in_shell
+from tests.processes import PAUSE, in_shell, start
 
 LETTERS = "MKVLAAGIVGLLLAQWERTYHHEDKNRSTPACFW"
 PROTEINS = f">one first\n{LETTERS}\n>two\n{LETTERS[::-1]}\n>three\n{LETTERS[:20]}\n"
@@ -328,18 +327,13 @@ def test_a_file_without_room_in_the_cache_is_one_line(swsearch, monkeypatch, fil
 
 
 PACK = """
-import sys
 from contextlib import nullcontext
 
 from swsearch.database.opening import CachingReport
 from swsearch.database.sequence_files import packed
 
-def wait(*_):
-    print("here", flush=True)
-    sys.stdin.readline()
-
 caching = CachingReport()
-caching.packing = lambda: nullcontext(wait)
+caching.packing = lambda: nullcontext(pause)
 with packed(sys.argv[1], caching=caching) as entry:
     print("packed", flush=True)
 """
@@ -349,11 +343,9 @@ with packed(sys.argv[1], caching=caching) as entry:
 @pytest.mark.thorough
 def test_a_file_is_packed_once_by_processes_at_the_same_time_and_again_after_a_kill(files, cache):
     """The second process waits for the lock of the first one, which is killed; then it packs the file itself."""
-    command = [sys.executable, "-c", PACK, str(files / "s.fa")]
-    first, second = (
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)
-    )
-    try:
+    command = ["-c", PAUSE + PACK, str(files / "s.fa")]
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with start(command, **streams) as first, start(command, **streams) as second:
 
         def is_waiting() -> bool:
             waiting = [line.split() for line in Path("/proc/locks").read_text().splitlines() if "->" in line]
@@ -367,15 +359,11 @@ def test_a_file_is_packed_once_by_processes_at_the_same_time_and_again_after_a_k
         assert packing.stdout.readline() == "here\n"
         packing.kill()
         assert other.stdout.readline() == "here\n"
-        third = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        third = start(command, **streams)
         other.stdin.write("\n")
         other.stdin.flush()
         assert other.stdout.readline() == "packed\n"
         assert third.communicate()[0] == "packed\n"
-    finally:
-        for process in (first, second):
-            process.kill()
-            process.communicate()
     assert entries(cache) == [unfinished.removeprefix("fetching-")]
 
 

@@ -2,6 +2,7 @@
 
 import io
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import pytest
 
 from swsearch.database.builder import build_database
 from swsearch.database.export import export
+from swsearch.database.format import CATALOGUE
 from swsearch.database.opening import open_database
 from swsearch.database.reader import PackedDatabase
+from swsearch.database.staging import LOCK
 from swsearch.database.verify import verify
 from swsearch.errors import DatabaseError
 
@@ -45,6 +48,19 @@ def exported(database: PackedDatabase, width: int = 0) -> bytes:
     export(database, out, width)
     out.flush()
     return raw.getvalue()
+
+
+def leftovers(path: Path) -> set[str]:
+    """The files of a database that its catalogue does not name, but for former removals, which readers may use."""
+    with open_database(path) as database:
+        generation, segments = database.catalogue.generation, database.catalogue.segments
+    in_use = {CATALOGUE, LOCK}
+    for entry in segments:
+        in_use |= {f"{entry.name}/{name}.bin" for name in entry.files}
+        if entry.removed is not None:
+            in_use.add(f"{entry.name}/{entry.removed.name}")
+    found = {str(file.relative_to(path)) for file in path.rglob("*") if file.is_file()} - in_use
+    return {name for name in found if not (old := re.search(r"removed-(\d+)", name)) or int(old[1]) >= generation}
 
 
 @pytest.fixture(scope="session")

@@ -8,57 +8,17 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from subprocess import PIPE
 
 import pytest
 
-from swsearch.database import staging
 from swsearch.database.builder import build_database
 from swsearch.database.opening import open_database
 from swsearch.errors import DatabaseError
-from tests.processes import Process, start
+from tests.processes import Process, paused
 from tests.tiers import mostly_thorough
 
-MOMENTS = {
-    "while it reads": "segment_writer.read_chunks = within(segment_writer.read_chunks)",
-    "before it gathers": "segment_writer.write_residues = before(segment_writer.write_residues)",
-    "before the catalogue": "builder.write_generation = before(builder.write_generation)",
-    "before the rename": "staging.publish = before(staging.publish)",
-}
-
-PAUSES = """
-import os, sys
-
-def pause():
-    print("here", flush=True)
-    sys.stdin.readline()
-
-def before(function):
-    def paused(*arguments, **options):
-        pause()
-        return function(*arguments, **options)
-    return paused
-
-def after(function):
-    def paused(*arguments, **options):
-        result = function(*arguments, **options)
-        pause()
-        return result
-    return paused
-
-def within(function):
-    def paused(*arguments, **options):
-        for item in function(*arguments, **options):
-            yield item
-            pause()
-    return paused
-"""
-"""The beginning of a program, whose functions make others pause."""
-
-CHILD = (
-    PAUSES
-    + """
-from swsearch.database import builder, segment_writer, staging
+CHILD = """
+from swsearch.database import builder
 from swsearch.errors import DatabaseError
 
 {moment}
@@ -67,33 +27,24 @@ try:
 except DatabaseError as error:
     sys.exit("refused: " + str(error))
 """
-)
 
 
-def start_paused(program: str, *arguments: object) -> Process:
-    """Start a program that begins with :data:`PAUSES`; return when it pauses."""
-    child = start(["-c", program, *map(str, arguments)], stdin=PIPE, stdout=PIPE, stderr=PIPE)
-    assert child.stdout is not None
-    assert child.stdout.readline() == "here\n", child.communicate()[1]
-    return child
-
-
-def start_build(fasta: Path, target: Path, moment: str) -> Process:
-    """Start a build in its own process, which waits at a given moment until it reads a line."""
-    return start_paused(CHILD.format(moment=MOMENTS[moment]), fasta, target)
+def start_build(fasta: Path, target: Path) -> Process:
+    """Start a build in its own process, which waits before it writes the catalogue until it reads a line."""
+    moment = "builder.write_generation = before(builder.write_generation)"
+    return paused(CHILD.format(moment=moment), fasta, target)
 
 
 def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, "before the catalogue"))
 def test_a_killed_build_leaves_no_database(
-    tmp_path: Path, fasta: Path, moment: str, problems_of: Callable[[Path], list[str]]
+    tmp_path: Path, fasta: Path, problems_of: Callable[[Path], list[str]]
 ) -> None:
     """kill -9: expected values: no target; a leftover that is refused by name, and is gone after the next build."""
     target = tmp_path / "db"
-    child = start_build(fasta, target, moment)
+    child = start_build(fasta, target)
     child.kill()
     child.communicate()
     assert child.returncode == -signal.SIGKILL
@@ -107,29 +58,20 @@ def test_a_killed_build_leaves_no_database(
     assert problems_of(target) == []
 
 
-@pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, "before the catalogue"))
 @pytest.mark.parametrize("sent", mostly_thorough([signal.SIGTERM, signal.SIGINT], signal.SIGINT))
-def test_a_stopped_build_removes_its_files(tmp_path: Path, fasta: Path, moment: str, sent: signal.Signals) -> None:
+def test_a_stopped_build_removes_its_files(tmp_path: Path, fasta: Path, sent: signal.Signals) -> None:
     """Expected values: only the FASTA is left; the exit code is a shell's for SIGTERM and Python's for Ctrl-C."""
-    child = start_build(fasta, tmp_path / "db", moment)
+    child = start_build(fasta, tmp_path / "db")
     child.send_signal(sent)
     child.communicate()
     assert child.returncode == (143 if sent is signal.SIGTERM else -signal.SIGINT)
     assert names(tmp_path) == {fasta.name}
 
 
-def test_a_folder_that_another_build_removes_before_it_is_locked_is_made_again(tmp_path, fasta, monkeypatch):
-    """The other build takes it for the folder of a build that was killed; expected value: the database."""
-    outcomes = [staging.locked_file, lambda folder, *_, **__: [folder.rmdir(), folder.stat()]]
-    monkeypatch.setattr(staging, "locked_file", lambda *some, **others: outcomes.pop()(*some, **others))  # noqa: PLW0108
-    build_database(fasta, tmp_path / "db")
-    assert (names(tmp_path), outcomes) == ({fasta.name, "db"}, [])
-
-
 def test_a_build_under_way_is_left_alone(tmp_path: Path, fasta: Path, problems_of: Callable[[Path], list[str]]) -> None:
     """A second build of the same target succeeds; the first build's folder remains until that build ends and fails."""
     target = tmp_path / "db"
-    child = start_build(fasta, target, "before the catalogue")
+    child = start_build(fasta, target)
     (under_way,) = names(tmp_path) - {fasta.name}
     build_database(fasta, target)
     assert names(tmp_path) == {fasta.name, "db", under_way}

@@ -4,11 +4,9 @@ The expected states come from the database before the change, and from the same 
 """
 
 import random
-import re
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,61 +17,35 @@ import pytest
 from swsearch.database.builder import build_database
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
 from swsearch.database.opening import open_database
-from swsearch.database.staging import LOCK
 from swsearch.errors import DatabaseError
-from tests.database.conftest import exported, fasta_text, some_records
-from tests.database.test_interrupted import PAUSES, start_paused
+from tests.database.conftest import exported, fasta_text, leftovers, some_records
 from tests.patience import LIMIT_SECONDS
-from tests.processes import Process, start
-from tests.tiers import mostly_thorough
+from tests.processes import Process, paused, start
 
-CHILD = (
-    PAUSES
-    + """
-from swsearch.database import changes, segment_writer, staging
+CHILD = """
+import os
+from swsearch.database import changes
 from swsearch.errors import SwSearchError
 
-def at_catalogue(wrap):
+def before_the_rename():
     replace = os.replace
-    os.replace = lambda *names: (wrap(replace) if names[1].name == "catalogue.json" else replace)(*names)
+    os.replace = lambda *names: (before(replace) if names[1].name == "catalogue.json" else replace)(*names)
 
-def half_swept(function):
-    def paused(path, **options):
-        os.unlink(path / "lengths.bin")
-        pause()
-        function(path, **options)
-    return paused
+def while_copying():
+    chunks = changes.remaining_chunks
+    changes.remaining_chunks = lambda *arguments: map(before(lambda chunk: chunk), chunks(*arguments))
 
 {moment}
 try:
     if sys.argv[2] == "add":
         changes.add_to_database(sys.argv[1], sys.argv[3])
-    elif sys.argv[2] == "remove":
-        changes.remove_from_database(sys.argv[1], sys.argv[3:])
     else:
         changes.compact_database(sys.argv[1])
 except SwSearchError as error:
     sys.exit("refused: " + str(error))
 """
-)
-
-MOMENTS = {
-    "add, reading": "segment_writer.read_chunks = within(segment_writer.read_chunks)",
-    "add, before the residues": "segment_writer.write_residues = before(segment_writer.write_residues)",
-    "add, after the residues": "segment_writer.write_residues = after(segment_writer.write_residues)",
-    "add, before the rename": "at_catalogue(before)",
-    "add, after the rename": "at_catalogue(after)",
-    "remove, one of two files written": "changes.with_tombstones = after(changes.with_tombstones)",
-    "remove, before the rename": "at_catalogue(before)",
-    "remove, after the rename": "at_catalogue(after)",
-    "compact, copying": "changes.remaining_chunks = within(changes.remaining_chunks)",
-    "compact, after the residues": "segment_writer.write_residues = after(segment_writer.write_residues)",
-    "compact, before the rename": "at_catalogue(before)",
-    "compact, after the rename": "at_catalogue(after)",
-    "compact, old segments half removed": "changes.shutil.rmtree = half_swept(changes.shutil.rmtree)",
-}
-NEW = {name for name in MOMENTS if name.endswith(("after the rename", "half removed"))}
-"""Moments at which the new database exists."""
+ADD, COMPACT = "before_the_rename()", "while_copying()"
+"""Moments of an addition and of a compaction; the campaign kills and stops changes at all of their system calls."""
 
 
 @pytest.fixture
@@ -92,15 +64,9 @@ def changed_path(tmp_path: Path, database_path: Path, more: Path) -> Path:
     return database_path
 
 
-def arguments_of(moment: str, more: Path) -> list[str]:
-    """Return the change of a moment, as arguments of the child."""
-    changes = {"add": ["add", str(more)], "remove": ["remove", "P9", "NP8", "NP9"], "compact": ["compact"]}
-    return changes[moment.split(",", maxsplit=1)[0]]
-
-
 def start_change(database: Path, moment: str, more: Path) -> Process:
-    """Start the change of a moment in its own process, which waits there until it reads a line."""
-    return start_paused(CHILD.format(moment=MOMENTS[moment]), database, *arguments_of(moment, more))
+    """Start a change in its own process, which waits at its moment until it reads a line."""
+    return paused(CHILD.format(moment=moment), database, *(["add", more] if moment == ADD else ["compact"]))
 
 
 def state(path: Path) -> tuple[int, str, bytes]:
@@ -109,69 +75,36 @@ def state(path: Path) -> tuple[int, str, bytes]:
         return database.catalogue.generation, database.digest, exported(database)
 
 
-def files_in_use(path: Path) -> set[str]:
-    """Return the names of the files that the catalogue refers to, with the catalogue and the lock."""
-    with open_database(path) as database:
-        return {"catalogue.json", LOCK, *database.catalogue.files}
-
-
-def files_there(path: Path) -> set[str]:
-    """Return the names of all files, except removals that later ones replaced."""
-    names = {str(file.relative_to(path)) for file in path.rglob("*") if file.is_file()}
-    generation, _, _ = state(path)
-    replaced = {name for name in names if (found := re.search(r"removed-(\d+)", name)) and int(found[1]) < generation}
-    return names - (replaced - files_in_use(path))
-
-
-def expected_states(path: Path, moment: str, more: Path) -> dict[str, tuple[int, str, bytes]]:
-    """Return the database's present state, and its state after an undisturbed change."""
-    copy = path.with_name("copy.swdb")
-    shutil.copytree(path, copy)
-    command = [sys.executable, "-c", CHILD.format(moment=""), copy, *arguments_of(moment, more)]
-    subprocess.run(command, check=True)
-    states = {"old": state(path), "new": state(copy)}
-    shutil.rmtree(copy)
-    return states
-
-
-@pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, "add, before the rename"))
-def test_a_killed_change_leaves_the_old_or_the_new_database(
-    changed_path: Path, more: Path, moment: str, problems_of: Callable[[Path], list[str]]
+def test_a_killed_change_leaves_the_old_database(
+    changed_path: Path, more: Path, problems_of: Callable[[Path], list[str]]
 ) -> None:
-    """kill -9; expected values: the state before, or that of an undisturbed change; the next writer cleans up."""
-    expected = expected_states(changed_path, moment, more)["new" if moment in NEW else "old"]
-    child = start_change(changed_path, moment, more)
-    assert state(changed_path) == expected
+    """kill -9; expected values: the state before; the next writer cleans up."""
+    before = state(changed_path)
+    child = start_change(changed_path, ADD, more)
     child.kill()
     child.communicate()
-    assert state(changed_path) == expected
+    assert state(changed_path) == before
     assert problems_of(changed_path) == []
+    assert leftovers(changed_path)
     remove_from_database(changed_path, ["P0"])
-    assert files_there(changed_path) == files_in_use(changed_path)
+    assert leftovers(changed_path) == set()
     assert problems_of(changed_path) == []
 
 
-@pytest.mark.parametrize(
-    ("moment", "sent"),
-    mostly_thorough(
-        [(moment, (signal.SIGTERM, signal.SIGINT)[n % 2]) for n, moment in enumerate(MOMENTS) if "half" not in moment],
-        ("compact, copying", signal.SIGTERM),
-    ),
-)
-def test_a_stopped_change_cleans_up_at_once(changed_path: Path, more: Path, moment: str, sent: signal.Signals) -> None:
-    """Expected values: the old state or the new one, and no other file; exit codes as for a stopped build."""
+def test_a_stopped_change_cleans_up_at_once(changed_path: Path, more: Path) -> None:
+    """Expected values: the old state, and no other file; the exit code is a shell's for SIGTERM."""
     before = state(changed_path)
-    child = start_change(changed_path, moment, more)
-    child.send_signal(sent)
+    child = start_change(changed_path, COMPACT, more)
+    child.send_signal(signal.SIGTERM)
     child.communicate()
-    assert child.returncode == (143 if sent is signal.SIGTERM else -signal.SIGINT)
-    assert (state(changed_path) != before) == (moment in NEW)
-    assert files_there(changed_path) == files_in_use(changed_path)
+    assert child.returncode == 143
+    assert state(changed_path) == before
+    assert leftovers(changed_path) == set()
 
 
 def test_the_second_writer_is_told_who_the_first_is(changed_path: Path, more: Path, fasta: Path) -> None:
     """Expected words: the first writer's process id; expected value: only the first one's change, then a free lock."""
-    child = start_change(changed_path, "add, before the rename", more)
+    child = start_change(changed_path, ADD, more)
     before = state(changed_path)
     for change in (
         lambda: add_to_database(changed_path, fasta),
@@ -253,7 +186,7 @@ def test_killed_at_any_moment(
     assert generations == sorted(generations)
     assert generations[-1] > 12  # the children reported more changes than that
     compact_database(database_path)
-    assert files_there(database_path) == files_in_use(database_path)
+    assert leftovers(database_path) == set()
     assert state(database_path)[2] == old
 
 
@@ -318,7 +251,7 @@ def test_a_full_disk_leaves_the_old_database(
     }
     for name, change in changes.items():
         used = shutil.disk_usage(small_disk).used // 1024
-        before, there = state(database), files_there(database)
+        before = state(database)
         for free_kb in range(0, 4096, 4):
             subprocess.run(["mount", "-o", f"remount,size={used + free_kb}k", str(small_disk)], check=True)
             message = refusal(change)
@@ -329,7 +262,7 @@ def test_a_full_disk_leaves_the_old_database(
             assert message.endswith("db is as it was before")
             assert state(database) == before
             assert problems_of(database) == []
-            assert files_there(database) == there
+            assert leftovers(database) == set()
         assert state(database)[0] == before[0] + 1
         assert problems_of(database) == []
     assert n_failures["add"] >= 8

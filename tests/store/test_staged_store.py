@@ -30,7 +30,6 @@ from tests import processes
 from tests.store.conftest import RUN, make_query
 
 ADD_AND_WAIT = """
-import sys
 from swsearch.store import staged_store
 from tests.store.conftest import RUN, make_query
 
@@ -42,8 +41,7 @@ for number in range(n_queries):
     store.results.add(run, make_query(number))
     if number + 1 == n_published:
         store.publish()
-print("here", flush=True)
-sys.stdin.readline()
+pause()
 store.runs.finish(run)
 store.close()
 """
@@ -102,19 +100,9 @@ def target(tmp_path):
     return tmp_path / "shared" / "hits.sqlite"
 
 
-@pytest.fixture
-def start():
+def start(target, n_queries, n_published=0):
     """Start a process that adds queries to a staged store and waits before it finishes its run."""
-
-    def call(target, n_queries, n_published=0):
-        arguments = ["-c", ADD_AND_WAIT, str(target), str(n_published), str(n_queries)]
-        process = processes.start(
-            arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ)
-        )
-        assert process.stdout.readline() == "here\n", process.communicate()[1]
-        return process
-
-    return call
+    return processes.paused(ADD_AND_WAIT, target, n_published, n_queries)
 
 
 def kill(process):
@@ -143,7 +131,7 @@ def test_a_finished_store_is_one_file_that_any_program_reads(target, node):
         assert list(store.results.queries(1)) == [make_query(number) for number in range(3)]
 
 
-def test_a_killed_owner_loses_nothing_that_was_published(start, target, node):
+def test_a_killed_owner_loses_nothing_that_was_published(target, node):
     """The next process removes the copy that a killed one has left, and continues from the published store."""
     kill(start(target, 5, n_published=3))
     assert list(node.glob("*/store.sqlite"))
@@ -156,7 +144,7 @@ def test_a_killed_owner_loses_nothing_that_was_published(start, target, node):
         assert numbers(published) == [0, 1, 2, 3]
 
 
-def test_another_machine_goes_on_with_what_was_published(start, target, tmp_path, monkeypatch):
+def test_another_machine_goes_on_with_what_was_published(target, tmp_path, monkeypatch):
     """The run is interrupted in the published file, since the other machine cannot see that its process was killed."""
     kill(start(target, 5, n_published=3))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -175,11 +163,11 @@ def test_another_machine_goes_on_with_what_was_published(start, target, tmp_path
 
 
 @pytest.mark.parametrize("line", ["unfinished.replace(target)", "self._seen = _identity(whole)"])
-def test_a_kill_during_a_publication_leaves_the_old_store_or_the_new_one(start, target, line):
+def test_a_kill_during_a_publication_leaves_the_old_store_or_the_new_one(target, line):
     """The process is killed when it comes to this line, before and after the rename."""
     kill(start(target, 2, n_published=2))
     script = KILLED_AT.format(line=line)
-    process = processes.start(["-c", script, str(target)], stderr=subprocess.PIPE, env=dict(os.environ))
+    process = processes.start(["-c", script, str(target)], stderr=subprocess.PIPE)
     errors = process.communicate()[1]
     assert process.returncode == -signal.SIGKILL, errors
     is_published = line.startswith("self")
@@ -215,12 +203,10 @@ def test_threads_share_a_staged_store(target, at_once):
         assert numbers(published) == list(range(40))
 
 
-def test_a_second_process_of_the_machine_waits_and_says_so(start, target, node):
+def test_a_second_process_of_the_machine_waits_and_says_so(target, node):
     """It then continues from what the first one has published at its end."""
     first = start(target, 2)
-    second = processes.start(
-        ["-c", WAIT, str(target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ)
-    )
+    second = processes.start(["-c", WAIT, str(target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     line = second.stderr.readline()
     assert line == f"swsearch: waiting for process {first.pid}, which writes to {target}; store names another store\n"
     _, errors = first.communicate("\n")
@@ -232,11 +218,9 @@ def test_a_second_process_of_the_machine_waits_and_says_so(start, target, node):
         assert len(published.runs.all()) == 2
 
 
-def test_a_process_that_waits_goes_on_when_the_owner_is_killed(start, target, node):
+def test_a_process_that_waits_goes_on_when_the_owner_is_killed(target, node):
     first = start(target, 5, n_published=3)
-    second = processes.start(
-        ["-c", WAIT, str(target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ)
-    )
+    second = processes.start(["-c", WAIT, str(target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert f"waiting for process {first.pid}" in second.stderr.readline()
     kill(first)
     printed, errors = second.communicate()
@@ -249,8 +233,7 @@ def test_many_processes_of_the_machine_take_turns(target, node):
     with StagedStore(target, create=True) as store:
         store.runs.finish(store.runs.start(RUN))
     started = [
-        processes.start(["-c", WAIT, str(target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ))
-        for _ in range(5)
+        processes.start(["-c", WAIT, str(target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(5)
     ]
     for process in started:
         process.communicate()
@@ -270,7 +253,7 @@ def test_a_process_does_not_wait_for_itself(target):
 
 
 @pytest.mark.thorough
-def test_a_process_never_overwrites_what_another_machine_has_published(start, target, tmp_path, monkeypatch):
+def test_a_process_never_overwrites_what_another_machine_has_published(target, tmp_path, monkeypatch):
     process = start(target, 4)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with StagedStore(target) as store:
@@ -341,7 +324,7 @@ def test_a_mount_that_comes_back_before_the_end_has_everything(target, node, at_
         assert numbers(published) == [0]
 
 
-def test_a_full_disk_leaves_the_published_store(start, target, monkeypatch):
+def test_a_full_disk_leaves_the_published_store(target, monkeypatch):
     """The system refuses to synchronize the new file, as a full file system with delayed allocation does."""
 
     def full(_descriptor):

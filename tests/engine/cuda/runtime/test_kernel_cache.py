@@ -3,8 +3,6 @@
 The expected order and results are written by hand.
 """
 
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +18,7 @@ from swsearch.engine.cuda.runtime.kernel_cache import KernelCache, cache_folder
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL, KernelSpec
 from swsearch.errors import KernelCompileError
 from tests.patience import LIMIT_SECONDS
+from tests.processes import paused
 
 SPECS = (COLLECT_KERNEL, COUNT_KERNEL, WAVEFRONT_KERNEL)
 
@@ -184,7 +183,6 @@ def test_devices_that_need_the_same_kernel_compile_it_once(tmp_path: Path) -> No
 
 
 PROCESS = """
-import sys
 from pathlib import Path
 from swsearch.engine.cuda.runtime.compiler import Compilers
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
@@ -198,8 +196,7 @@ class Large:
         pass
 
 folder = Path(sys.argv[1])
-print("here", flush=True)
-sys.stdin.readline()
+pause()
 for _ in range(100):
     builds = KernelCache(Compilers([Large]), 90, [], folder)
     builds.begin([COLLECT_KERNEL, COUNT_KERNEL])
@@ -213,16 +210,7 @@ for _ in range(100):
 
 def test_processes_that_compile_the_same_kernels_never_read_half_a_file(tmp_path: Path) -> None:
     """Three processes write, read and delete the same files; each read must return the complete kernel."""
-    children = [
-        subprocess.Popen(
-            [sys.executable, "-c", PROCESS, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True,
-        )
-        for _ in range(3)
-    ]  # fmt: skip
-    for child in children:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "here\n"
+    children = [paused(PROCESS, tmp_path) for _ in range(3)]
     outcomes = [child.communicate("\n") for child in children]
     assert [(child.returncode, errors) for child, (_, errors) in zip(children, outcomes, strict=True)] == [(0, "")] * 3
 
