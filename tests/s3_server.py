@@ -1,28 +1,16 @@
-"""An S3 server: moto's, as a process of its own on a free port, with one bucket."""
+"""An S3 server: moto's, in a thread of this process, with one bucket."""
 
-import contextlib
-import os
-import socket
-import subprocess
-import sys
+import logging
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.patience import wait_until
-from tests.processes import free_port
+from moto.server import ThreadedMotoServer
 
 BUCKET = "databases"
 
 
-def answers(port: int) -> bool:
-    """Whether a server listens on a port of this machine."""
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-class S3Server:
+class S3Server(ThreadedMotoServer):
     """A running server.
 
     Attributes
@@ -31,12 +19,16 @@ class S3Server:
         The environment in which obstore finds the server.
     """
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    def __init__(self) -> None:
+        super().__init__("127.0.0.1", 0, verbose=False)
+        logging.getLogger("werkzeug").disabled = True  # it would print each request among the messages of commands
+        self.start()
+        self.address = "http://{}:{}".format(*self.get_host_and_port())
         self.variables = {
-            "AWS_ENDPOINT": address, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1",
+            "AWS_ENDPOINT": self.address, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1",
             "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
         }  # fmt: skip
+        urllib.request.urlopen(urllib.request.Request(f"{self.address}/{BUCKET}", method="PUT")).close()
 
     def _bucket(self) -> Any:
         from obstore.store import S3Store
@@ -63,24 +55,3 @@ class S3Server:
             if path.is_file():
                 self.put(f"{name}/{path.relative_to(folder).as_posix()}", path.read_bytes())
         return f"s3://{BUCKET}/{name}"
-
-
-@contextlib.contextmanager
-def running_server() -> Iterator[S3Server]:
-    port = free_port()
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    process = subprocess.Popen(command, env=dict(os.environ), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-
-        def is_ready() -> bool:
-            assert process.poll() is None, "the S3 server has ended"
-            return answers(port)
-
-        wait_until(is_ready, "the S3 server")
-        server = S3Server(f"http://127.0.0.1:{port}")
-        create = urllib.request.Request(f"{server.address}/{BUCKET}", method="PUT")
-        urllib.request.urlopen(create).close()
-        yield server
-    finally:
-        process.kill()
-        process.wait()

@@ -29,7 +29,7 @@ from tests.cli.conftest import DATA
 from tests.cli.test_batch import report
 from tests.patience import wait_until
 from tests.processes import PAUSE, free_port
-from tests.s3_server import answers, running_server
+from tests.s3_server import S3Server
 from tests.sliced_databases import sliced_databases
 
 pytestmark = pytest.mark.thorough
@@ -39,8 +39,9 @@ QUERIES = DATA / "queries.fasta"
 
 @pytest.fixture(scope="module")
 def server():
-    with running_server() as running:
-        yield running
+    server = S3Server()
+    yield server
+    server.stop()
 
 
 @pytest.fixture
@@ -172,7 +173,7 @@ def test_a_folder_behind_a_web_server_is_fetched(swsearch, cache, few_proteins_d
     )
     process = subprocess.Popen(["nginx", "-c", str(tmp_path / "nginx.conf")], stderr=subprocess.DEVNULL)
     try:
-        wait_until(lambda: answers(port), "nginx")
+        wait_until((tmp_path / "pid").exists, "nginx")
         url = f"http://127.0.0.1:{port}/few.db"
         there = swsearch("db", "export", url)
         assert there.printed == swsearch("db", "export", few_proteins_db).out
