@@ -7,7 +7,6 @@ pairs are compared completely with the full dynamic-programming matrix of `tests
 of every CIGAR column by column.
 """
 
-import re
 from typing import Any
 
 import edlib
@@ -27,17 +26,16 @@ from swsearch.pairs.pair_alignment import (
     PairScoring,
     align_pair,
     align_pairs,
-    free_ends_of_mode,
 )
 from swsearch.pairs.sequence import PairSequence
 from swsearch.scoring.scheme import MAX_GAP_COST
 from tests.campaign.trials import Trial
-from tests.pairs.whole_matrix import PARASAIL, score_of, whole_matrix
+from tests.pairs.whole_matrix import PARASAIL, PROBLEMS, judged, score_of
+from tests.pairs.whole_matrix import found as aligned_pairs
 
 LETTERS = "ABCDEFGHIJKLMNOPQRST"
 BORDERS = (1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 95, 96, 97, 127, 128, 129, 255, 256, 257, 511, 512, 513)
 WHOLE_MATRIX_CELLS = 900
-FREE_ENDS = (None, *PARASAIL)
 
 
 def draw_length(rng: np.random.Generator) -> int:
@@ -81,7 +79,9 @@ def trial(trial: Trial) -> None:
     if mode in ("edit", "lcs"):
         _texts(trial, mode, rng)
         return
-    free = FREE_ENDS[rng.integers(len(FREE_ENDS))] if mode == "semiglobal" else None
+    local, free = PROBLEMS[mode]
+    if mode == "semiglobal":
+        free = list(PARASAIL)[rng.integers(len(PARASAIL))]
     n_letters = int(rng.choice((1, 2, 4, 20)))
     gap = _gap(rng)
     table = None
@@ -91,12 +91,12 @@ def trial(trial: Trial) -> None:
         high = int(rng.choice((3, 12, 127)))
         table[:n_letters, :n_letters] = rng.integers(-high, high + 1, (n_letters, n_letters))
         table[0, 0] = max(1, int(table[0, 0]))
-    scores = AlignmentProblem(mode == "local", free_ends_of_mode(mode, free), *gap, match, mismatch, table)
+    scores = AlignmentProblem(local, free, *gap, match, mismatch, table)
     pairs = [draw_pair(n_letters, rng) for _ in range(int(rng.integers(25, 50)))]
-    where = f"{mode}, free {free}, gap {gap}, " + (f"{match}/{mismatch}" if table is None else "a table")
+    where = f"{mode}, free {int(free)}, gap {gap}, " + (f"{match}/{mismatch}" if table is None else "a table")
     batch = SequencePairs.of(pairs)
     found = CpuPairs(1 + trial.number % 2).align(batch, scores)
-    spelled = cigars(found, batch)
+    spelled, aligned = cigars(found, batch), aligned_pairs(found)
     _same_in_batches(trial, where, batch, scores, found)
     judge = _parasail_matrix(n_letters, scores)
     aligner = _biopython(mode, n_letters, scores)
@@ -111,7 +111,7 @@ def trial(trial: Trial) -> None:
             trial.check(False, f"{here}: CIGAR {spelled[index][:60]}: {error}")
         _singly(trial, here, query, subject, scores, found, index, rng)
         words = ["".join(LETTERS[letter] for letter in side) for side in (query, subject)]
-        name = {"local": "sw", "global": "nw"}.get(mode) or PARASAIL[free or "both"]
+        name = {"local": "sw", "global": "nw"}.get(mode) or PARASAIL[free]
         function = getattr(parasail, f"{name}_scan_32")
         expected = function(*words, gap[0] + gap[1], gap[1], judge).score
         expected = max([expected, *_without_pairs(len(query), len(subject), scores)])
@@ -122,13 +122,8 @@ def trial(trial: Trial) -> None:
             trial.check(theirs == score, f"{here}: score {score}, Biopython {theirs}")
             trial.counts["pairs of Biopython"] += 1
         if len(query) * len(subject) <= WHOLE_MATRIX_CELLS:
-            values = _values(query, subject, scores)
-            wanted = whole_matrix(values, *gap, mode, free or "both")
-            mine = (score, query_start, query_end, subject_start, subject_end)
-            trial.check(mine == wanted[:5], f"{here}: {mine}, whole matrix {wanted[:5]}")
-            trial.check(
-                _operations(spelled[index]) == wanted.operations, f"{here}: another path than the whole matrix's"
-            )
+            wanted = judged(query, subject, scores)
+            trial.check(aligned[index] == wanted, f"{here}: {aligned[index]}, whole matrix {wanted}")
             trial.counts["pairs of the whole matrix"] += 1
         trial.counts["pairs"] += 1
 
@@ -160,16 +155,6 @@ def _gap(rng: np.random.Generator) -> tuple[int, int]:
     if kind == 2:
         return int(rng.choice((126, 127, 128, 255, 4000, MAX_GAP_COST))), int(rng.choice((1, 127, 128, 1000)))
     return int(rng.integers(0, 20)), int(rng.integers(1, 6))
-
-
-def _values(query: np.ndarray, subject: np.ndarray, scores: AlignmentProblem) -> np.ndarray:
-    if scores.table is None:
-        return np.where(query[:, None] == subject[None, :], scores.match, scores.mismatch)
-    return scores.table[np.ix_(query, subject)].astype(int)
-
-
-def _operations(cigar: str) -> str:
-    return "".join(("M" if name in "=X" else name) * int(n) for n, name in re.findall(r"(\d+)(\D)", cigar))
 
 
 def _parasail_matrix(n_letters: int, scores: AlignmentProblem) -> parasail.Matrix:

@@ -25,7 +25,7 @@ def align(query, rows, table, gap, subject, **others):
 def expected(query, rows, table, gap, subject):
     """Return the complete tuple by the definition, with CIGAR and counts from the operations, column by column."""
     pairs = table[rows][:, subject].astype(int) if len(rows) and len(subject) else np.zeros((len(rows), len(subject)))
-    score, i, i_end, j, j_end, operations = whole_matrix(pairs, *gap, "local")
+    score, i, i_end, j, j_end, operations = whole_matrix(pairs, *gap)
     row, column, letters, positives = i, j, "", 0
     for operation in operations:
         if operation == "M":

@@ -42,7 +42,7 @@ def waterman_eggert(scores: np.ndarray, gap: tuple[int, int], most: int, floor: 
     left = scores.astype(int)
     found = []
     while len(found) < most:
-        score, i, i_end, j, j_end, operations = whole_matrix(left, *gap, "local")
+        score, i, i_end, j, j_end, operations = whole_matrix(left, *gap)
         if score < max(floor, 1):
             break
         found.append((score, i, i_end, j, j_end, operations))

@@ -19,7 +19,8 @@ from rapidfuzz.distance import LCSseq, Levenshtein
 
 from swsearch import _native
 from swsearch.engine.cpu.engine import usable_instruction_sets
-from tests.pairs.whole_matrix import PARASAIL, PROBLEMS, free_ends, whole_matrix
+from swsearch.engine.pair_arrays import AlignmentProblem
+from tests.pairs.whole_matrix import PARASAIL, PROBLEMS, Judged, judged
 from tests.patience import interrupt
 
 GAPS = [(0, 1), (0, 2), (5, 2), (11, 1), (3, 0), (1, 1), (16_383, 16_383), (2_000, 300)]
@@ -28,16 +29,12 @@ INSTRUCTION_SETS = usable_instruction_sets()
 LETTERS = "ACGT"
 
 
-def align(query, subject, mode, *, costs=(2, -3), gap=(5, 2), table=None, free="both", path=True, threads=1,
+def align(query, subject, mode, *, costs=(2, -3), gap=(5, 2), table=None, path=True, threads=1,
           memory_bytes=1 << 26, instruction_set="auto"):  # fmt: skip
     return _native.align_pair(
-        np.asarray(query, np.uint16), np.asarray(subject, np.uint16), table, *costs, *gap, mode == "local",
-        free_ends(mode, free), path, threads, memory_bytes, None, instruction_set,
+        np.asarray(query, np.uint16), np.asarray(subject, np.uint16), table, *costs, *gap, *PROBLEMS[mode],
+        path, threads, memory_bytes, None, instruction_set,
     )  # fmt: skip
-
-
-def operations(runs):
-    return "".join(operation * length for operation, length in runs)
 
 
 def letters(seed, length, n_letters=4):
@@ -52,24 +49,25 @@ def related(seed, length, n_letters=4):
     return query, changed[rng.random(length) > 0.03].astype(np.uint16)
 
 
-def assert_as_defined(query, subject, mode, free, costs, gap, table=None, **options):
+def as_judged(result):
+    """Return a result of the native module in the form of the full matrix."""
+    score, query_end, subject_end, query_start, subject_start, runs = result
+    operations = "".join(operation * length for operation, length in runs)
+    return Judged(score, query_start, query_end, subject_start, subject_end, operations)
+
+
+def assert_as_defined(query, subject, mode, costs, gap, table=None, **options):
     """Compare score, ends, start and path with the full matrix."""
-    if table is None:
-        pairs = np.where(query[:, None] == subject[None, :], *costs).reshape(len(query), len(subject))
-    else:
-        pairs = table[np.ix_(query, subject)].astype(int)
-    wanted = whole_matrix(pairs, *gap, mode, free)
-    found = align(query, subject, mode, free=free, costs=costs, gap=gap, table=table, **options)
-    assert (*found[:3], *found[3:5], operations(found[5])) == (
-        wanted.score, wanted.query_end, wanted.subject_end, wanted.query_start, wanted.subject_start, wanted.operations,
-    )  # fmt: skip
-    alone = align(query, subject, mode, free=free, costs=costs, gap=gap, table=table, path=False, **options)
+    wanted = judged(query, subject, AlignmentProblem(*PROBLEMS[mode], *gap, *costs, table))
+    found = align(query, subject, mode, costs=costs, gap=gap, table=table, **options)
+    assert as_judged(found) == wanted
+    alone = align(query, subject, mode, costs=costs, gap=gap, table=table, path=False, **options)
     assert alone == (*found[:3], 0, 0, None)
 
 
 @pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
-@pytest.mark.parametrize(("mode", "free"), PROBLEMS)
-def test_random_pairs_are_as_defined(instruction_set, mode, free):
+@pytest.mark.parametrize("mode", PROBLEMS)
+def test_random_pairs_are_as_defined(instruction_set, mode):
     """Expected values: the full matrix. Lengths from 0, compared letters and tables, all gap costs, any memory."""
     rng = np.random.default_rng(INSTRUCTION_SETS.index(instruction_set))
     for case in range(60):
@@ -84,7 +82,6 @@ def test_random_pairs_are_as_defined(instruction_set, mode, free):
             query,
             subject,
             mode,
-            free,
             costs,
             gap,
             table,
@@ -106,7 +103,7 @@ def test_lengths_around_a_strip_are_as_defined(instruction_set, mode):
     for m, n in [(1, 1), (s - 1, 9), (s, 33), (s + 1, 9), (1, 3 * s + 5), (3 * s + 5, 1), (2 * s, 2)]:
         query, subject = letters(m, m), letters(n, n)
         subject[: min(m, n) - 1] = query[1 : min(m, n)]
-        assert_as_defined(query, subject, mode, "both", (2, -3), (5, 2), instruction_set=instruction_set)
+        assert_as_defined(query, subject, mode, (2, -3), (5, 2), instruction_set=instruction_set)
 
 
 @pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
@@ -136,7 +133,7 @@ def long_query(length, n_letters, costs, gap):
     rng = np.random.default_rng(n_letters)
     query = rng.integers(0, n_letters, length).astype(np.uint16)
     subject = rng.integers(0, n_letters, 90).astype(np.uint16)
-    return query, subject, whole_matrix(np.where(query[:, None] == subject[None, :], *costs), *gap, "local")
+    return query, subject, judged(query, subject, AlignmentProblem(*PROBLEMS["local"], *gap, *costs))
 
 
 @pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
@@ -179,7 +176,7 @@ def test_paths_through_many_tiles_are_as_defined(mode, costs):
     query = letters(5, 330)
     subject = np.concatenate([query[:90], letters(6, 1_300), query[95:200], query[210:], letters(7, 900)])
     gap = (5, 2) if costs == (2, -3) else (2_000, 1)
-    wanted = whole_matrix(np.where(query[:, None] == subject[None, :], *costs), *gap, mode)
+    wanted = judged(query, subject, AlignmentProblem(*PROBLEMS[mode], *gap, *costs))
     for instruction_set in INSTRUCTION_SETS:
         for memory_bytes in (0, 60_000, 1 << 28):
             found = align(
@@ -192,10 +189,7 @@ def test_paths_through_many_tiles_are_as_defined(mode, costs):
                 memory_bytes=memory_bytes,
                 threads=2,
             )
-            assert (*found[:3], *found[3:5], operations(found[5])) == (
-                wanted.score, wanted.query_end, wanted.subject_end, wanted.query_start, wanted.subject_start,
-                wanted.operations,
-            )  # fmt: skip
+            assert as_judged(found) == wanted
 
 
 def test_scores_beyond_sixteen_bits_are_exact():
@@ -248,7 +242,7 @@ def test_free_ends_are_those_that_parasail_names(free, function):
         query, subject = (query[:40], subject) if seed % 2 else (query, subject[10:50])
         texts = ["".join(LETTERS[x] for x in side) for side in (query, subject)]
         expected = getattr(parasail, function + "_scan_32")(*texts, 7, 2, matrix).score
-        assert align(query, subject, "semiglobal", free=free)[0] == expected
+        assert _native.align_pair(query, subject, None, 2, -3, 5, 2, False, free, False)[0] == expected
 
 
 def test_the_cost_set_of_2009_agrees_with_a_plain_recurrence():
@@ -331,9 +325,7 @@ def related_nodes(seed, length, gap, costs, mode):
 
 
 def walk_of(query, subject, mode, query_end, subject_end):
-    return _native.PairWalk(
-        query, subject, None, 2, -3, 5, 2, mode == "local", free_ends(mode, "both"), query_end, subject_end
-    )
+    return _native.PairWalk(query, subject, None, 2, -3, 5, 2, *PROBLEMS[mode], query_end, subject_end)
 
 
 @pytest.mark.parametrize("group_rows", [1, 7, 40, 1000])

@@ -4,8 +4,7 @@ Rows are the query's residues, columns the subject's; a gap of k residues costs 
 
 local       any segment of both sequences; H is never below 0
 global      both sequences from end to end
-semiglobal  ``free`` names the ends at which letters outside the alignment cost nothing, joined by commas:
-            ``subject-end``, say, or ``subject`` for both its ends (the query is aligned completely), or ``both``
+semiglobal  letters outside the alignment cost nothing at the free ends
 
 The end is the best one allowed with the smallest column, then the smallest row. The traceback follows the diagonal
 where that is optimal, otherwise a gap that consumes the subject (D), otherwise one that consumes the query (I); a gap
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths
 from tests.full_matrix import NEVER, full_matrices
 
 
@@ -32,45 +32,67 @@ class Judged(NamedTuple):
     operations: str
 
 
-ENDS = {"query-start": 1, "query-end": 2, "subject-start": 4, "subject-end": 8}
-FREE = ("both", "query", "subject", *ENDS)
-PROBLEMS = [("local", "both"), ("global", "both"), *(("semiglobal", free) for free in FREE)]
+PROBLEMS = {
+    "local": (True, FreeEnds.ALL),
+    "global": (False, FreeEnds.NONE),
+    "semiglobal": (False, FreeEnds.ALL),
+    "query": (False, FreeEnds.QUERY),
+    "subject": (False, FreeEnds.SUBJECT),
+    "query-start": (False, FreeEnds.QUERY_START),
+    "query-end": (False, FreeEnds.QUERY_END),
+    "subject-start": (False, FreeEnds.SUBJECT_START),
+    "subject-end": (False, FreeEnds.SUBJECT_END),
+}
+"""Whether a problem is local, and its free ends."""
 
 PARASAIL = {
-    "both": "sg",
-    "subject": "sg_dx",
-    "query": "sg_qx",
-    "query-start": "sg_qb",
-    "query-end": "sg_qe",
-    "subject-start": "sg_db",
-    "subject-end": "sg_de",
-    "query-start,subject-end": "sg_qb_de",
-    "query-end,subject-start": "sg_qe_db",
+    FreeEnds.ALL: "sg",
+    FreeEnds.SUBJECT: "sg_dx",
+    FreeEnds.QUERY: "sg_qx",
+    FreeEnds.QUERY_START: "sg_qb",
+    FreeEnds.QUERY_END: "sg_qe",
+    FreeEnds.SUBJECT_START: "sg_db",
+    FreeEnds.SUBJECT_END: "sg_de",
+    FreeEnds.QUERY_START | FreeEnds.SUBJECT_END: "sg_qb_de",
+    FreeEnds.QUERY_END | FreeEnds.SUBJECT_START: "sg_qe_db",
 }
 """The kernels of parasail for free ends: q or d (query or subject), and b, e or x (its start, its end, both)."""
 
 
-def free_ends(mode: str, free: str) -> int:
-    """Return the free ends of a mode as the sum of their numbers in ``ENDS``, as :class:`FreeEnds` has them."""
-    if mode == "global":
-        return 0
-    if mode == "local" or free == "both":
-        return sum(ENDS.values())
-    return sum(number for end, number in ENDS.items() for word in free.split(",") if end.startswith(word))
+def judged(query: np.ndarray, subject: np.ndarray, problem: AlignmentProblem) -> Judged:
+    """Return the alignment of two sequences of letters."""
+    if problem.table is None:
+        pairs = np.where(query[:, None] == subject[None, :], problem.match, problem.mismatch)
+    else:
+        pairs = problem.table[np.ix_(query, subject)].astype(int)
+    pairs = pairs.reshape(len(query), len(subject))
+    return whole_matrix(pairs, problem.gap_open, problem.gap_extend, problem.local, problem.free_ends)
 
 
-def whole_matrix(pairs: np.ndarray, gap_open: int, gap_extend: int, mode: str, free: str = "both") -> Judged:
+def found(paths: PairPaths) -> list[Judged]:
+    """Return the results of a backend in this form."""
+    results, first = [], 0
+    for row, last in zip(paths.ends.tolist(), paths.run_ends.tolist(), strict=True):
+        operations = "".join("MID"[run & 3] * (run >> 2) for run in paths.runs[first:last].tolist())
+        score, query_end, subject_end, query_start, subject_start = row
+        results.append(Judged(score, query_start, query_end, subject_start, subject_end, operations))
+        first = last
+    return results
+
+
+def whole_matrix(
+    pairs: np.ndarray, gap_open: int, gap_extend: int, local: bool = True, free: FreeEnds = FreeEnds.ALL
+) -> Judged:
     """Return the alignment; ``pairs[i, j]`` is the score of query residue i against subject residue j."""
     m, n = pairs.shape
     first = gap_open + gap_extend
-    free_numbers = free_ends(mode, free)
-    query_start, query_end, subject_start, subject_end = (bool(free_numbers & number) for number in ENDS.values())
+    query_start, query_end, subject_start, subject_end = (bool(free & number) for number in (1, 2, 4, 8))
     top = np.zeros(n + 1) if subject_start else -(gap_open + np.arange(n + 1) * gap_extend)
     left = np.zeros(m + 1) if query_start else -(gap_open + np.arange(m + 1) * gap_extend)
     top[0] = left[0] = 0
-    h, e, f = full_matrices(pairs, gap_open, gap_extend, top, left, 0 if mode == "local" else 2 * NEVER)
+    h, e, f = full_matrices(pairs, gap_open, gap_extend, top, left, 0 if local else 2 * NEVER)
 
-    if mode == "local":
+    if local:
         ends = [(int(row), int(column)) for row, column in np.argwhere(h == h.max())]
     else:
         ends = [(m, n)]
@@ -83,7 +105,7 @@ def whole_matrix(pairs: np.ndarray, gap_open: int, gap_extend: int, mode: str, f
     operations = []
     state = "H"
     while True:
-        if state == "H" and mode == "local" and h[i, j] == 0:
+        if state == "H" and local and h[i, j] == 0:
             break
         if i == 0:
             operations += [] if subject_start else ["D"] * j

@@ -22,7 +22,7 @@ from swsearch.errors import InputError
 from swsearch.pairs.pair_alignment import align_pair
 from swsearch.pairs.sequence import PairSequence
 from tests.engine.cuda.emulation.emulated_device import MakeDevice
-from tests.pairs.whole_matrix import PROBLEMS, free_ends, whole_matrix
+from tests.pairs.whole_matrix import PROBLEMS, judged
 
 NARROW = SweepShape(narrow=True, words=2)
 WIDE = SweepShape(narrow=False, words=2)
@@ -41,14 +41,8 @@ def related(seed: int, m: int, n: int, n_letters: int = 4) -> tuple[np.ndarray, 
 
 def by_definition(query: np.ndarray, subject: np.ndarray, p: AlignmentProblem) -> PairEnd:
     """Return the end according to the full matrix."""
-    if p.table is None:
-        scores = np.where(query[:, None] == subject[None, :], p.match, p.mismatch)
-    else:
-        scores = p.table[np.ix_(query, subject)].astype(int)
-    modes = PROBLEMS[:1] if p.local else [case for case in PROBLEMS[1:] if free_ends(*case) == p.free_ends]
-    mode, free = modes[0]
-    judged = whole_matrix(scores, p.gap_open, p.gap_extend, mode, free)
-    return PairEnd(judged.score, judged.query_end, judged.subject_end)
+    wanted = judged(query, subject, p)
+    return PairEnd(wanted.score, wanted.query_end, wanted.subject_end)
 
 
 def problems(*, local: bool, affine: bool, costs: list[tuple[int, int]], tables: bool) -> list[AlignmentProblem]:
@@ -56,11 +50,11 @@ def problems(*, local: bool, affine: bool, costs: list[tuple[int, int]], tables:
     rng = np.random.default_rng(1)
     gaps = [(5, 2), (11, 1), (3, 0)] if affine else [(0, 2), (0, 1)]
     found = []
-    cases = PROBLEMS[:1] * 3 if local else PROBLEMS[1:]
-    for number, (mode, free) in enumerate(cases):
+    modes = ["local"] * 3 if local else list(PROBLEMS)[1:]
+    for number, mode in enumerate(modes):
         table = rng.integers(-6, 9, (4, 4)).astype(np.int8) if number % 2 and tables else None
         gap, (match, mismatch) = gaps[number % len(gaps)], costs[number % len(costs)]
-        found.append(AlignmentProblem(local, FreeEnds(free_ends(mode, free)), *gap, match, mismatch, table))
+        found.append(AlignmentProblem(*PROBLEMS[mode], *gap, match, mismatch, table))
     return found
 
 
@@ -136,7 +130,7 @@ def test_scores_are_parasails(emulated: MakeDevice, mode: str) -> None:
     """Expected: parasail's 32-bit scan kernels, with open + extend as their open."""
     codes = related(7, 600, 500)
     text = ["".join("ACGT"[letter] for letter in side) for side in codes]
-    problem = AlignmentProblem(mode == "local", FreeEnds(free_ends(mode, "both")), 5, 2, 2, -3)
+    problem = AlignmentProblem(*PROBLEMS[mode], 5, 2, 2, -3)
     function = {"local": parasail.sw_scan_32, "global": parasail.nw_scan_32, "semiglobal": parasail.sg_scan_32}[mode]
     wanted = function(*text, 7, 2, parasail.matrix_create("ACGT", 2, -3)).score
     assert DiamondSweep(emulated()).ends([codes], problem)[0].score == wanted

@@ -7,23 +7,22 @@ take too long, of the CPU's pair kernels, which are compared with that matrix in
 import numpy as np
 import pytest
 
-from swsearch import _native
+from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.engine.cuda.pairs import diamond_launch
 from swsearch.engine.cuda.pairs.diamond_checkpoints import strip_bytes
 from swsearch.engine.cuda.pairs.diamond_plan import CHECKPOINT_COLUMNS, SweepShape
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
-from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, SequencePairs
 from swsearch.pairs.pair_alignment import MODES, align_pair, scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA
 from swsearch.sequences.record import SequenceRecord
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, MakeDevice
-from tests.pairs.whole_matrix import PROBLEMS, free_ends, whole_matrix
+from tests.pairs.whole_matrix import PROBLEMS, Judged, found, judged
 
 Pair = tuple[np.ndarray, np.ndarray]
-Found = tuple[int, int, int, int, int, str]
 
 NARROW = SweepShape(narrow=True, words=2)
 WIDE = SweepShape(narrow=False, words=2)
@@ -45,31 +44,14 @@ def broken(seed: int, m: int, n: int, n_letters: int = 4) -> Pair:
 
 
 def by_device(device: EmulatedDevice, pair: Pair, problem: AlignmentProblem, memory_bytes: int = 1 << 20,
-              shape: SweepShape | None = NARROW) -> Found:  # fmt: skip
-    found = DiamondSweep(device).end_and_path(*pair, problem, memory_bytes, shape=shape)
-    operations = "".join("MID"[run & 3] * (run >> 2) for run in found.runs.tolist())
+              shape: SweepShape | None = NARROW) -> Judged:  # fmt: skip
+    (aligned,) = found(DiamondSweep(device).end_and_path(*pair, problem, memory_bytes, shape=shape))
     assert device.used_bytes == 0
-    score, query_end, subject_end, query_start, subject_start = found.ends[0].tolist()
-    return score, query_end, subject_end, query_start, subject_start, operations
+    return aligned
 
 
-def by_cpu(pair: Pair, p: AlignmentProblem) -> Found:
-    *coordinates, runs = _native.align_pair(
-        *pair, p.table, p.match, p.mismatch, p.gap_open, p.gap_extend, p.local, p.free_ends, True
-    )
-    return (*coordinates, "".join(operation * length for operation, length in runs))
-
-
-def by_definition(pair: Pair, p: AlignmentProblem, mode: str, free: str) -> Found:
-    query, subject = pair
-    if p.table is None:
-        scores = np.where(query[:, None] == subject[None, :], p.match, p.mismatch)
-    else:
-        scores = p.table[np.ix_(query, subject)].astype(int)
-    judged = whole_matrix(scores, p.gap_open, p.gap_extend, mode, free)
-    return (
-        judged.score, judged.query_end, judged.subject_end, judged.query_start, judged.subject_start, judged.operations,
-    )  # fmt: skip
+def by_cpu(pair: Pair, problem: AlignmentProblem) -> Judged:
+    return found(CpuPairs().align(SequencePairs.of([pair]), problem))[0]
 
 
 LENGTHS = [(1, 2 * BLOCK + 5), (150, 1), (S, BLOCK), (S + 1, BLOCK + 1), (2 * S - 3, 2 * BLOCK + 9)]
@@ -90,14 +72,14 @@ def test_paths_are_as_defined(
     """Expected: the full matrix. Lengths near a strip and near a checkpoint, all ends, letters of all kinds."""
     rng = np.random.default_rng(n_letters)
     device = emulated()
-    for number, (mode, free) in enumerate(PROBLEMS):
+    for number, ends in enumerate(PROBLEMS.values()):
         for index, (m, n) in enumerate(LENGTHS):
             if (number + index) % 2 and index < 4:
                 continue
             table = rng.integers(-6, 9, (4, 4)).astype(np.int8) if tables and index % 2 else None
-            problem = AlignmentProblem(mode == "local", FreeEnds(free_ends(mode, free)), *gap, *costs, table)
+            problem = AlignmentProblem(*ends, *gap, *costs, table)
             pair = broken(10 * number + index, m, n, n_letters)
-            assert by_device(device, pair, problem, shape=shape) == by_definition(pair, problem, mode, free)
+            assert by_device(device, pair, problem, shape=shape) == judged(*pair, problem)
 
 
 @pytest.mark.parametrize("words", [4, 8])
@@ -157,8 +139,8 @@ def test_other_memory_is_freed_for_a_path(emulated: MakeDevice) -> None:
         asked.append(True)
         others.free()
 
-    found = DiamondSweep(device, make_room).end_and_path(*pair, problem, 1 << 20, shape=NARROW)
-    assert found.ends[0, 0] == by_cpu(pair, problem)[0]
+    aligned = DiamondSweep(device, make_room).end_and_path(*pair, problem, 1 << 20, shape=NARROW)
+    assert found(aligned) == [by_cpu(pair, problem)]
     assert asked == [True]
 
 
@@ -186,7 +168,6 @@ def test_alignments_are_the_cpus(emulated: MakeDevice, mode: str) -> None:
     if mode in ("edit", "lcs"):
         sides, scoring = [PairSequence("x", "".join("ACGT"[letter] for letter in side)) for side in codes], None
     wanted = align_pair(*sides, mode, scoring)
-    found = align_pair(*sides, mode, scoring, backend=DiamondSweep(emulated()))
-    assert (found.cigar, found.score, found.query_start, found.query_end, found.subject_start, found.subject_end) == (
-        wanted.cigar, wanted.score, wanted.query_start, wanted.query_end, wanted.subject_start, wanted.subject_end,
-    )  # fmt: skip
+    aligned = align_pair(*sides, mode, scoring, backend=DiamondSweep(emulated()))
+    for name in ("cigar", "score", "query_start", "query_end", "subject_start", "subject_end"):
+        assert getattr(aligned, name) == getattr(wanted, name)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.engine.cuda.pairs.horizon_model import Problem, edit_distance, longest_common_subsequence, solve
-from tests.pairs.whole_matrix import ENDS, PROBLEMS, free_ends, whole_matrix
+from tests.pairs.whole_matrix import PROBLEMS, whole_matrix
 
 N_LETTERS = 4
 DNA = np.where(np.eye(N_LETTERS, dtype=bool), 2, -3)
@@ -20,25 +20,26 @@ def random_letters(seed, length):
     return np.random.default_rng(seed).integers(0, N_LETTERS, length)
 
 
-def expected(problem, query, subject, mode="global", free="both"):
+def expected(problem, query, subject, mode="global"):
     """Return score and end according to the full matrix."""
     pairs = problem.table[np.ix_(query, subject)]
-    judged = whole_matrix(pairs, problem.gap_open, problem.gap_extend, mode, free)
+    judged = whole_matrix(pairs, problem.gap_open, problem.gap_extend, *PROBLEMS[mode])
     return judged.score, judged.query_end, judged.subject_end
 
 
 @pytest.mark.parametrize("costs", COSTS.values(), ids=COSTS)
-@pytest.mark.parametrize(("mode", "free"), PROBLEMS)
-def test_scores_and_ends_are_those_of_the_whole_matrix(mode, free, costs):
+@pytest.mark.parametrize("mode", PROBLEMS)
+def test_scores_and_ends_are_those_of_the_whole_matrix(mode, costs):
     """Expected values: the full matrix of tests/pairs. All pairs of lengths near S, unrelated and related."""
-    ends = frozenset(end for end, number in ENDS.items() if free_ends(mode, free) & number)
-    problem = Problem(DNA, *costs, mode == "local", ends)
+    local, ends = PROBLEMS[mode]
+    names = frozenset(end.name.lower().replace("_", "-") for end in ends)
+    problem = Problem(DNA, *costs, local, names)
     for m in LENGTHS:
         for n in LENGTHS:
             query, subject = random_letters(m, m), random_letters(100 + n, n)
             if min(m, n) > S:
                 subject[: min(m, n) - 2] = query[2 : min(m, n)]
-            assert solve(problem, query, subject, S) == expected(problem, query, subject, mode, free), (m, n)
+            assert solve(problem, query, subject, S) == expected(problem, query, subject, mode), (m, n)
 
 
 @pytest.mark.parametrize("problem", [edit_distance(N_LETTERS), longest_common_subsequence(N_LETTERS)])
