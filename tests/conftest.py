@@ -47,6 +47,22 @@ def user_store(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPat
     return home / "swsearch" / "hits.sqlite"
 
 
+@pytest.fixture(scope="session")
+def real_databases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with few.db and some.db (60 and 300 real proteins), proteins.db (all 1,500) and lambda.db (a genome)."""
+    from swsearch.cli.app import main
+    from tests.support import DATA, protein_records
+
+    folder = tmp_path_factory.mktemp("databases")
+    for name, n_records in (("few", 60), ("some", 300)):
+        (folder / f"{name}.fasta").write_text("".join(protein_records()[:n_records]))
+    sources = {"few": "few.fasta", "some": "some.fasta"}
+    sources |= {"proteins": DATA / "proteins.fasta.gz", "lambda": DATA / "lambda_phage.fasta"}
+    for name, source in sources.items():
+        assert main(["index", str(folder / source), "-o", str(folder / f"{name}.db"), "--quiet"]) == 0
+    return folder
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """Chromium, led by Playwright (:mod:`tests.service.pages.browsers`)."""

@@ -1,6 +1,8 @@
-"""Inputs for several tests: random sequences and profiles."""
+"""Inputs for several tests: the real sequences of data/, random sequences and profiles."""
 
+import gzip
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 
@@ -10,8 +12,15 @@ from swsearch.scoring.ungapped import background
 from swsearch.sequences.alphabet import N_CODES, PAD_CODE, PROTEIN
 from swsearch.typing import Codes
 
+DATA = Path(__file__).parents[1] / "data"
 ROBINSON_FREQUENCIES = np.rint(background(PROTEIN) * 1000)
 """Residues per thousand of natural proteins, in the order ARNDCQEGHILKMFPSTWYV."""
+
+
+def protein_records() -> list[str]:
+    """The 1,500 real proteins of data/, each as FASTA text."""
+    text = gzip.decompress((DATA / "proteins.fasta.gz").read_bytes()).decode()
+    return [f">{record}" for record in text.split(">")[1:]]
 
 
 def random_codes(rng: np.random.Generator, length: int, letters: int = 20) -> Codes:

@@ -13,6 +13,7 @@ import pytest
 
 from swsearch.cli.app import main
 from swsearch.search import simulation
+from tests.support import protein_records
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -38,29 +39,21 @@ def few_data(tmp_path_factory):
     for path in (ROOT / "data").iterdir():
         if path.name != "proteins.fasta.gz":
             (folder / "data" / path.name).symlink_to(path)
-    with gzip.open(ROOT / "data" / "proteins.fasta.gz", "rt") as file:
-        records = file.read().split(">")[1:]
     chosen = [
-        record for number, record in enumerate(records) if number % 5 == 0 or any(name in record for name in NAMED)
+        record
+        for number, record in enumerate(protein_records())
+        if number % 5 == 0 or any(name in record for name in NAMED)
     ]
     proteins = folder / "data" / "proteins.fasta.gz"
-    proteins.write_bytes(gzip.compress("".join(f">{record}" for record in chosen).encode(), 1))
+    proteins.write_bytes(gzip.compress("".join(chosen).encode(), 1))
     assert main(["index", str(proteins), "-o", str(folder / "proteins.db"), "--quiet"]) == 0
     return folder
 
 
-@pytest.fixture(scope="session")
-def proteins_db(tmp_path_factory):
-    """The database ``proteins.db`` of the README."""
-    path = tmp_path_factory.mktemp("whole") / "proteins.db"
-    assert main(["index", str(ROOT / "data" / "proteins.fasta.gz"), "-o", str(path), "--quiet"]) == 0
-    return path
-
-
 @pytest.fixture
-def indexed_workplace(workplace, proteins_db):
+def indexed_workplace(workplace, real_databases):
     """The same folder with the README's database."""
-    shutil.copytree(proteins_db, workplace / "proteins.db")
+    shutil.copytree(real_databases / "proteins.db", workplace / "proteins.db")
     return workplace
 
 
@@ -139,8 +132,7 @@ def test_the_reference_pages_commands_and_python_run(request, capfd, name):
     place = request.getfixturevalue("indexed_workplace" if name in WITH_NUMBERS else "small_workplace")
     page = (ROOT / "docs" / "reference" / f"{name}.md").read_text()
     if name == "all-against-all":
-        with gzip.open(ROOT / "data" / "proteins.fasta.gz", "rt") as file:
-            records = [f">{record}" for record in file.read().split(">")[1:] if "GTP" in record.partition("\n")[0]]
+        records = [record for record in protein_records() if "GTP" in record.partition("\n")[0]]
         (place / "related.fasta").write_text("".join(records[:30]))
         assert main(["index", "related.fasta", "-o", "proteins.db", "--quiet", "--force"]) == 0
     assert run_commands(page, capfd) >= 1

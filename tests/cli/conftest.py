@@ -1,6 +1,5 @@
 """Fixtures that run the command line: in this process for speed, and in a separate process where it is killed."""
 
-import gzip
 import os
 import subprocess
 from collections.abc import Callable
@@ -12,8 +11,8 @@ import pytest
 from swsearch.cli import output
 from swsearch.cli.app import main
 from tests.processes import Process, paused, start
+from tests.support import DATA
 
-DATA = Path(__file__).parents[2] / "data"
 QUERIES = DATA / "queries.fasta"
 
 PAUSED = """
@@ -106,40 +105,27 @@ def spawn_paused(tmp_path: Path) -> Callable[..., Process]:
 
 
 @pytest.fixture(scope="session")
-def protein_db(tmp_path_factory) -> Path:
+def protein_db(real_databases) -> Path:
     """A database of the 1,500 real proteins in data/."""
-    path = tmp_path_factory.mktemp("db") / "proteins.db"
-    assert main(["index", str(DATA / "proteins.fasta.gz"), "-o", str(path), "--quiet"]) == 0
-    return path
-
-
-def first_proteins_db(folder: Path, n: int, name: str) -> Path:
-    """Index the first ``n`` of the proteins as ``name``.db, and write them to ``name``.fasta."""
-    with gzip.open(DATA / "proteins.fasta.gz", "rt") as file:
-        records = file.read().split(">")[1 : n + 1]
-    (folder / f"{name}.fasta").write_text("".join(f">{record}" for record in records))
-    assert main(["index", str(folder / f"{name}.fasta"), "-o", str(folder / f"{name}.db"), "--quiet"]) == 0
-    return folder / f"{name}.db"
+    return real_databases / "proteins.db"
 
 
 @pytest.fixture(scope="session")
-def few_proteins_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def few_proteins_db(real_databases) -> Path:
     """A database of 60 of the proteins, for commands whose time is not the point."""
-    return first_proteins_db(tmp_path_factory.mktemp("db"), 60, "few")
+    return real_databases / "few.db"
 
 
 @pytest.fixture(scope="session")
-def some_proteins_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def some_proteins_db(real_databases) -> Path:
     """A database of 300 of the proteins, which has several partitions and long lists of hits."""
-    return first_proteins_db(tmp_path_factory.mktemp("db"), 300, "some")
+    return real_databases / "some.db"
 
 
 @pytest.fixture(scope="session")
-def lambda_db(tmp_path_factory) -> Path:
+def lambda_db(real_databases) -> Path:
     """A database of one subject: the genome of phage lambda."""
-    path = tmp_path_factory.mktemp("db") / "lambda.db"
-    assert main(["index", str(DATA / "lambda_phage.fasta"), "-o", str(path), "--quiet"]) == 0
-    return path
+    return real_databases / "lambda.db"
 
 
 @pytest.fixture

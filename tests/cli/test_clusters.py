@@ -3,7 +3,6 @@
 Expected values: the lines of `swsearch allpairs` and `swsearch query`, networkx, and MMseqs2 for its own format.
 """
 
-import gzip
 import json
 import random
 import signal
@@ -13,7 +12,7 @@ import networkx
 import pytest
 
 from swsearch.store.store import Store
-from tests.cli.conftest import DATA
+from tests.support import protein_records
 
 LINKED = ["--min-identity", "35", "--min-query-coverage", "50", "--min-subject-coverage", "50", "--quiet"]
 
@@ -21,8 +20,7 @@ LINKED = ["--min-identity", "35", "--min-query-coverage", "50", "--min-subject-c
 @pytest.fixture
 def fastas(tmp_path):
     """60 GTP-binding proteins, in few.fasta, and in odd.fasta and even.fasta half of them."""
-    with gzip.open(DATA / "proteins.fasta.gz", "rt") as file:
-        records = [f">{record}" for record in file.read().split(">")[1:] if "GTP" in record.partition("\n")[0]][:60]
+    records = [record for record in protein_records() if "GTP" in record.partition("\n")[0]][:60]
     for name, chosen in {"few": records, "odd": records[::2], "even": records[1::2]}.items():
         (tmp_path / f"{name}.fasta").write_text("".join(chosen))
     return tmp_path

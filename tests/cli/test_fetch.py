@@ -3,7 +3,6 @@
 Other expected values are written by hand, or cut from the files in data/.
 """
 
-import gzip
 import io
 import random
 import subprocess
@@ -12,6 +11,7 @@ import pytest
 from Bio import SeqIO
 
 from tests.cli.conftest import DATA
+from tests.support import protein_records
 
 needs_samtools = pytest.mark.peer("samtools")
 needs_blast = pytest.mark.peer("blastdbcmd")
@@ -78,8 +78,7 @@ def test_the_entries_of_a_batch_are_those_of_blastdbcmd(swsearch, genome, tmp_pa
 
 @needs_blast
 def test_whole_proteins_are_those_of_blastdbcmd(swsearch, protein_db, tmp_path):
-    with gzip.open(DATA / "proteins.fasta.gz", "rt") as file:
-        (tmp_path / "p.fasta").write_text(file.read())
+    (tmp_path / "p.fasta").write_text("".join(protein_records()))
     output("makeblastdb", "-in", "p.fasta", "-dbtype", "prot", "-parse_seqids", "-out", "b", cwd=tmp_path)
     names = [name for name, _ in records((tmp_path / "p.fasta").read_text())]
     chosen = [name.split("|")[1] for name in random.Random(1).sample(names, 200)]

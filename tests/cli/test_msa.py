@@ -3,7 +3,6 @@
 Expected values: ``swsearch query`` on each database, with the profile of the first as a PSSM in a file; hand.
 """
 
-import gzip
 import re
 import shlex
 import subprocess
@@ -15,6 +14,7 @@ from swsearch.report.anchored import aligned_letters
 from swsearch.run import deep_alignments
 from swsearch.search.options import SearchOptions
 from tests.cli.conftest import DATA
+from tests.support import protein_records
 
 RECORDS = (DATA / "queries.fasta").read_text().split(">")[1:]
 ENGB, OBG = f">{RECORDS[0]}", f">{RECORDS[1]}"
@@ -25,11 +25,10 @@ ITERATED = SearchOptions(evalue=0.1, top=10_000, iterations=3)
 def databases(tmp_path_factory):
     """Two databases of relatives of both queries, which have 30 subjects in common."""
     folder = tmp_path_factory.mktemp("databases")
-    records = gzip.decompress((DATA / "proteins.fasta.gz").read_bytes()).decode().split(">")[1:]
-    chosen = [record for record in records if re.search("GTP|OBG|ENGB", record)]
+    chosen = [record for record in protein_records() if re.search("GTP|OBG|ENGB", record)]
     assert len(chosen) > 150
     for name, part in (("one", chosen[:100]), ("two", chosen[70:])):
-        (folder / f"{name}.fasta").write_text("".join(f">{record}" for record in part))
+        (folder / f"{name}.fasta").write_text("".join(part))
         package.build_database(folder / f"{name}.fasta", folder / f"{name}.db")
     return folder / "one.db", folder / "two.db"
 

@@ -6,7 +6,6 @@ code of another core (``OPENBLAS_CORETYPE``), glibc omits its fused multiply-add
 kernels use another instruction set. On other systems a setting has no effect.
 """
 
-import gzip
 import os
 import shutil
 import subprocess
@@ -18,6 +17,7 @@ import pytest
 
 from swsearch.database.builder import build_database
 from swsearch.engine.cpu.engine import usable_instruction_sets
+from tests.support import protein_records
 
 pytestmark = pytest.mark.thorough
 
@@ -57,8 +57,7 @@ def records(text: str, n: int) -> str:
 def folder(tmp_path_factory):
     """Two databases and the queries."""
     path = tmp_path_factory.mktemp("invariance")
-    with gzip.open(DATA / "proteins.fasta.gz", "rt") as file:
-        (path / "proteins.fasta").write_text(records(file.read(), N_PROTEINS))
+    (path / "proteins.fasta").write_text("".join(protein_records()[:N_PROTEINS]))
     (path / "queries.fasta").write_text(records((DATA / "queries.fasta").read_text(), N_QUERIES))
     build_database([path / "proteins.fasta"], path / "proteins.db")
     shutil.copy(DATA / "obg.sto", path)

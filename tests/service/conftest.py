@@ -1,29 +1,19 @@
 """A server that the tests of this folder share, and its databases."""
 
-import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from swsearch.cli.app import main
 from swsearch.service.protocols import PROTOCOLS
 from tests.service.servers import RunningServer
-
-DATA = Path(__file__).parents[2] / "data"
+from tests.support import DATA
 
 
 @pytest.fixture(scope="session")
-def databases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def databases(real_databases: Path) -> Path:
     """A folder with few.db (60 real proteins), proteins.db (all 1,500) and lambda.db (a genome)."""
-    folder = tmp_path_factory.mktemp("databases")
-    with gzip.open(DATA / "proteins.fasta.gz", "rt") as file:
-        records = file.read().split(">")[1:61]
-    (folder / "few.fasta").write_text("".join(f">{record}" for record in records))
-    assert main(["index", str(folder / "few.fasta"), "-o", str(folder / "few.db"), "--quiet"]) == 0
-    assert main(["index", str(DATA / "proteins.fasta.gz"), "-o", str(folder / "proteins.db"), "--quiet"]) == 0
-    assert main(["index", str(DATA / "lambda_phage.fasta"), "-o", str(folder / "lambda.db"), "--quiet"]) == 0
-    return folder
+    return real_databases
 
 
 @pytest.fixture(scope="session")

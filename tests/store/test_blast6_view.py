@@ -1,6 +1,5 @@
 """The view ``blast6``, identifiers beside headers, and their indexes. Expected values: the reports, and the headers."""
 
-import gzip
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from swsearch.store import connections
 from swsearch.store.models import HITS, QUERIES
 from swsearch.store.store import Store
 from tests.store.conftest import RUN, make_query
+from tests.support import protein_records
 
 DATA = Path(__file__).parents[2] / "data"
 STANDARD = "qaccver, saccver, pident, length, mismatch, gapopen, qstart, qend, sstart, send, evalue, bitscore"
@@ -33,8 +33,7 @@ HEADERS = (
 def searched(tmp_path_factory):
     """A store with a search for proteins, one of DNA on both strands, and translated ones; and the reports' lines."""
     folder = tmp_path_factory.mktemp("searched")
-    with gzip.open(DATA / "proteins.fasta.gz", "rt") as file:
-        (folder / "proteins.fasta").write_text(">" + ">".join(file.read().split(">")[1:61]))
+    (folder / "proteins.fasta").write_text("".join(protein_records()[:60]))
     reads = (DATA / "lambda_reads.fastq").read_text().splitlines()[:48]
     (folder / "reads.fastq").write_text("\n".join(reads) + "\n")
     genome = "".join((DATA / "lambda_phage.fasta").read_text().splitlines()[1:])

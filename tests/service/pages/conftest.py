@@ -1,6 +1,5 @@
 """A whole service for the tests of pages: real databases, a store, the application with its pages, and a worker."""
 
-import gzip
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -26,6 +25,7 @@ from swsearch.service.worker import SearchWorker
 from swsearch.store.store import Store
 from tests.patience import LIMIT_SECONDS
 from tests.report.conftest import OF_TAXA
+from tests.support import protein_records
 
 DATA = Path(__file__).parents[3] / "data"
 HEADER_FORMATS = sorted({*FORMATS} - OF_TAXA)
@@ -132,9 +132,8 @@ class Served:
 def databases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Some hundred real proteins, the phage lambda, and subjects with hostile headers."""
     folder = tmp_path_factory.mktemp("databases")
-    records = gzip.decompress((DATA / "proteins.fasta.gz").read_bytes()).decode().split(">")[1:]
-    chosen = [record for record in records if "GTP" in record.split("\n", 1)[0]][:120]
-    (folder / "proteins.fasta").write_text("".join(f">{record}" for record in chosen))
+    chosen = [record for record in protein_records() if "GTP" in record.split("\n", 1)[0]][:120]
+    (folder / "proteins.fasta").write_text("".join(chosen))
     hostile = "".join(f">{header}\n{LETTERS[number * 3 :]}\n" for number, header in enumerate(HOSTILE))
     (folder / "hostile.fasta").write_bytes(hostile.encode() + b">bytes\xff\xfe not UTF-8\n" + LETTERS.encode() + b"\n")
     (folder / "lambda.fasta").write_bytes((DATA / "lambda_phage.fasta").read_bytes())

@@ -3,7 +3,6 @@
 Expected: the ids of ``data/taxids.tsv`` and the lineages of the excerpt, by walks in plain dictionaries.
 """
 
-import gzip
 from dataclasses import replace
 from itertools import groupby
 
@@ -17,6 +16,7 @@ from tests.service.pages.browsers import Opened, keep, reach, violations, wide
 from tests.service.pages.conftest import DATA, serving, working
 from tests.service.pages.html_page import HtmlPage
 from tests.service.test_taxonomy import known_taxids
+from tests.support import protein_records
 from tests.taxonomy.dumps import EXCERPT, path_to_root
 
 QUERY = "sp|A1YGK7"
@@ -27,8 +27,7 @@ QUERY = "sp|A1YGK7"
 def served(settings, tmp_path_factory):
     """A service of the real proteins with their taxonomy."""
     folder = tmp_path_factory.mktemp("taxa")
-    with gzip.open(DATA / "proteins.fasta.gz", "rt") as file:
-        (folder / "proteins.fasta").write_text(file.read())
+    (folder / "proteins.fasta").write_text("".join(protein_records()))
     build_database(folder / "proteins.fasta", folder / "taxa.db", taxonomy=EXCERPT, taxid_map=DATA / "taxids.tsv")
     given = replace(settings, databases=named_databases([str(folder / "taxa.db")]), store=str(folder / "hits.sqlite"))
     with serving(given) as running, working(given):

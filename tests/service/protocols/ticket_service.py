@@ -1,6 +1,5 @@
 """A service that speaks tickets, for the tests of this protocol: databases, one store, a worker, and two servers."""
 
-import gzip
 import io
 import tarfile
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from swsearch.service.settings import Settings
 from swsearch.store.store import Store
 from tests.patience import LIMIT_SECONDS
 from tests.service.pages.conftest import DATA, Served, serving, working
+from tests.support import protein_records
 
 _RECORDS = [record.splitlines() for record in (DATA / "queries.fasta").read_text().split(">")[1:]]
 ENGB, OBG, S6 = ("".join(_RECORDS[place][1:]) for place in (0, 1, 3))
@@ -46,10 +46,9 @@ class TicketService:
 @contextmanager
 def ticket_service(folder: Path) -> Iterator[TicketService]:
     """Run a service in this process."""
-    records = gzip.decompress((DATA / "proteins.fasta.gz").read_bytes()).decode().split(">")[1:]
-    chosen = [record for record in records if "GTP" in record.split("\n", 1)[0]]
-    (folder / "first.fasta").write_text("".join(f">{record}" for record in records))
-    (folder / "second.fasta").write_text("".join(f">{record}" for record in chosen))
+    chosen = [record for record in protein_records() if "GTP" in record.split("\n", 1)[0]]
+    (folder / "first.fasta").write_text("".join(protein_records()))
+    (folder / "second.fasta").write_text("".join(chosen))
     (folder / "lambda.fasta").write_bytes((DATA / "lambda_phage.fasta").read_bytes())
     names = ("lambda", "first", "second")
     for name in names:
