@@ -42,52 +42,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
+
 FORBIDDEN = -(10**8)
 FILL = -1
-
-
-@dataclass(frozen=True)
-class Problem:
-    """The parameters of the recurrence, which cover several alignment problems.
-
-    Attributes
-    ----------
-    table : int array, shape (letters, letters)
-        Score of a query letter (row) against a subject letter.
-    gap_open, gap_extend : int
-        A gap of k residues costs ``gap_open + k * gap_extend``; linear where ``gap_open`` is 0.
-    local : bool
-        Whether a path may begin and end anywhere: H is never below 0.
-    free_ends : set of str
-        Ends at which letters outside the alignment cost nothing, such as ``query-start``.
-    """
-
-    table: np.ndarray
-    gap_open: int
-    gap_extend: int
-    local: bool = False
-    free_ends: frozenset[str] = frozenset()
-
-    def is_free(self, end: str) -> bool:
-        """Return whether the letters outside the alignment cost nothing at this end."""
-        return self.local or end in self.free_ends
-
-
-def edit_distance(n_letters: int) -> Problem:
-    """Return the Levenshtein problem: the distance is the negative of the best global score."""
-    return Problem(np.eye(n_letters, dtype=int) - 1, 0, 1)
-
-
-def longest_common_subsequence(n_letters: int) -> Problem:
-    """Return the problem of the longest common subsequence: only equal letters may be aligned, and gaps are free."""
-    return Problem(np.where(np.eye(n_letters, dtype=bool), 1, FORBIDDEN), 0, 0)
 
 
 @dataclass
 class Horizon:
     """The frontier, with one element per diagonal d at index ``origin + d``, and the best end found."""
 
-    problem: Problem
+    problem: AlignmentProblem
     query: np.ndarray
     subject: np.ndarray
     s: int
@@ -104,8 +69,14 @@ class Horizon:
         self.origin = self.rows
         problem = self.problem
         down, right = np.arange(self.rows, 0, -1), np.arange(1, self.columns + 1)
-        column_0 = 0 * down if problem.is_free("query-start") else -(problem.gap_open + down * problem.gap_extend)
-        row_0 = 0 * right if problem.is_free("subject-start") else -(problem.gap_open + right * problem.gap_extend)
+        column_0 = (
+            0 * down if FreeEnds.QUERY_START in problem.free_ends else -(problem.gap_open + down * problem.gap_extend)
+        )
+        row_0 = (
+            0 * right
+            if FreeEnds.SUBJECT_START in problem.free_ends
+            else -(problem.gap_open + right * problem.gap_extend)
+        )
         self.h = np.concatenate([column_0, [0], row_0])
         self.e = np.full_like(self.h, FORBIDDEN)
         self.f = np.full_like(self.h, FORBIDDEN)
@@ -125,7 +96,11 @@ class Horizon:
     def letters_score(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """Return c(i, j): padding against padding scores 0, padding against a letter is forbidden."""
         a, b = self.query[i - 1], self.subject[j - 1]
-        scores = self.problem.table[np.maximum(a, 0), np.maximum(b, 0)]
+        problem = self.problem
+        if problem.table is None:
+            scores = np.where(a == b, problem.match, problem.mismatch)
+        else:
+            scores = problem.table[np.maximum(a, 0), np.maximum(b, 0)].astype(int)
         scores = np.where((a == FILL) | (b == FILL), FORBIDDEN, scores)
         return np.where((a == FILL) & (b == FILL), 0, scores)
 
@@ -178,13 +153,13 @@ class Horizon:
         on_last_row, on_last_column = i == self.m, j == self.n
         return (
             (on_last_row and on_last_column)
-            or (on_last_row and problem.is_free("subject-end") and j < self.n)
-            or (on_last_column and problem.is_free("query-end") and i < self.m)
+            or (on_last_row and FreeEnds.SUBJECT_END in problem.free_ends and j < self.n)
+            or (on_last_column and FreeEnds.QUERY_END in problem.free_ends and i < self.m)
         )
 
 
 def solve(
-    problem: Problem, query: np.ndarray, subject: np.ndarray, s: int, processors: int = 1
+    problem: AlignmentProblem, query: np.ndarray, subject: np.ndarray, s: int, processors: int = 1
 ) -> tuple[int, int, int]:
     """Return score, query end and subject end (residues before the end), computed by diamonds of ``s`` rows.
 
