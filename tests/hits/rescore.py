@@ -4,12 +4,55 @@ The module shares no code with the traceback or :mod:`swsearch.hits.cigar`, so t
 """
 
 import re
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
 
-from swsearch.errors import InputError
 from swsearch.hits.hit import Alignment
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.sequences.alphabet import reverse_complement
 from swsearch.typing import Codes, ScoreTable
+
+
+class Counted(NamedTuple):
+    """The score and the counts of an alignment, in the order of the fields of :class:`Alignment`."""
+
+    score: int
+    identities: int
+    positives: int
+    columns: int
+    gap_openings: int
+    gap_residues: int
+
+
+def counted(
+    cigar: str, query: Sequence[Any], subject: Sequence[Any], pair_score: Callable[[int, int], int], *gap: int
+) -> Counted:
+    """Count two aligned parts column by column; raise AssertionError if the CIGAR does not fit them.
+
+    ``pair_score`` is given the places of two letters.
+    """
+    assert re.fullmatch(r"([1-9]\d*[=XID])*", cigar), cigar
+    runs = [(int(digits), operation) for digits, operation in re.findall(r"(\d+)(.)", cigar)]
+    assert all(one != other for (_, one), (_, other) in pairwise(runs)), f"a run continues the one before in {cigar}"
+    covered = [sum(length for length, operation in runs if operation != other) for other in "DI"]
+    assert covered == [len(query), len(subject)], cigar
+    gaps = [length for length, operation in runs if operation in "ID"]
+    gap_open, gap_extend = gap
+    score = -sum(gap_open + length * gap_extend for length in gaps)
+    i = j = identities = positives = 0
+    for length, operation in runs:
+        if operation in "=X":
+            for place in range(length):
+                one, other = query[i + place], subject[j + place]
+                assert (one == other) == (operation == "="), f"{operation} on {one} and {other}"
+                pair = pair_score(i + place, j + place)
+                score += pair
+                positives += pair > 0
+                identities += operation == "="
+        i += length * (operation != "D")
+        j += length * (operation != "I")
+    return Counted(score, identities, positives, sum(length for length, _ in runs), len(gaps), sum(gaps))
 
 
 def rescore(
@@ -20,7 +63,7 @@ def rescore(
     strand: str = "plus",
     position_scores: ScoreTable | None = None,
 ) -> int:
-    """The raw score of an alignment.
+    """The raw score of an alignment of a hit; raise AssertionError if anything that it states is wrong.
 
     Parameters
     ----------
@@ -33,86 +76,26 @@ def rescore(
         ``plus`` or ``minus``.
     position_scores : int8 array, shape (query_length, 32), optional
         Scores of a position-specific query, used instead of the scheme's matrix; for the plus strand only.
-
-    Raises
-    ------
-    InputError
-        The alignment is not valid: an operation is unknown or has length 0, a gap is at an end, ``=`` denotes different
-        letters or ``X`` equal ones, coordinates are outside the sequences or do not fit the CIGAR, or the subject
-        letters or the counts do not fit the columns.
     """
-
-    def wrong(why: str) -> InputError:
-        shown = alignment.cigar if len(alignment.cigar) <= 40 else alignment.cigar[:37] + "..."
-        return InputError(f"alignment {shown!r} does not fit: {why}")
-
-    for name, start, end, length in (
-        ("query", alignment.query_start, alignment.query_end, len(query)),
-        ("subject", alignment.subject_start, alignment.subject_end, len(subject)),
-    ):
-        if not 0 <= start < end <= length:
-            raise wrong(f"{name} {start} to {end} is not part of {length} residues")
-
-    aligned_query = query[alignment.query_start : alignment.query_end]
+    start = alignment.query_start
+    assert 0 <= start < alignment.query_end <= len(query)
+    assert 0 <= alignment.subject_start < alignment.subject_end <= len(subject)
+    alphabet = scheme.alphabet
+    aligned_query = query[start : alignment.query_end]
     if strand == "minus":
         aligned_query = reverse_complement(aligned_query)
-    aligned_subject = subject[alignment.subject_start : alignment.subject_end]
-    alphabet = scheme.alphabet
-    a, b = alphabet.decode(aligned_query).upper(), alphabet.decode(aligned_subject).upper()
-    if alphabet.decode(aligned_subject) != alignment.subject_letters:
-        raise wrong("the subject letters are not those of the subject")
+    letters = alphabet.decode(subject[alignment.subject_start : alignment.subject_end])
+    assert letters == alignment.subject_letters
+    a, b = alphabet.decode(aligned_query).upper(), letters.upper()
     if alphabet.name == "dna":
         a, b = a.replace("U", "T"), b.replace("U", "T")
 
-    pieces = re.findall(r"(\d+)(\D)", alignment.cigar)
-    if not pieces or "".join(map("".join, pieces)) != alignment.cigar:
-        raise wrong("it is not a list of counts and operations")
-    if pieces[0][1] in "ID" or pieces[-1][1] in "ID":
-        raise wrong("a gap at an end")
+    def pair_score(i: int, j: int) -> int:
+        if position_scores is None:
+            return scheme.matrix.score(a[i], b[j])
+        return int(position_scores[start + i, alphabet.code(b[j])])
 
-    score = identities = positives = columns = gap_residues = gap_openings = 0
-    i = j = 0
-    previous = ""
-    for digits, operation in pieces:
-        length = int(digits)
-        if length == 0 or operation == previous:
-            raise wrong(f"run {digits}{operation} is empty or continues the one before")
-        previous = operation
-        columns += length
-        if operation in "=X":
-            for _ in range(length):
-                if i >= len(a) or j >= len(b):
-                    raise wrong(f"it needs more than {len(a)} query and {len(b)} subject residues")
-                if (a[i] == b[j]) != (operation == "="):
-                    raise wrong(f"{operation} stands on {a[i]} and {b[j]}, query residue {i + 1} of the alignment")
-                if position_scores is None:
-                    pair = scheme.matrix.score(a[i], b[j])
-                else:
-                    pair = int(position_scores[alignment.query_start + i, alphabet.code(b[j])])
-                score += pair
-                positives += pair > 0
-                identities += operation == "="
-                i, j = i + 1, j + 1
-        elif operation in "ID":
-            score -= scheme.gap.open + length * scheme.gap.extend
-            gap_residues += length
-            gap_openings += 1
-            if operation == "I":
-                i += length
-            else:
-                j += length
-        else:
-            raise wrong(f"operation {operation!r} is none of =, X, I, D")
-    if (i, j) != (len(a), len(b)):
-        raise wrong(f"it covers {i} query and {j} subject residues, the coordinates {len(a)} and {len(b)}")
-    counted = (identities, positives, columns, gap_openings, gap_residues)
-    stated = (
-        alignment.identities,
-        alignment.positives,
-        alignment.columns,
-        alignment.gap_openings,
-        alignment.gap_residues,
-    )
-    if counted != stated:
-        raise wrong(f"identities, positives, columns, gaps and gap residues are {counted}, not {stated}")
-    return score
+    assert re.fullmatch(r"\d+[=X](.*[=X])?", alignment.cigar), "a gap at an end"
+    found = counted(alignment.cigar, a, b, pair_score, scheme.gap.open, scheme.gap.extend)
+    assert [getattr(alignment, name) for name in found._fields[1:]] == [*found[1:]]
+    return found.score

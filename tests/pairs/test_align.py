@@ -22,7 +22,7 @@ from swsearch.pairs.sequence import PairSequence, from_record, number_texts
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.record import SequenceRecord
-from tests.pairs.whole_matrix import score_of
+from tests.hits.rescore import counted
 
 PROTEIN_SCORING = scheme_scoring(default_scheme(PROTEIN))
 DNA_SCORING = scheme_scoring(default_scheme(DNA))
@@ -48,12 +48,12 @@ def rescored(pair):
     query, subject = (text.upper().replace("U", "T") if pair.query.record else text for text in pair.aligned)
     scoring = pair.scoring
 
-    def pair_score(one, other):
+    def pair_score(i, j):
         if scoring.matrix is not None:
-            return scoring.matrix.score(one, other)
-        return scoring.match if one == other else scoring.mismatch
+            return scoring.matrix.score(query[i], subject[j])
+        return scoring.match if query[i] == subject[j] else scoring.mismatch
 
-    score = score_of(pair.cigar, query, subject, pair_score, scoring.gap_open, scoring.gap_extend)
+    score = counted(pair.cigar, query, subject, pair_score, scoring.gap_open, scoring.gap_extend).score
     return -score if pair.mode == "edit" else score
 
 

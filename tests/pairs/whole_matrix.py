@@ -11,9 +11,7 @@ where that is optimal, otherwise a gap that consumes the subject (D), otherwise 
 is closed as soon as it may begin.
 """
 
-import re
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -130,24 +128,3 @@ def whole_matrix(
             state = "H" if f[i, j] == h[i - 1, j] - first else "I"
             i -= 1
     return Judged(score, i, end[0], j, end[1], "".join(reversed(operations)))
-
-
-def score_of(
-    cigar: str, query: Sequence[Any], subject: Sequence[Any], pair_score: Callable[[Any, Any], int], *gap: int
-) -> int:
-    """Return the score of two aligned parts, column by column; raise AssertionError if the CIGAR does not fit them."""
-    assert re.fullmatch(r"([1-9]\d*[=XID])*", cigar), cigar
-    gap_open, gap_extend = gap
-    score = i = j = 0
-    for digits, operation in re.findall(r"(\d+)(.)", cigar):
-        length = int(digits)
-        if operation in "ID":
-            score -= gap_open + length * gap_extend
-        else:
-            for one, other in zip(query[i : i + length], subject[j : j + length], strict=True):
-                assert (one == other) == (operation == "="), f"{operation} on {one} and {other}"
-                score += pair_score(one, other)
-        i += length * (operation != "D")
-        j += length * (operation != "I")
-    assert (i, j) == (len(query), len(subject)), cigar
-    return score
