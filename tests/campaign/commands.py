@@ -283,19 +283,20 @@ class StoreCommand(Command):
             return OLD
         trial.check(len(added) == 1, f"runs {added} were added by one command")
         state, results = runs[added[0]]
-        wanted = self._wanted()
         if state == "finished":
-            trial.check(results == wanted, "the finished run has not the results of an undisturbed one")
+            trial.check(results == self.wanted, "the finished run has not the results of an undisturbed one")
             return NEW
         trial.check(not self.one_transaction, "a part of the run is there")
         trial.check(state == "interrupted", f"the run of a process that has ended is {state}")
-        missing = [result.number for result in results if result not in wanted]
+        missing = [result.number for result in results if result not in self.wanted]
         trial.check(not missing, f"committed queries {missing} differ from those of an undisturbed run")
         if self.in_order:
-            trial.check(results == wanted[: len(results)], "the committed queries are not the first ones")
+            trial.check(results == self.wanted[: len(results)], "the committed queries are not the first ones")
         return BETWEEN
 
-    def _wanted(self) -> list[Any]:
+    @property
+    def wanted(self) -> list[Any]:
+        """The results of an undisturbed run."""
         new = self.learned[NEW]
         results: list[Any] = new[max(new)][1]
         return results
@@ -309,7 +310,7 @@ class StoreCommand(Command):
                 (folder / self.out).read_bytes() == self.learned[f"{NEW} out"], f"{self.out} differs afterwards"
             )
         runs = self._runs(folder)
-        trial.check(runs[max(runs)] == ("finished", self._wanted()), "the run of the next command is not whole")
+        trial.check(runs[max(runs)] == ("finished", self.wanted), "the run of the next command is not whole")
         if self.again and state == BETWEEN:
             trial.check(len(runs) == len(runs_before), "the interrupted run was not gone on with")
         left = {name for name in self.leftovers(folder) if not name.endswith(".unfinished")}

@@ -15,8 +15,9 @@ from functools import cache
 from pathlib import Path
 
 from tests.campaign import faults
-from tests.campaign.commands import BETWEEN, NEW, Command, commands, learned, prepared
+from tests.campaign.commands import NEW, Command, commands, learned, prepared
 from tests.campaign.faults import Fault
+from tests.campaign.kills import judge as judge_kill
 from tests.campaign.processes import Done, forked
 from tests.campaign.processes import run as run_forked
 from tests.campaign.trials import LeftOut, Trial
@@ -65,20 +66,15 @@ def check_end(trial: Trial, done: Done, how: str) -> bool:
 def judge(trial: Trial, command: Command, folder: Path, done: Done, how: str, *, cleans_up: bool = True) -> None:
     """Check a command that may have failed: its end, the state on the disk, leftover files, and the next command."""
     went_well = check_end(trial, done, how)
-    n_before = len(trial.problems)
-    state = command.state(trial, folder)
-    if went_well:
-        trial.check(state == NEW, f"exit code 0, but the state is {state}")
-        trial.counts["ended well"] += 1
-    elif cleans_up:
+    if cleans_up and not went_well:
         # SQLite checkpoints its log when the store is next opened; on a full disk it cannot do so at once.
         left = {name for name in command.leftovers(folder) if not name.endswith(("-wal", "-shm", "-journal"))}
-        trial.check(not left, f"left behind: {sorted(left)}")
-        temporary = list((folder / "tmp").iterdir())
-        trial.check(not temporary, f"temporary files left behind: {temporary}")
-    if state == BETWEEN or len(trial.problems) == n_before:
-        command.go_on(trial, folder, state)
-    trial.problems[n_before:] = [f"{how}: {problem}" for problem in trial.problems[n_before:]]
+        left |= {path.name for path in (folder / "tmp").iterdir()}
+        trial.check(not left, f"{how}: left behind: {sorted(left)}")
+    state = judge_kill(trial, command, folder, how)
+    if went_well:
+        trial.check(state == NEW, f"{how}: exit code 0, but the state is {state}")
+        trial.counts["ended well"] += 1
 
 
 def failing_calls(trial: Trial) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from swsearch.errors import StoreError
 from swsearch.store.store import Store
 from tests.campaign import faults
-from tests.campaign.commands import SEARCH, Command, StoreCommand, Template, prepared, unstamped
+from tests.campaign.commands import SEARCH, StoreCommand, Template, prepared, unstamped
 from tests.campaign.faults import Fault
 from tests.campaign.processes import Done, forked
 from tests.campaign.processes import run as run_forked
@@ -70,8 +70,7 @@ def locked_store(trial: Trial) -> None:
     with Store(path) as store:
         run = store.runs.get("latest")
         results = [unstamped(result) for result in store.results.queries(run.id)]
-    wanted = command.learned["new"][max(command.learned["new"])][1]
-    trial.check(run.state == "finished" and results == wanted, f"{name} beside another writer: other results")
+    trial.check(run.state == "finished" and results == command.wanted, f"{name} beside another writer: other results")
 
 
 def damaged_store(trial: Trial) -> None:
@@ -96,7 +95,7 @@ def damaged_store(trial: Trial) -> None:
         _ends_well(trial, run_forked(arguments, folder), f"`{' '.join(arguments[:2])}` of {how}")
 
 
-def _damaged_log(trial: Trial, command: Command, folder: Path) -> None:
+def _damaged_log(trial: Trial, command: StoreCommand, folder: Path) -> None:
     """Kill a query that stores hits, damage its write-ahead log, and check what is committed."""
     before = command.learned["old"]
     untouched = (folder / "hits.sqlite").read_bytes()
@@ -124,8 +123,9 @@ def _damaged_log(trial: Trial, command: Command, folder: Path) -> None:
         runs = store.runs.all()
         for run in runs:
             results = [unstamped(result) for result in store.results.queries(run.id)]
-            wanted = command.learned["new"][max(command.learned["new"])][1]
-            trial.check(results == wanted[: len(results)], f"run {run.id}: committed queries differ after a hurt log")
+            trial.check(
+                results == command.wanted[: len(results)], f"run {run.id}: committed queries differ after a hurt log"
+            )
     trial.check(len(runs) >= len(before), "a run that was there before the log is gone")
     with sqlite3.connect(folder / "hits.sqlite") as connection:
         found = connection.execute("PRAGMA integrity_check").fetchall()
