@@ -1,4 +1,4 @@
-"""Every list is the complete list, cut afterwards: low complexity, repeats, several frames, rounds and masks.
+"""Every list is the complete list, cut afterwards: low complexity, repeats, rounds and masks.
 
 Expected values: ``complete_lists.py``, which has every alignment of every subject and cuts the list in plain Python.
 """
@@ -21,7 +21,7 @@ from swsearch.sequences.record import SequenceRecord
 from tests.search.complete_lists import CompleteLists, expected_list
 from tests.search.list_cases import differences
 from tests.support import random_protein
-from tests.translated_data import gene, mutated, write_fasta
+from tests.translated_data import mutated, write_fasta
 
 EVERYTHING = 10**6
 
@@ -114,47 +114,6 @@ def test_a_domain_beside_low_complexity_gives_the_subject_its_evalue(biased, tmp
         assert found.score < plain.score
         assert found.evalue is not None
         assert found.evalue < 1e-9
-
-
-@pytest.mark.parametrize("translate", ["query", "subject", "both"])
-def test_another_frame_may_give_a_subject_its_evalue(tmp_path, translate):
-    """The gene of poly-Q is in another frame than that of the domain."""
-    rng = np.random.default_rng(8)
-    domain, poly = PROTEIN.decode(random_protein(rng, 25)), "Q" * 40
-
-    def bases(first: str, second: str) -> str:
-        return "AC" + gene(rng, first) + "A" + gene(rng, second) + "CGA"
-
-    proteins = [(f"p{n}", mutated(rng, domain, 0.2) + "GSG" + poly[: 20 + n]) for n in range(3)]
-    genes = [(f"g{n}", bases(poly[: 22 + n], mutated(rng, domain, 0.2))) for n in range(3)]
-    others = [(f"o{n}", PROTEIN.decode(random_protein(rng, 50))) for n in range(4)]
-    records, alphabet = (proteins + others, PROTEIN) if translate == "query" else (genes, DNA)
-    path = database_of(tmp_path / "s.db", records, alphabet)
-    letters, kind = (poly + "AGA" + domain, PROTEIN) if translate == "subject" else (bases(domain, poly), DNA)
-    query = SequenceRecord("q", kind.encode(letters), kind)
-    lists = CompleteLists(records, alphabet, {"translate": translate})
-    if translate == "query":  # the alignment of the best score does not have the best E-value
-        complete = lists.complete((query.header, 0), query, SearchOptions(translate=translate))
-        assert any(several[0][1] > min(one[1] for one in several) for several in complete.alignments if several)
-    for options in ({"evalue": 1.0}, {"evalue": 1e-3, "max_hsps": 3}, {"evalue": math.inf, "top": 2, "min_score": 60}):
-        given = {"translate": translate, **options}
-        assert wrong(lists, search(path, query, **given), query, **given) == [], options
-
-
-def test_a_short_list_of_low_complexity_is_the_beginning_of_the_long_one(tmp_path):
-    """Few adjusted E-values are within the initial threshold, so the queries are scored again without it."""
-    rng = np.random.default_rng(1)
-
-    def sequence() -> str:
-        letters = rng.choice(list("QNPSGKED"), size=int(rng.integers(1, 4)), replace=False)
-        return "".join(rng.choice(letters, size=int(rng.integers(5, 70))))
-
-    path = database_of(tmp_path / "s.db", [(f"s{n}", sequence()) for n in range(300)])
-    for number in range(12):
-        query = SequenceRecord(f"q{number}", PROTEIN.encode(sequence()[: 8 + 2 * number]), PROTEIN)
-        whole = search(path, query, evalue=math.inf, top=60).hits
-        for top in (1, 3, 4):
-            assert search(path, query, evalue=math.inf, top=top).hits == whole[:top]
 
 
 @pytest.mark.parametrize("changed", [{"top": 1}, {"top": 1, "dbsize": 1}, {"top": 3, "dbsize": 10**9}], ids=str)

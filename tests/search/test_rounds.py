@@ -168,37 +168,6 @@ def test_a_round_is_a_search_with_the_profile_of_the_hits_before(folder):
 # --- what has no influence ---
 
 
-@pytest.mark.parametrize("ties", ["cut", "all"])
-def test_the_length_of_the_list_does_not_affect_the_rounds(folder, ties):
-    long = search(folder, top=1000, iterations=3)
-    short = search(folder, top=3, iterations=3, ties=ties)
-    for whole, part in zip(long, short, strict=True):
-        assert list(part.hits) == list(SearchOptions(top=3, ties=ties).limits(PROTEIN).first_subjects(whole.hits))
-        assert (part.n_rounds, part.converged, part.pssm, part.n_passed) == (
-            whole.n_rounds, whole.converged, whole.pssm, whole.n_passed
-        )  # fmt: skip
-
-
-def test_a_round_includes_the_best_subjects_however_long_the_list_is(folder, monkeypatch):
-    """With a limit of 3 subjects a round, which both lists exceed in their length or by the inclusion E-value."""
-    monkeypatch.setattr("swsearch.hits.limits.MOST_INCLUDED", 3)
-    long, short = (search(folder, top=top, iterations=2) for top in (1000, 2))
-    assert [result.pssm for result in long] == [result.pssm for result in short]
-    assert all(list(part.hits) == list(whole.hits[:2]) for whole, part in zip(long, short, strict=True))
-    assert sum(hit.round == 1 for hit in long[0].hits) == 3
-    assert len(names(long[0])) > 6
-
-
-@pytest.mark.parametrize("top", [2, 1000])
-def test_a_search_without_a_cut_has_the_same_rounds(folder, top):
-    usual = search(folder, top=1000, iterations=3)
-    for whole, result in zip(usual, search(folder, top=top, evalue=math.inf, iterations=3), strict=True):
-        assert (result.n_rounds, result.pssm) == (whole.n_rounds, whole.pssm)
-        n_common = min(top, len(whole.hits))
-        assert result.hits[:n_common] == whole.hits[:n_common]
-        assert len(result.hits) == min(top, result.n_passed)
-
-
 class SmallGroups(CpuEngine):
     """An engine that takes two short queries at a time."""
 

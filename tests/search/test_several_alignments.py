@@ -84,14 +84,6 @@ def test_each_alignment_has_the_evalue_of_its_score_and_passes_the_cut(folder, p
     assert 3 <= len(strong.hits) < len(weak.hits)
 
 
-def test_the_number_of_alignments_changes_nothing_but_the_length_of_their_lists(folder, protein):
-    """Source: the beginning of the longer list."""
-    long = search(folder / "proteins.db", protein, max_hsps=9, evalue=100.0).hits
-    for max_hsps in (1, 2, 5):
-        hits = search(folder / "proteins.db", protein, max_hsps=max_hsps, evalue=100.0).hits
-        assert hits == tuple(hit for hit in long if hit.hsp <= max_hsps)
-
-
 def test_both_strands_of_dna_are_in_one_list(folder):
     """Expected: the complete domain on the plus strand first, then its first 40 bases on the minus strand."""
     query = swsearch.sequence(DNA_DOMAIN, "dna", header="domain")
