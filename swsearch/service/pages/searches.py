@@ -21,6 +21,7 @@ from starlette.requests import Request
 
 from swsearch.database.export import export
 from swsearch.errors import AlphabetMismatch, DatabaseError, InputError, Refused, SearchNotFound
+from swsearch.options import INCLUSION_EVALUE
 from swsearch.search.options import SearchOptions
 from swsearch.service.databases import SUBJECTS, is_subject_set
 from swsearch.service.json_api import hub_of, owner_of, service_of
@@ -227,12 +228,9 @@ def field_of(error: InputError, database: str, alphabet: str | None) -> str | No
 
 def _changed_options(stored: Mapping[str, Any]) -> dict[str, str | int | float]:
     """The options that differ from their defaults."""
-    changed = {}
-    for field in fields(SearchOptions):
-        value = stored.get(field.name)
-        if value is not None and value != field.default and not (value == "inf" == field.default):
-            changed[field.name] = value
-    return changed
+    usual = {field.name: field.default for field in fields(SearchOptions)}
+    usual["inclusion_evalue"] = min(INCLUSION_EVALUE, float(stored.get("evalue", "inf")))
+    return {name: stored[name] for name in usual if stored.get(name) not in (None, usual[name])}
 
 
 # --- the same search from a shell, from Python and on the command line ---

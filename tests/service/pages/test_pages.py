@@ -321,7 +321,10 @@ def test_a_search_can_be_made_again_with_other_options(served, several):
         if line.startswith(">"):
             assert line in page.text
     assert page.values["top"] == "100"
-    assert HtmlPage(served.get(f"/?again={served.search(PROTEIN, top='9').split('/')[2]}").text).values["top"] == "9"
+    found = served.search(PROTEIN, top="9", iterations="2", evalue="1e-5")
+    again = HtmlPage(served.get(f"/?again={found.split('/')[2]}").text).values
+    assert [again[name] for name in ("top", "evalue", "inclusion_evalue")] == ["9", "1e-05", "0.01"]
+    assert "inclusion" not in HtmlPage(served.get(f"{found}/commands").text).text
 
 
 def test_headers_are_text_whatever_they_hold(served, hostile):
