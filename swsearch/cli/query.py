@@ -204,7 +204,7 @@ def execute(files: list[str], arguments: options.Arguments, *, skip_refused: boo
             if arguments.save_pssm is not None:
                 steps.insert(0, SavedProfiles(arguments.save_pssm, searcher.run_info(""), running.stack))
             if arguments.unaligned is not None or arguments.aligned_queries is not None:
-                steps.insert(0, FastaOutputs(running, queries))
+                steps.append(FastaOutputs(running, queries))
             cut = CutMessage(is_search=True)
             outcome = running.execute(queries, found, [*steps, cut], stored_too=bool(steps), skip_refused=skip_refused)
             if sample is not None:

@@ -272,6 +272,15 @@ def test_a_failed_search_leaves_no_file_of_queries(swsearch, few_proteins_db, mi
     assert not (tmp_path / "al.fasta").exists()
 
 
+def test_a_report_is_whole_before_the_queries_are_written(swsearch, few_proteins_db, tmp_path):
+    """/dev/full takes no more of them than a buffer holds."""
+    (tmp_path / "many.fasta").write_text(6 * QUERIES.read_text())
+    query = ["query", "many.fasta", few_proteins_db, "--format", "blast7", "--store", "none", *QUIET]
+    outcome = swsearch(*query, "--aligned-queries", "/dev/full")
+    assert outcome.code == 1
+    assert outcome.out.endswith("# BLAST processed 42 queries\n")
+
+
 def test_outputs_of_queries_are_refused_like_others(swsearch, user_store, few_proteins_db, mixed):
     query = ["query", "mixed.fasta", few_proteins_db, *QUIET]
     assert "--unaligned mixed.fasta: this file is read" in swsearch(*query, "--unaligned", "mixed.fasta").error
