@@ -102,7 +102,7 @@ def read_sequences(
     ...     [(record.identifier, record.letters) for record in read_sequences(file.name)]
     [('P1', 'MKV'), ('P2', 'wyLL')]
     """
-    for chunk in read_chunks(paths, alphabet, block_bytes=_BLOCK_BYTES):
+    for chunk in read_chunks(paths, alphabet, block_bytes=_BLOCK_BYTES):  # whoever wants no more ends it soon
         yield from chunk.records()
 
 
