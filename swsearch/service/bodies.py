@@ -14,12 +14,10 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import gzip
 import io
 import re
 import threading
 import time
-import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
@@ -35,6 +33,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope
 
 from swsearch.errors import InputError, Refused
+from swsearch.sequences.archives import MAGIC_BYTES, archive_format, decompressed
 from swsearch.service.answers import EarlyAnswer
 from swsearch.service.sent_text import NOT_WANTED, TAKE, Take
 from swsearch.service.settings import ServerLimits
@@ -159,22 +158,23 @@ async def whole_body(headers: Headers, receive: Receive, scope: Scope, most: int
 
 
 def _unzipped(body: bytes, most: int) -> bytes:
+    if archive_format(body[:MAGIC_BYTES]) != "gz":
+        raise EarlyAnswer(400, "bad_encoding", "the body is not gzip, as its Content-Encoding says")
+    file = decompressed(io.BytesIO(body), "gz")
     parts: list[bytes] = []
     n_bytes = 0
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(body)) as file:
-            while part := file.read(_BLOCK_BYTES):
-                parts.append(part)
-                n_bytes += len(part)
-                if n_bytes > most:
-                    problem = f"the request has more than {most:,} bytes when it is decompressed"
-                    raise EarlyAnswer(413, "too_large", problem)
-                TAKE.get()(len(part))
-    except EOFError as error:
-        raise EarlyAnswer(400, "bad_encoding", "the gzip of the body is cut short") from error
-    except (OSError, zlib.error) as error:
-        raise EarlyAnswer(400, "bad_encoding", "the body is not gzip, as its Content-Encoding says") from error
-    return b"".join(parts)
+    while True:
+        try:
+            part = file.read(_BLOCK_BYTES)
+        except Exception as error:  # each decompressor has its own exceptions
+            raise EarlyAnswer(400, "bad_encoding", "the gzip of the body is damaged or cut short") from error
+        if not part:
+            return b"".join(parts)
+        parts.append(part)
+        n_bytes += len(part)
+        if n_bytes > most:
+            raise EarlyAnswer(413, "too_large", f"the request has more than {most:,} bytes when it is decompressed")
+        TAKE.get()(len(part))
 
 
 def _check_json(body: bytes) -> None:
