@@ -10,8 +10,8 @@ import os
 import re
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import ExitStack, suppress
-from io import FileIO
+from contextlib import ExitStack
+from io import BufferedWriter, FileIO, TextIOWrapper
 from typing import Final
 
 from anyio import CapacityLimiter, to_thread
@@ -113,17 +113,16 @@ class Download:
         return report_context(self._report, self._info, database)
 
     def _write(self) -> None:
-        with (
-            suppress(BrokenPipeError),
-            open(self._writes, "w", _BLOCK_BYTES, "utf-8", errors="surrogateescape", newline="\n") as stream,
-        ):
+        pipe = FileIO(self._writes, "w")
+        with TextIOWrapper(BufferedWriter(pipe, _BLOCK_BYTES), "utf-8", "surrogateescape", "\n") as stream:
             try:
                 self._report.write_all(self._context, self._queries(self._service.downloads), stream)
                 stream.flush()
             except BaseException as error:
                 self._problem = error
-            finally:  # before the end of the pipe, at which the reader asks for the problem
-                self._opened.close()
+            self._opened.close()  # before the end of the pipe, at which the reader asks for the problem
+            if self._problem is not None:
+                pipe.close()  # what the stream still holds would be the first bytes of a success
 
     async def answer(self, media_type: str, headers: Mapping[str, str] | None = None) -> StreamingResponse:
         """The report as an answer, once its first bytes are there; what fails until then is raised here."""

@@ -82,6 +82,7 @@ def test_a_report_that_fails_before_its_first_byte_is_no_success(server, queries
     other = create_app(Settings(databases={}, store=server.store))
 
     def fail(*_):
+        yield from ()
         raise StoreError("the connection is closed")
 
     try:
