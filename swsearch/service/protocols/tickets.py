@@ -267,8 +267,9 @@ def errors_with_status(app: ASGIApp) -> ASGIApp:
     """A middleware around all others: gives the errors of this protocol a status, whoever refuses the request."""
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and _PATHS.fullmatch(scope["path"]):
-            OF_PROTOCOL.set(lambda status: {"status": _STATUSES.get(status, ticket_jobs.ERROR)})
+        if scope["type"] == "http":  # also for other paths: the context may be that of the connection's last request
+            has_status = _PATHS.fullmatch(scope["path"]) is not None
+            OF_PROTOCOL.set(lambda code: {"status": _STATUSES.get(code, ticket_jobs.ERROR)} if has_status else {})
         await app(scope, receive, send)
 
     return serve

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import socket
 import threading
 from dataclasses import replace
 
@@ -308,6 +309,15 @@ def test_an_error_of_the_server_has_a_status(url, monkeypatch):
     monkeypatch.setattr(tickets, "KEEP_ALIVE_SECONDS", 0)  # the answer has begun: it must not end as if it were whole
     with pytest.raises(requests.RequestException):
         get(url, f"result/download/{ticket}")
+
+
+def test_a_request_behind_one_of_this_protocol_has_the_usual_errors(url):
+    host, port = url.split("/")[2].split(":")
+    lines = f"HTTP/1.1\r\nHost: {host}:{port}\r\n"
+    with socket.create_connection((host, int(port)), timeout=LIMIT_SECONDS) as connection:
+        connection.sendall(f"GET /ticket/x {lines}\r\nGET /api/v1/x {lines}Connection: close\r\n\r\n".encode())
+        first, second = connection.makefile("rb").read().split(b"HTTP/1.1 404")
+    assert (b'"status"' in first, b'"status"' in second) == (True, False)
 
 
 def test_owners_see_their_own_tickets(service):
