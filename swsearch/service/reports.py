@@ -118,6 +118,8 @@ class Download:
             try:
                 self._report.write_all(self._context, self._queries(self._service.downloads), stream)
                 stream.flush()
+            except BrokenPipeError:  # the reader has gone; kept, the error would keep the store's connection
+                pipe.close()
             except BaseException as error:
                 self._problem = error
             self._opened.close()  # before the end of the pipe, at which the reader asks for the problem

@@ -3,16 +3,20 @@
 Most applications run in this process, and answer one request each.
 """
 
+import asyncio
 import json
 import logging
+import threading
 from pathlib import Path
 
 import pytest
 
 from swsearch.errors import InputError, StoreError
+from swsearch.report.formats import new_report
 from swsearch.search.options import SearchOptions
 from swsearch.service.asgi import create_app
 from swsearch.service.logs import LogLines
+from swsearch.service.reports import Download
 from swsearch.service.settings import Settings
 from tests.patience import wait_until
 from tests.service.servers import RunningServer, answer_of, worker_pids
@@ -91,6 +95,34 @@ def test_a_report_that_fails_before_its_first_byte_is_no_success(server, queries
         assert (status, body["error"]["code"]) == (503, "store_unavailable")
     finally:
         other.state.service.close()
+
+
+def test_a_report_whose_reader_goes_ends_at_once(server, queries):
+    """The connection that reads the results is given back by the thread of the report, whoever still has the report."""
+    client = server.client()
+    key = client.wait(client.submit(queries, "few.db", {"top": 7})["id"])["id"]
+    with create_app(Settings(databases={}, store=server.store)).state.service as service:
+        _, run_id = service.finished_run(key, "local")
+        is_open = threading.Event()
+
+        def endless(store):
+            is_open.set()
+            try:
+                while True:
+                    yield from store.results.queries(run_id)
+            finally:
+                is_open.clear()
+
+        async def read_some():
+            download = Download(service, run_id, new_report("json"), endless)
+            answer = await download.answer("text/plain")
+            assert await anext(answer.body_iterator)
+            await answer.body_iterator.aclose()
+            return download
+
+        kept = asyncio.run(read_some())
+        wait_until(lambda: not is_open.is_set(), "the report ends")
+        assert kept is not None
 
 
 def test_lists_of_words_are_in_the_description(app):
