@@ -138,7 +138,7 @@ def _structure_problems(segment: Segment, alphabet: Alphabet, threads: Threads) 
         int(lengths.sum(dtype=np.uint64)) for lengths in (segment.lengths, segment.lengths_of(segment.removed))
     )
     bounds = int(segment.lengths[0]), int(segment.lengths[-1])
-    headers_end = int(segment.header_ends[-1]) == len(segment.headers)
+    headers_end = int(segment.header_ends[0]) <= int(segment.header_ends[-1]) == len(segment.headers)
     have_residues = (_has_residues(segment, row, other) for row, other in segment.repeats.tolist())
     hold = all_hold(lambda part: _residues_hold(segment, part, alphabet), _residue_blocks(segment))
     claims = {

@@ -141,6 +141,7 @@ STRUCTURE = [
     ("positions", lambda a: np.roll(a, 1), "positions are not the inverse"),
     ("residues", lambda a: np.where(a == 31, 30, a).astype(np.uint8), "padding is not code 31"),
     ("header_ends", lambda a: a[::-1].copy(), "header ends"),
+    ("header_ends", lambda a: np.append(np.uint64(2**64 - 1), a[1:]), "header ends"),
     ("removed-000002", lambda a: a[::-1].copy(), "no growing places"),
     ("removed-000002", lambda a: a + np.uint32(198), "no growing places"),
     ("removed-000002", lambda a: a + np.uint32(1), "not as many"),
