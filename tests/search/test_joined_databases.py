@@ -26,12 +26,13 @@ from swsearch.search.searcher import Searcher
 from swsearch.sequences.record import SequenceRecord
 from tests.engine.cuda.emulation.emulated_device import opener
 from tests.joined_databases import joined_databases, paths, together
-from tests.search.test_slices import BASES, PROTEIN, essence
+from tests.search.test_slices import BASES, PROTEIN, TIES, essence
 from tests.sliced_databases import DATA
 from tests.taxonomy.dumps import EXCERPT, write_dump
 from tests.tiers import mostly_thorough
 
 FORMATS = ("blast6", "xml", "jsonl", "parquet")
+HSPS = {"max_hsps": 2, "top": 3}
 CASES = [
     *[("queries.fasta", "proteins", options) for options in PROTEIN],
     ("obg.sto", "proteins", {"evalue": 1000}),
@@ -80,9 +81,7 @@ def test_databases_together_are_their_concatenation(folder, tmp_path, queries, a
             assert written[0] == written[1], form
 
 
-@pytest.mark.parametrize(
-    "chosen", [{}, {"top": 2, "evalue": float("inf"), "ties": "all"}, {"max_hsps": 2, "top": 3}, {"sensitive": True}]
-)
+@pytest.mark.parametrize("chosen", mostly_thorough([{}, TIES, HSPS, {"sensitive": True}], {}, TIES, HSPS))
 def test_every_engine_gives_the_hits_of_the_concatenation(tmp_path, chosen):
     """Equal sequences in all databases, so equal hits at all ranks; an emulated GPU leaves subjects out by bounds.
 

@@ -37,6 +37,7 @@ from tests.sliced_databases import DATA, segmented, sliced_databases
 from tests.tiers import mostly_thorough
 
 FORMATS = ("blast6", "xml", "jsonl")
+TIES = {"top": 2, "evalue": float("inf"), "ties": "all"}
 
 
 class SlicedSearch(PlannedSearch):
@@ -171,7 +172,7 @@ def test_slices_of_an_index_are_the_whole_database(folder, tmp_path, n_slices):
             assert sliced.run_info("") == plain.run_info("")
 
 
-@pytest.mark.parametrize("chosen", [{}, {"top": 2, "evalue": float("inf"), "ties": "all"}, {"sensitive": True}])
+@pytest.mark.parametrize("chosen", mostly_thorough([{}, TIES, {"sensitive": True}], {}, TIES))
 def test_a_background_engine_leaves_no_hit_of_a_slice_out(tmp_path, chosen):
     """An emulated GPU, whose bounds leave subjects out slice by slice; expected value: the reference engine."""
     rng = np.random.default_rng(3)
