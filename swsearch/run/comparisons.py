@@ -33,11 +33,11 @@ from numpy.typing import NDArray
 
 from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult
+from swsearch.options import option_of
 from swsearch.report.base import Step
 from swsearch.typing import Lengths, SubjectIndex
 
-CLUSTER_MODES: Final = ("components", "cover", "length")
-
+CLUSTER_MODES: Final = sorted(option_of("mode", "cluster").choices)
 
 Cluster = tuple[int, ...]
 """The ``subject_index`` of each member: first that of the representative, then the others in ascending order."""

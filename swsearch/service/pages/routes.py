@@ -80,8 +80,8 @@ _LISTED: Final = 50
 MAX_ALIGNED: Final = 500
 """Largest number of rows below the query in a multiple alignment on a page."""
 _FASTA: Final = "text/x-fasta; charset=utf-8"
-Number = Annotated[int, Path(ge=1, le=10**12)]
 QueryNumber = Annotated[int | None, Query(ge=1, le=10**12)]
+Number = Annotated[int, Path(ge=1, le=10**12)]
 """A query or a hit in an address, counted from 1."""
 
 
