@@ -5,13 +5,13 @@
 
 1. A random sample of the domains is searched against all, once with ``--sensitive`` and once without. ``scope.py``
    describes the judgements and figures; ``gain`` is what ``--sensitive`` finds more.
-2. Natural proteins of 30 to 2,000 residues are searched against others that are reversed, so that all hits are false:
-   at random, and those of three kinds, by :data:`KINDS`.
+2. Natural proteins of 30 to 2,000 residues are searched against others that are reversed, and against others whose
+   residues are shuffled, so that all hits are false: at random, and those of three kinds, by :data:`KINDS`.
 
-``--reversed-only`` repeats the second part alone. ``--cost`` measures what a search costs instead, and adds it to the
+``--unrelated-only`` repeats the second part alone. ``--cost`` measures what a search costs instead, and adds it to the
 results: of random proteins of 340 to 360 residues, each against all proteins with the usual lists, the processor time
-with one thread, the elapsed time with two, and the number of candidates whose Forward scores are computed; and this
-number for the domains.
+with one thread, the elapsed time with two, and the number of candidates whose Forward scores are computed; this number
+for the domains; and how fast a core computes columns and Forward scores, with each set of instructions that it has.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,12 @@ from provenance import commit, processor
 from scope import JUDGEMENTS, LIMITS, judged, records
 
 import swsearch
+from swsearch.engine.cpu.engine import usable_instruction_sets
+from swsearch.query.columns import column_model, implied_model
 from swsearch.query.estimation import estimated_query
+from swsearch.scoring.scheme import default_scheme
 from swsearch.search.threshold import RESCORED_EVALUE
+from swsearch.sequences.alphabet import PROTEIN
 
 SEED = 39
 SEARCHES = {"plain": swsearch.SearchOptions, "sensitive": lambda **more: swsearch.SearchOptions(sensitive=True, **more)}
@@ -153,27 +158,70 @@ def cost(proteins: list[tuple[str, str]], domains: list[tuple[str, str]], work: 
         **{f"sensitive, {name} more": values for name, values in more.items()},
         "candidates": n_candidates(chosen, database),
         "candidates of domains": n_candidates(domains, work / "domains.db"),
+        "of a core, columns in 1e6 residues and Forward in 1e9 cells a second": kernel_rates(usual, chosen[0][1]),
     }
 
 
-def against_reversed(path: Path, rng: np.random.Generator, options: argparse.Namespace) -> dict[str, Any]:
-    """The false hits of natural proteins of each kind among others that are reversed."""
+def fastest(run: Callable[[], Any], times: int = 5) -> tuple[Any, float]:
+    """What a function returns, and the least processor time that it takes, in seconds."""
+    seconds = []
+    for _ in range(times):
+        began = time.process_time()
+        result = run()
+        seconds.append(time.process_time() - began)
+    return result, min(seconds)
+
+
+def kernel_rates(proteins: list[tuple[str, str]], query: str) -> dict[str, dict[str, float]]:
+    """Million residues of subjects a second whose columns a core computes, and billion cells of Forward scores, for
+    each set of instructions.
+    """
+    subjects = [PROTEIN.encode(letters) for _, letters in proteins[:3000]]
+    residues = np.concatenate(subjects)
+    lengths = np.array([len(one) for one in subjects], dtype=np.uint32)
+    starts = (np.cumsum(lengths) - lengths).astype(np.uint64)
+    matrix = default_scheme(PROTEIN).matrix
+    record = swsearch.sequence(query, "protein")
+    model = implied_model(
+        estimated_query(record, np.empty((0, len(query)), dtype=np.uint8), matrix, by_context=True), matrix
+    )
+    rates = {}
+    for name in usable_instruction_sets():
+        odds, columns_seconds = fastest(partial(column_model().odds, residues, starts, lengths, 1, name))
+        _, forward_seconds = fastest(partial(odds.forward, model, 1, name))
+        rates[name] = {
+            "columns": round(len(residues) / columns_seconds / 1e6, 2),
+            "Forward": round(len(residues) * len(query) / forward_seconds / 1e9, 2),
+        }
+    return rates
+
+
+def against_unrelated(path: Path, rng: np.random.Generator, options: argparse.Namespace) -> dict[str, Any]:
+    """The false hits of natural proteins of each kind among others that are reversed, or shuffled."""
     natural = [(header.split()[0], letters.upper()) for header, letters in records(path)]
     natural = [one for one in natural if 30 <= len(one[1]) <= 2000 and set(one[1]) <= HYDROPATHY.keys()]
     natural = [natural[index] for index in rng.permutation(len(natural)).tolist()]
-    backwards = [(f"r{number}", letters[::-1]) for number, (_, letters) in enumerate(natural[: options.reversed])]
-    database = database_of(backwards, options.work / "reversed.db")
-    queries = options.work / "reversed.fasta"
-    result: dict[str, Any] = {"commit": commit(), "subjects": options.reversed, "kinds": {}}
-    for kind, is_of_kind in KINDS.items():
-        chosen = list(islice((one for one in natural[options.reversed :] if is_of_kind(one[1])), options.natural))
-        queries.write_text("".join(f">{name}\n{letters}\n" for name, letters in chosen))
-        errors = {}
-        for name in SEARCHES:
-            results, _ = hits(queries, database, name, options.threads, LIMITS[-1], 100_000)
-            evalues = np.array([hit.evalue for one in results for hit in one.hits])
-            errors[name] = {str(x): round(float((evalues <= x).sum() / len(chosen)), 4) for x in LIMITS}
-        result["kinds"][kind] = {"queries": len(chosen), "errors": errors}
+    originals = [letters for _, letters in natural[: options.unrelated]]
+    subjects = {
+        "reversed": [letters[::-1] for letters in originals],
+        "shuffled": ["".join(rng.permutation(list(letters))) for letters in originals],
+    }
+    queries = options.work / "natural.fasta"
+    result: dict[str, Any] = {"commit": commit(), "subjects": options.unrelated}
+    for change, changed in subjects.items():
+        named = [(f"{change}{number}", letters) for number, letters in enumerate(changed)]
+        database = database_of(named, options.work / f"{change}.db")
+        result[change] = {}
+        for kind, is_of_kind in KINDS.items():
+            rest = natural[options.unrelated :]
+            chosen = list(islice((one for one in rest if is_of_kind(one[1])), options.natural))
+            queries.write_text("".join(f">{name}\n{letters}\n" for name, letters in chosen))
+            result[change][kind] = {"queries": len(chosen)}
+            for name in SEARCHES:
+                results, _ = hits(queries, database, name, options.threads, LIMITS[-1], 100_000)
+                evalues = np.array([hit.evalue for one in results for hit in one.hits])
+                errors = {str(x): round(float((evalues <= x).sum() / len(chosen)), 4) for x in LIMITS}
+                result[change][kind][name] = errors
     return result
 
 
@@ -183,9 +231,9 @@ def main() -> None:
     parser.add_argument("proteins", type=Path, help="FASTA of natural proteins")
     parser.add_argument("--work", type=Path, required=True, help="folder for databases")
     parser.add_argument("--queries", type=int, default=512, help="number of domains")
-    parser.add_argument("--natural", type=int, default=100, help="number of natural proteins")
-    parser.add_argument("--reversed", type=int, default=3000, help="number of reversed proteins")
-    parser.add_argument("--reversed-only", action="store_true", help="search reversed proteins, and nothing else")
+    parser.add_argument("--natural", type=int, default=200, help="number of natural proteins")
+    parser.add_argument("--unrelated", type=int, default=3000, help="number of reversed proteins, and of shuffled")
+    parser.add_argument("--unrelated-only", action="store_true", help="repeat the second part, and nothing else")
     parser.add_argument("--cost", action="store_true", help="measure the cost with all proteins, and nothing else")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "sensitivity.json")
@@ -205,11 +253,11 @@ def main() -> None:
         options.out.write_text(json.dumps(result, indent=2) + "\n")
         print(json.dumps(result["cost"], indent=2))
         return
-    if options.reversed_only:
+    if options.unrelated_only:
         result = json.loads(options.out.read_text())
-        result["reversed"] = against_reversed(options.proteins, rng, options)
+        result["unrelated"] = against_unrelated(options.proteins, rng, options)
         options.out.write_text(json.dumps(result, indent=2) + "\n")
-        print(json.dumps(result["reversed"], indent=2))
+        print(json.dumps(result["unrelated"], indent=2))
         return
     queries = options.work / "queries.fasta"
     queries.write_text("".join(f">{name}\n{letters_of[name]}\n" for name in chosen))
@@ -224,7 +272,7 @@ def main() -> None:
     for which in JUDGEMENTS:
         result[which] = {name: one.figures(which) for name, one in found.items()}
         result[which]["gain"] = found["sensitive"].gain(found["plain"], which)
-    result["reversed"] = against_reversed(options.proteins, rng, options)
+    result["unrelated"] = against_unrelated(options.proteins, rng, options)
     result["cost"] = json.loads(options.out.read_text()).get("cost") if options.out.exists() else None
     options.out.write_text(json.dumps(result, indent=2) + "\n")
     print(json.dumps(result, indent=2))

@@ -170,13 +170,20 @@ class ProfileAdjustment(EvalueAdjustment):
 
     @classmethod
     def of(
-        cls, query: SequenceRecord, matrix: SubstitutionMatrix, statistics: Statistics | NoStatistics
+        cls,
+        query: SequenceRecord,
+        matrix: SubstitutionMatrix,
+        statistics: Statistics | NoStatistics,
+        share: float = 1.0,
     ) -> ProfileAdjustment | None:
-        """The adjustment of a query; None if it has no position-specific scores, or if there are no E-values."""
+        """The adjustment of a query; None if it has no position-specific scores, or if there are no E-values.
+
+        ``share``, 0 to 1, is that of ln(E' / E) by which E-values are raised.
+        """
         if not isinstance(query, PositionSpecificQuery) or not isinstance(statistics, Statistics):
             return None
         lam = matrix_lambda(matrix)
-        return None if lam is None else cls(query.scores, lam, statistics.lam)
+        return None if lam is None else cls(query.scores, lam, share * statistics.lam)
 
     def ratios(self, query_parts: Sequence[Codes], subject_parts: Sequence[Codes]) -> Floats:
         """See :meth:`EvalueAdjustment.ratios`; the query's parts have no effect, since positions have no letters."""

@@ -11,7 +11,7 @@ aligned as it takes to know the best ones; otherwise the best ones alone. :func:
 the adjustment (:mod:`swsearch.query.composition`): if the option ``composition`` is ``adjust``, sequences by
 the composition of both aligned parts; in an iterated search, profiles by that of the subject. E-values only increase by
 it, so no subject is missed. In a sensitive search, candidates have E-values of their Forward scores
-(:mod:`swsearch.search.rescoring`), which are adjusted in the same way by their best alignments.
+(:mod:`swsearch.search.rescoring`), which are adjusted in the same way, or by less, by their best alignments.
 
 The alignments of a subject are ordered by ascending E-value, then descending score, then by comparison, then in the
 order of the traceback. An adjustment may raise the E-value of the alignment with the best score above that of another;
@@ -41,6 +41,7 @@ from swsearch.search.alignments import MOST_ALIGNMENTS, Comparison, SubjectAlign
 from swsearch.search.chaining import Chaining
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
+from swsearch.search.rescoring import balance_of
 from swsearch.search.score_batches import PreparedQuery
 from swsearch.search.significance import Significance
 from swsearch.sequences.alphabet import PROTEIN
@@ -75,7 +76,8 @@ def adjustment_of(
     if isinstance(query, PositionSpecificQuery):
         if options.iterations == 1 and not options.sensitive:
             return None
-        return ProfileAdjustment.of(query, scheme.matrix, statistics)
+        share = balance_of(query).composition if options.sensitive else 1.0
+        return ProfileAdjustment.of(query, scheme.matrix, statistics, share)
     return PairAdjustment.of(scheme.matrix, statistics) if options.composition == "adjust" else None
 
 

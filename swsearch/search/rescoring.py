@@ -8,7 +8,7 @@ sum over all alignments (:mod:`swsearch.query.columns`)::
     N   = A / L
     X   = F - ln n - μ
     E_F = N · exp(-λ min(X, X - X' + c - max(X' - d, 0)))
-    M   = (E_F^2 · E_S)^(1/3)
+    M   = (E_F^k · E_S)^(1 / (k + 1))
     E   = M / s · (1 + (s - 1) · min(M / N, 1)^0.7)
 
 A is the search space in residues, L = :data:`USUAL_LENGTH`, and n the length of the subject. X' is the X of the same
@@ -16,9 +16,9 @@ subject with the reversed model of the query (Karplus, Barrett and Hughey 1998, 
 repeats, low complexity and a common composition raise X' as they raise X, a relative does not. The larger X', the more
 the difference varies among unrelated subjects, so what is above d counts twice. μ is estimated for each query from its
 scores with reversed proteins. Few unrelated subjects have extreme values of both E_F and E_S, so there are s times
-fewer false hits than M says, unless M is about as large as N: s is :data:`SURPLUS` for a profile, and larger for a
-model and for a single sequence. E is the E-value of a candidate until it is adjusted for the composition of its
-alignment (:mod:`swsearch.search.ranking`).
+fewer false hits than M says, unless M is about as large as N. E is the E-value of a candidate until it is adjusted for
+the composition of its alignment (:mod:`swsearch.search.ranking`). :class:`Balance` has k, s, and how much of this
+adjustment applies; they depend on what the query is.
 ``docs/design/sensitivity.md`` has what was measured.
 
 The E-value depends on the query, the subject and the search space alone, so it is the same in every slice, engine and
@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,13 +47,8 @@ DECAY: Final = 0.9
 """λ, in 1/nat."""
 ALLOWANCE: Final = 2.0
 """c, in nats: how much of a subject's score its score with the reversed query may account for."""
-USUAL_REVERSED: Final = 3.0
+USUAL_REVERSED: Final = 2.5
 """d, in nats: the X' up to which unrelated subjects are alike."""
-SURPLUS: Final = 1.5
-SURPLUS_OF_MODEL: Final = 3.0
-SURPLUS_OF_ONE: Final = 13.0
-"""s for a profile that was estimated from several sequences, some of which may be no relatives; for the model of a
-file; and for a single sequence, whose two scores of an unrelated subject have less in common."""
 _SHARE_EXPONENT: Final = 0.7
 """Of M / N."""
 USUAL_LENGTH: Final = 350.0
@@ -64,6 +59,39 @@ _LOWEST: Final = -745.0
 """In place of the logarithm of an E-value of 0."""
 _MEDIAN: Final = 0.36651292058166435
 """Median of the standard Gumbel distribution, -ln ln 2."""
+
+
+class Balance(NamedTuple):
+    """How the two scores of a subject count together.
+
+    Attributes
+    ----------
+    forward : float
+        k, the weight of ln E_F beside ln E_S.
+    surplus : float
+        s.
+    composition : float
+        Share, 0 to 1, of the logarithm of the factor by which the composition of its alignment would raise E_S.
+    """
+
+    forward: float
+    surplus: float
+    composition: float
+
+
+OF_PROFILE: Final = Balance(2.0, 1.5, 1.0)
+"""For a profile that was estimated from several sequences, some of which may be no relatives."""
+OF_MODEL: Final = Balance(2.0, 3.0, 1.0)
+"""For the model of a file."""
+OF_ONE: Final = Balance(4.0, 13.0, 0.5)
+"""For a single sequence, whose two scores of an unrelated subject have less in common."""
+
+
+def balance_of(query: PositionSpecificQuery) -> Balance:
+    """The balance for a query."""
+    if not query.has_relatives:
+        return OF_ONE
+    return OF_PROFILE if query.model is None else OF_MODEL
 
 
 _Scores = tuple[Floats, Callable[[NDArray[np.intp]], Floats]]
@@ -88,8 +116,7 @@ class Rescoring:
         """The candidates whose E-values E are within the limit."""
         assert candidates.evalue is not None
         model = implied_model(query, self._matrix)
-        of_several = SURPLUS if query.model is None else SURPLUS_OF_MODEL
-        surplus = of_several if query.has_relatives else SURPLUS_OF_ONE
+        balance = balance_of(query)
         location = None
         of_scores = log(candidates.evalue)
         found = np.empty(len(candidates))
@@ -102,20 +129,22 @@ class Rescoring:
             forward, reversed_forward = scores
             usual = log(part.lengths.astype(np.float64)) + location
             excess = forward - usual
-            evalues = self._evalues(of_scores[rows], excess, surplus)
+            evalues = self._evalues(of_scores[rows], excess, balance)
             near = np.flatnonzero(self._limits.passes(candidates.score[rows], None, evalues, None))
             turned = reversed_forward(near) - usual[near]
             of_order = excess[near] - turned + ALLOWANCE - np.maximum(turned - USUAL_REVERSED, 0.0)
-            limits = self._evalues(of_scores[rows][near], of_order, surplus)
+            limits = self._evalues(of_scores[rows][near], of_order, balance)
             evalues[near] = np.maximum(evalues[near], limits)
             found[rows] = evalues
         passed = self._limits.passes(candidates.score, None, found, None)
         return replace(candidates, evalue=found).rows(np.flatnonzero(passed))
 
-    def _evalues(self, of_scores: Floats, excess: Floats, surplus: float) -> Floats:
+    def _evalues(self, of_scores: Floats, excess: Floats, balance: Balance) -> Floats:
         """E of subjects from ln E_S and the excess of their Forward scores, in nats."""
         n_usual = self._search_space / USUAL_LENGTH
-        mean = exp((2.0 * (log(n_usual) - DECAY * excess) + np.maximum(of_scores, _LOWEST)) / 3.0)
+        of_forward = log(n_usual) - DECAY * excess
+        k, surplus = balance.forward, balance.surplus
+        mean = exp((k * of_forward + np.maximum(of_scores, _LOWEST)) / (k + 1.0))
         share = exp(_SHARE_EXPONENT * np.minimum(log(mean / n_usual), 0.0))
         found: Floats = mean / surplus * (1.0 + (surplus - 1.0) * share)
         return found

@@ -49,7 +49,7 @@ SELECTIVE_SHARE: Final = 0.01
 """Largest share of the subjects that is expected to reach a selective threshold by chance."""
 JUDGED_CELLS: Final = 1 << 24
 """Cells of the alignment matrices of one comparison that its alignments may cost where E-values are adjusted."""
-RESCORED_EVALUE: Final = 300.0
+RESCORED_EVALUE: Final = 1000.0
 """E-value of the score of a subject up to which a sensitive search judges it by its Forward score, which may be better
 than its score."""
 FEWEST_JUDGED: Final = 2

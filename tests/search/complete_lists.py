@@ -15,7 +15,7 @@ The rules (docs/reference/filters.md, low-complexity.md, iterations.md; docs/des
   (strands, or pairs of frames), then of the traceback. The first ``max_hsps`` are tested: those that pass ``evalue``,
   ``min_score``, ``min_bits`` and the filters on alignments are reported. No further one moves up. Where E-values are
   adjusted, the alignments of long sequences beyond a stated number, which depends on the lengths, come last.
-- A subject of a sensitive search whose best score has an E-value of at most 300, or of ``evalue`` if that is larger,
+- A subject of a sensitive search whose best score has an E-value of at most 1,000, or of ``evalue`` if that is larger,
   has the E-value of its Forward score (docs/design/sensitivity.md), adjusted for the composition of its best alignment.
 - The first alignment that is reported decides E-value and score of its subject. Subjects are in the order of E-values,
   then of descending score, then of their index; ``top`` and ``ties`` cut this list.
@@ -61,7 +61,7 @@ MOST_SCORE = 1 << 17
 """More than any score of the test's databases."""
 JUDGED_CELLS, FEWEST_JUDGED = 1 << 24, 2
 """Cells of the alignments that are judged in one comparison, and their smallest number (docs/design/statistics.md)."""
-RESCORED_EVALUE = 300.0
+RESCORED_EVALUE = 1000.0
 """Largest E-value of a candidate of a sensitive search."""
 MOST_INCLUDED = 10_000
 """Subjects that a round includes (docs/reference/iterations.md)."""
@@ -364,7 +364,8 @@ class CompleteLists:
         evalues = np.where(
             is_candidate, forward_evalues(found.searched, self.scheme, compared.subjects, of_scores, space), np.inf
         )
-        adjustment = ProfileAdjustment.of(found.searched, self.scheme.matrix, self.statistics)
+        share = 1.0 if found.searched.has_relatives else 0.5
+        adjustment = ProfileAdjustment.of(found.searched, self.scheme.matrix, self.statistics, share)
         assert adjustment is not None
         alignments: list[list[Placed]] = [[] for _ in self.records]
         for subject in np.flatnonzero(is_candidate).tolist():
@@ -445,7 +446,8 @@ def forward_evalues(
     of_space = log(space / 350.0)
 
     def evalues(excess: NDArray[np.float64]) -> NDArray[np.float64]:
-        mean, of_several = exp((2.0 * (of_space - 0.9 * excess) + of_scores) / 3.0), 1.5 if query.model is None else 3.0
+        k, of_several = 2.0 if query.has_relatives else 4.0, 1.5 if query.model is None else 3.0
+        mean = exp((k * (of_space - 0.9 * excess) + of_scores) / (k + 1.0))
         surplus = of_several if query.has_relatives else 13.0
         share = exp(0.7 * np.minimum(log(mean / (space / 350.0)), 0.0))
         found: NDArray[np.float64] = mean / surplus * (1.0 + (surplus - 1.0) * share)
@@ -453,7 +455,7 @@ def forward_evalues(
 
     usual = log(lengths.astype(np.float64)) + location
     turned = of_reversed - usual
-    return np.maximum(evalues(forward - usual), evalues(forward - usual - turned + 2.0 - np.maximum(turned - 3.0, 0.0)))
+    return np.maximum(evalues(forward - usual), evalues(forward - usual - turned + 2.0 - np.maximum(turned - 2.5, 0.0)))
 
 
 def _scores(profile: Any, subjects: list[Codes]) -> list[int]:

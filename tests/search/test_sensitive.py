@@ -84,8 +84,9 @@ def unadjusted(query: PositionSpecificQuery, database: PackedDatabase, space: fl
     evalues = []
     for subject, record in enumerate(database):
         forward, turned = (excess(one, record.codes) - usual for one in (of_query, of_query.reversed))
-        of_forward = space / 350 * math.exp(-0.9 * min(forward, forward - turned + 2 - max(turned - 3, 0)))
-        mean, of_several = (of_forward**2 * of_scores[subject]) ** (1 / 3), 1.5 if query.model is None else 3
+        of_forward = space / 350 * math.exp(-0.9 * min(forward, forward - turned + 2 - max(turned - 2.5, 0)))
+        k, of_several = 2 if query.has_relatives else 4, 1.5 if query.model is None else 3
+        mean = (of_forward**k * of_scores[subject]) ** (1 / (k + 1))
         surplus = of_several if query.has_relatives else 13
         evalues.append(mean / surplus * (1 + (surplus - 1) * min(mean / (space / 350), 1) ** 0.7))
     return evalues
@@ -118,6 +119,8 @@ def adjusted(query: PositionSpecificQuery, result: QueryResult, evalues: list[fl
     before = np.array([evalues[hit.subject_index] for hit in result.hits])
     scores = np.array([hit.score for hit in result.hits], dtype=np.int32)
     changed = adjustment.adjusted(before, scores, parts, parts)
+    if not query.has_relatives:
+        changed = np.sqrt(before * changed)
     return {hit.subject_index: evalue for hit, evalue in zip(result.hits, changed.tolist(), strict=True)}
 
 
