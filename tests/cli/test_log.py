@@ -244,7 +244,7 @@ def test_no_secret_is_logged(swsearch, tmp_path, few_proteins_db, monkeypatch):
     monkeypatch.setenv("SWSEARCH_TOKEN", token)
     url = "http://me:hunter2@127.0.0.1:9"
     swsearch("query", QUERIES, "p.db", "--server", url, "--log", "s.log")
-    swsearch("runs", "list", "--store", "postgresql://me:p/w@127.0.0.1:9/h?sslpassword=deep", "--log", "s.log")
+    swsearch("runs", "list", "--store", "postgresql://me:hunter/3@127.0.0.1:9/h?sslpassword=deep", "--log", "s.log")
     swsearch("runs", "list", "--store", "mysql://me:hunter2@127.0.0.1/h", "--log", "s.log")
     swsearch("report", token, "--log", "s.log")
     swsearch("query", QUERIES, "s3://b/p.db?X-Amz-Signature=hunter2", "--log", "s.log")
@@ -252,7 +252,7 @@ def test_no_secret_is_logged(swsearch, tmp_path, few_proteins_db, monkeypatch):
     text = (tmp_path / "s.log").read_text()
     assert len(re.findall("exit code [12] after", text)) == 6
     assert "http://me:***@127.0.0.1:9" in text
-    for secret in ("hunter2", "p/w", "deep", "0123456789abcdef"):
+    for secret in ("hunter2", "hunter/3", "deep", "0123456789abcdef"):
         assert secret not in text
 
 
