@@ -128,12 +128,12 @@ check-packages: $(VENV)/.installed-test $(VENV)/.installed-packaging
 images:
 	for target in cpu cuda service; do $(DOCKER) build --target $$target --tag swsearch:$$target . || exit 1; done
 
-# Kills, full disks, signals, damage, and random pairs against other programs, for an hour; each part is a test.
-# Atheris leads one part of it; where its wheel does not fit this Python, that part says so.
+# Kills, full disks, signals, damage, and random pairs against other programs, for an hour; each trial is a test.
+# Atheris leads one of the tests; where its wheel does not fit this Python, that test says so.
 campaign: $(VENV)/.peers $(VENV)/.installed-test
 	-$(PIP_INSTALL) --only-binary :all: 'atheris>=3'
-	$(BIN)/pytest -n $(CAMPAIGN_JOBS) --dist worksteal -rA --campaign $(CAMPAIGN_MINUTES) $(CAMPAIGN_OPTIONS) \
-		tests/campaign/test_parts.py
+	$(BIN)/pytest -q -n $(CAMPAIGN_JOBS) --dist worksteal --campaign $(CAMPAIGN_MINUTES) $(CAMPAIGN_OPTIONS) \
+		-o tmp_path_retention_policy=failed -m campaign tests/campaign
 
 # The faults of tests/mutants/mutations.txt, each of which a test must find.
 mutants: $(VENV)/.peers $(VENV)/.installed-test

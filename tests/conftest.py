@@ -89,9 +89,8 @@ def axe() -> str:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the seed of a random order, and the extent of a campaign."""
     parser.addoption("--order-seed", type=int, help="run the tests in a random order, which this number determines")
-    parser.addoption("--campaign", type=float, help="minutes of a campaign (tests/campaign/test_parts.py)")
+    parser.addoption("--campaign", type=float, help="minutes of a campaign (tests/campaign/conftest.py)")
     parser.addoption("--campaign-seed", type=int, default=1, help="what its trials are drawn with")
-    parser.addoption("--campaign-trial", type=int, help="run only the trial of this number")
 
 
 @pytest.hookimpl(tryfirst=True)  # before the tests of the other tier are deselected

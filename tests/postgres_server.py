@@ -34,8 +34,6 @@ class PostgresServer:
 
     def __init__(self, folder: Path, *settings: str) -> None:
         self.folder, self._settings = folder, settings
-        # A library that a campaign preloads for its own processes is none of the server's.
-        self._environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         if os.geteuid() == 0:
@@ -43,7 +41,7 @@ class PostgresServer:
         initdb = [*unprivileged(), POSTGRES[-1].with_name("initdb"), "-D", folder / "data", "-U", "swsearch"]
         subprocess.run(
             [*initdb, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"],
-            check=True, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=self._environment,
+            check=True, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         )  # fmt: skip
         self.start()
 
@@ -54,11 +52,11 @@ class PostgresServer:
         with open(self.folder / "log", "ab") as log:
             self._process = subprocess.Popen(
                 [*command, *(word for setting in self._settings for word in ("-c", setting))],
-                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self._environment,
+                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
         ends = time.monotonic() + LIMIT_SECONDS
         ready = [POSTGRES[-1].with_name("pg_isready"), "-q", "-h", self.folder]
-        while subprocess.run(ready, check=False, env=self._environment).returncode:
+        while subprocess.run(ready, check=False).returncode:
             assert self._process.poll() is None, (self.folder / "log").read_text()[-1000:]
             assert time.monotonic() < ends, "the server does not answer"
             time.sleep(0.02)

@@ -23,11 +23,11 @@ import numpy as np
 from swsearch.database.export import export
 from swsearch.database.opening import open_database
 from swsearch.database.verify import verify
-from swsearch.errors import StoreError, SwSearchError
+from swsearch.errors import StoreError
 from swsearch.hits.result import SearchStats
 from swsearch.store.store import Store
-from tests.campaign.processes import Done, run
-from tests.campaign.trials import Trial
+from tests.campaign.program import Done, run
+from tests.campaign.trials import Trial, told
 from tests.database.conftest import leftovers
 from tests.support import ROBINSON_FREQUENCIES
 
@@ -144,22 +144,22 @@ class Command(ABC):
         """Record the content of the disk in a state."""
 
     @abstractmethod
-    def state(self, trial: Trial, folder: Path) -> str:
-        """Return the state that a disturbed run left; problems are noted in the trial."""
+    def state(self, folder: Path) -> str:
+        """Return the state that a disturbed run left, in which nothing may be half-written."""
 
     @abstractmethod
-    def go_on(self, trial: Trial, folder: Path, state: str) -> None:
+    def go_on(self, folder: Path, state: str) -> None:
         """Check that the next command succeeds and leaves the result of an undisturbed run."""
 
     @abstractmethod
     def leftovers(self, folder: Path) -> set[str]:
         """Return the names of files that belong to no state."""
 
-    def must(self, trial: Trial, folder: Path, arguments: Sequence[str]) -> Done:
+    def must(self, folder: Path, arguments: Sequence[str]) -> Done:
         """Run a command that must succeed."""
         done = run(arguments, folder)
-        trial.check(done.code == 0, f"`swsearch {' '.join(arguments)}` after it ends with {done.code}: {done.text}")
-        trial.check("Traceback" not in done.text, f"`swsearch {' '.join(arguments)}` after it: {done.text}")
+        assert done.code == 0, f"`swsearch {' '.join(arguments)}` after it ends with {done.code}: {done.text}"
+        assert "Traceback" not in done.text, f"`swsearch {' '.join(arguments)}` after it: {done.text}"
         return done
 
 
@@ -174,38 +174,33 @@ class DatabaseCommand(Command):
         path = folder / self.database
         self.learned[state] = content(path)[1] if path.exists() else None
 
-    def state(self, trial: Trial, folder: Path) -> str:
+    def state(self, folder: Path) -> str:
         path = folder / self.database
         if not path.exists():
-            trial.check(self.learned[OLD] is None, f"{self.database} is gone")
+            assert self.learned[OLD] is None, f"{self.database} is gone"
             return OLD
-        try:
-            problems, found = content(path)
-        except SwSearchError as error:
-            trial.check(False, f"the database does not open: {error}")
-            return BETWEEN
-        trial.check(not problems, f"verify: {problems}")
+        problems, found = content(path)
+        assert not problems, f"verify: {problems}"
         for state in (OLD, NEW):
             if found == self.learned[state]:
                 # A compaction changes no letter; the segments tell whether it was done.
                 return NEW if state == OLD and self.learned[NEW] == found and self._is_compact(path) else state
-        trial.check(False, "the database has neither the old nor the new content")
-        return BETWEEN
+        raise AssertionError("the database has neither the old nor the new content")
 
     @staticmethod
     def _is_compact(path: Path) -> bool:
         with open_database(path) as database:
             return len(database.segments) == 1 and not database.catalogue.n_removed
 
-    def go_on(self, trial: Trial, folder: Path, state: str) -> None:
+    def go_on(self, folder: Path, state: str) -> None:
         if state == NEW:
-            self.must(trial, folder, self.next)
+            self.must(folder, self.next)
         else:
-            self.must(trial, folder, self.arguments)
-            trial.check(self.state(trial, folder) == NEW, "the same command again does not give the new content")
-        trial.check(not content(folder / self.database)[0], "verify finds problems after the next command")
+            self.must(folder, self.arguments)
+            assert self.state(folder) == NEW, "the same command again does not give the new content"
+        assert not content(folder / self.database)[0], "verify finds problems after the next command"
         left = self.leftovers(folder)
-        trial.check(not left, f"left behind after the next command: {sorted(left)}")
+        assert not left, f"left behind after the next command: {sorted(left)}"
 
     def leftovers(self, folder: Path) -> set[str]:
         found = {path.name for path in folder.iterdir()} - {"tmp", self.database, *self.needs}
@@ -254,44 +249,43 @@ class StoreCommand(Command):
                 for found in store.runs.all()
             }
 
-    def state(self, trial: Trial, folder: Path) -> str:
+    def state(self, folder: Path) -> str:
         path = folder / self.store
         if self.out is not None:
             out = (folder / self.out).read_bytes() if (folder / self.out).exists() else None
             whole = (self.learned[f"{OLD} out"], self.learned[f"{NEW} out"])
-            trial.check(out in whole, f"{self.out} is half written")
+            assert out in whole, f"{self.out} is half written"
         if not path.exists():
-            trial.check(not self.learned[OLD], f"{self.store} is gone")
+            assert not self.learned[OLD], f"{self.store} is gone"
             return OLD
         with sqlite3.connect(path) as connection:
             found = connection.execute("PRAGMA integrity_check").fetchall()
-            trial.check(found == [("ok",)], f"integrity_check: {found}")
+            assert found == [("ok",)], f"integrity_check: {found}"
             found = connection.execute("PRAGMA foreign_key_check").fetchall()
-            trial.check(not found, f"foreign_key_check: {found}")
+            assert not found, f"foreign_key_check: {found}"
         connection.close()
         try:
             runs = self._runs(folder)
         except StoreError as error:
-            trial.check(
-                not self.learned[OLD] and "holds no runs yet" in str(error), f"the store does not open: {error}"
-            )
+            if self.learned[OLD] or "holds no runs yet" not in str(error):
+                raise
             return OLD
         for number, (state, results) in self.learned[OLD].items():
-            trial.check(runs.get(number) == (state, results), f"run {number}, there before, has changed")
+            assert runs.get(number) == (state, results), f"run {number}, there before, has changed"
         added = [number for number in runs if number not in self.learned[OLD]]
         if not added:
             return OLD
-        trial.check(len(added) == 1, f"runs {added} were added by one command")
+        assert len(added) == 1, f"runs {added} were added by one command"
         state, results = runs[added[0]]
         if state == "finished":
-            trial.check(results == self.wanted, "the finished run has not the results of an undisturbed one")
+            assert results == self.wanted, "the finished run has not the results of an undisturbed one"
             return NEW
-        trial.check(not self.one_transaction, "a part of the run is there")
-        trial.check(state == "interrupted", f"the run of a process that has ended is {state}")
+        assert not self.one_transaction, "a part of the run is there"
+        assert state == "interrupted", f"the run of a process that has ended is {state}"
         missing = [result.number for result in results if result not in self.wanted]
-        trial.check(not missing, f"committed queries {missing} differ from those of an undisturbed run")
+        assert not missing, f"committed queries {missing} differ from those of an undisturbed run"
         if self.in_order:
-            trial.check(results == self.wanted[: len(results)], "the committed queries are not the first ones")
+            assert results == self.wanted[: len(results)], "the committed queries are not the first ones"
         return BETWEEN
 
     @property
@@ -301,20 +295,18 @@ class StoreCommand(Command):
         results: list[Any] = new[max(new)][1]
         return results
 
-    def go_on(self, trial: Trial, folder: Path, state: str) -> None:
+    def go_on(self, folder: Path, state: str) -> None:
         runs_before = self._runs_or_none(folder)
-        self.must(trial, folder, self.again or self.arguments)
-        trial.check(self._report(folder) == self.learned[f"{NEW} text"], "the report after the next command differs")
+        self.must(folder, self.again or self.arguments)
+        assert self._report(folder) == self.learned[f"{NEW} text"], "the report after the next command differs"
         if self.out is not None:
-            trial.check(
-                (folder / self.out).read_bytes() == self.learned[f"{NEW} out"], f"{self.out} differs afterwards"
-            )
+            assert (folder / self.out).read_bytes() == self.learned[f"{NEW} out"], f"{self.out} differs afterwards"
         runs = self._runs(folder)
-        trial.check(runs[max(runs)] == ("finished", self.wanted), "the run of the next command is not whole")
+        assert runs[max(runs)] == ("finished", self.wanted), "the run of the next command is not whole"
         if self.again and state == BETWEEN:
-            trial.check(len(runs) == len(runs_before), "the interrupted run was not gone on with")
+            assert len(runs) == len(runs_before), "the interrupted run was not gone on with"
         left = {name for name in self.leftovers(folder) if not name.endswith(".unfinished")}
-        trial.check(not left, f"left behind after the next command: {sorted(left)}")
+        assert not left, f"left behind after the next command: {sorted(left)}"
 
     def _runs_or_none(self, folder: Path) -> dict[int, Any]:
         try:
@@ -339,18 +331,16 @@ class OutCommand(Command):
     def remember(self, state: str, folder: Path) -> None:
         self.learned[state] = (folder / self.out).read_bytes()
 
-    def state(self, trial: Trial, folder: Path) -> str:
+    def state(self, folder: Path) -> str:
         path = folder / self.out
-        if not trial.check(path.exists(), f"{self.out} is gone"):
-            return BETWEEN
+        assert path.exists(), f"{self.out} is gone"
         found = path.read_bytes()
-        if trial.check(found in (self.learned[OLD], self.learned[NEW]), f"{self.out} is half written"):
-            return NEW if found == self.learned[NEW] else OLD
-        return BETWEEN
+        assert found in (self.learned[OLD], self.learned[NEW]), f"{self.out} is half written"
+        return NEW if found == self.learned[NEW] else OLD
 
-    def go_on(self, trial: Trial, folder: Path, state: str) -> None:
-        self.must(trial, folder, self.arguments)
-        trial.check(self.state(trial, folder) == NEW, f"{self.out} is not whole after the next command")
+    def go_on(self, folder: Path, state: str) -> None:
+        self.must(folder, self.arguments)
+        assert self.state(folder) == NEW, f"{self.out} is not whole after the next command"
 
     def leftovers(self, folder: Path) -> set[str]:
         return {path.name for path in folder.iterdir()} - {"tmp", self.out, *self.needs}
@@ -397,6 +387,9 @@ def commands() -> dict[str, Command]:
     return {command.name: command for command in every}
 
 
+NAMES = tuple(commands())
+
+
 @cache
 def learned(name: str, state_dir: Path) -> tuple[Template, Command]:
     """Return a command with its template."""
@@ -410,3 +403,11 @@ def prepared(trial: Trial, name: str) -> tuple[Command, Path]:
     folder = trial.folder / "work"
     command.prepare(template, folder)
     return command, folder
+
+
+def judge(command: Command, folder: Path, how: str) -> str:
+    """Check what a disturbance left and what the next command does; return the state that was left."""
+    with told(how):
+        state = command.state(folder)
+        command.go_on(folder, state)
+    return state

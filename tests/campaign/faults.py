@@ -2,9 +2,7 @@
 
 import ctypes
 import mmap
-import os
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -41,11 +39,11 @@ NONE: Final = Fault()
 class Page:
     """The shared page in which the library reports the number of calls and the call that was faulted."""
 
-    def __init__(self) -> None:
-        self._file = tempfile.NamedTemporaryFile()  # noqa: SIM115
-        self._file.truncate(4096)
-        self._bytes = mmap.mmap(self._file.fileno(), 4096)
-        self.path = Path(self._file.name)
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with open(path, "a+b") as file:
+            file.truncate(4096)
+            self._bytes = mmap.mmap(file.fileno(), 4096)
 
     @property
     def calls(self) -> int:
@@ -67,7 +65,6 @@ class Page:
 
     def close(self) -> None:
         self._bytes.close()
-        self._file.close()
 
 
 def shim() -> Path:
@@ -76,16 +73,6 @@ def shim() -> Path:
     command = ["gcc", "-O1", "-shared", "-fPIC", source, "-ldl", "-o"]
     parts = [compiler_version("gcc"), digest_of(source.parent)]
     return compiled("shim.so", parts, lambda path: subprocess.run([*command, path], check=True))
-
-
-def is_loaded() -> bool:
-    """Return whether the library is preloaded in this process, so that its children can be armed after a fork."""
-    return hasattr(ctypes.CDLL(None), "campaign_arm")
-
-
-def without_shim() -> dict[str, str]:
-    """Return the environment without the library of :func:`shim`: sanitizers must be loaded first."""
-    return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 
 
 def arm(root: Path, page: Path, fault: Fault) -> None:

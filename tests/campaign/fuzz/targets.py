@@ -1,13 +1,6 @@
-"""All readers of text as targets of fuzzing: valid inputs to mutate, and the check of each reader.
-
-The seeded trials mutate the seeds (:mod:`mutation`) and run the checks (:mod:`checks`) in a child, where a hang, a
-signal and memory beyond a limit are also faults. ``guided`` gives the same targets to Atheris.
-"""
+"""All readers of text as targets of fuzzing: valid inputs to mutate, and the check of each reader."""
 
 import json
-import traceback
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from swsearch.report.fields import FIELDS
@@ -26,9 +19,7 @@ from tests.campaign.fuzz.checks import (
     profile_check,
     signed,
 )
-from tests.campaign.fuzz.mutation import Target, mutated
-from tests.campaign.processes import in_child
-from tests.campaign.trials import Trial
+from tests.campaign.fuzz.mutation import Target
 
 _PSSM = (
     "\nLast position-specific scoring matrix computed, weighted observed percentages rounded down\n"
@@ -175,39 +166,3 @@ TARGETS: Final[dict[str, Target]] = {
         (*_NUMBERS, b"[", b"{", b'"', b"null", b"true", b"\\ud800", b"\\u0000", b"../", b","),
     ),
 }
-
-# --- a trial ---
-
-N_INPUTS: Final = 40
-
-
-def check_all(name: str, target: Target, inputs: Sequence[bytes], folder: Path) -> str | None:
-    """Return the first fault of a target with some inputs, in a child; the input is then ``folder/NAME.input``."""
-    saved = folder / f"{name}.input"
-
-    def work() -> int:
-        place = folder / "work"
-        place.mkdir(exist_ok=True)
-        for data in inputs:
-            saved.write_bytes(data)  # before the input can end the child
-            try:
-                target.check(data, place)
-            except Exception:  # any exception that a check does not catch is the fault looked for
-                traceback.print_exc()
-                return 1
-        saved.unlink(missing_ok=True)
-        return 0
-
-    ended = in_child(work)
-    if ended.code == 0 and ended.fault is None:
-        return None
-    words = ended.fault or ended.text[-1500:]
-    return f"{name}: {words} (input {saved.read_bytes()[:300]!r} in {saved})" if saved.exists() else f"{name}: {words}"
-
-
-def trial(trial: Trial) -> None:
-    """Read some inputs of one target."""
-    name = sorted(TARGETS)[trial.number % len(TARGETS)]
-    fault = check_all(name, TARGETS[name], [mutated(trial.rng, TARGETS[name]) for _ in range(N_INPUTS)], trial.folder)
-    trial.check(fault is None, str(fault))
-    trial.counts["inputs of parsers"] += N_INPUTS

@@ -15,10 +15,12 @@ from functools import cache
 
 import numpy as np
 import parasail
+import pytest
 
 from swsearch import _native
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
+from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.protocol import score_requests
 from swsearch.engine.reference import local_scores
 from swsearch.hits.traceback import LocalAligner
@@ -28,7 +30,8 @@ from swsearch.scoring.scheme import MAX_GAP_COST, GapPenalty, ScoringScheme
 from swsearch.search.frames import Frame
 from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, Alphabet
 from swsearch.typing import Codes
-from tests.campaign.trials import Trial
+from tests.campaign.trials import Trial, told
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 from tests.hits.rescore import rescore
 from tests.support import ROBINSON_FREQUENCIES
 
@@ -158,9 +161,11 @@ def pssm(query: Codes, matrix: SubstitutionMatrix, gap: GapPenalty, rng: np.rand
     return QueryProfile(np.arange(len(query), dtype=np.int32), table, gap)
 
 
-def trial(trial: Trial) -> None:
-    """Test one scheme with a few queries and some dozens of subjects in every engine."""
-    rng = trial.array_rng()
+@pytest.mark.thorough
+@pytest.mark.campaign(10, 2_000)
+def test_scores_ends_and_alignments_are_those_of_the_definition_and_of_parasail(trial: Trial) -> None:
+    """One scheme with a few queries and some dozens of subjects in every engine."""
+    rng = trial.numbers
     kind = KINDS[trial.number % len(KINDS)]
     matrix, gap = draw_matrix(kind, rng), draw_gap(rng)
     alphabet = matrix.alphabet
@@ -182,104 +187,82 @@ def trial(trial: Trial) -> None:
     ]
     partition = Partition.pack(subjects)
     stored = [subjects[index] for index in partition.subject_index]
+    with told(f"{kind} {scheme}"):
+        wanted = same_scores(profiles, partition, 1 + trial.number % 2)
+        judge = None if kind == "pssm" else theirs(matrix)
+        for number, (query, profile) in enumerate(zip(queries, profiles, strict=True)):
+            with told(f"query {number}"):
+                check_reference(profile, stored, wanted[number], rng)
+                ends = None if judge is None else parasail_ends(query, stored, wanted[number], scheme, judge)
+                check_alignments(query, profile, scheme, stored, wanted[number], ends, partition, kind, rng)
+        if trial.number % EMULATED_EVERY == EMULATED_EVERY - 1 and shutil.which("g++"):
+            small = partition[: max(1, min(len(partition), 12))]
+            if profiles[0].length * small.n_residues <= EMULATED_CELLS:
+                (block,) = emulated_engine().score(score_requests(profiles[:1]), small)
+                np.testing.assert_array_equal(block.score, wanted[0][: len(small)])
 
+
+def same_scores(profiles, partition, threads):  # type: ignore[no-untyped-def]
+    """Return the scores of all queries, the same in every instruction set, with and without floors."""
     blocks = CpuEngine(1, "scalar").score(score_requests(profiles), partition)
-    wanted = [block.score for block in blocks]
+    floors = [max(1, int(np.median(block.score))) for block in blocks]
     for name in usable_instruction_sets():
-        found = CpuEngine(1 + trial.number % 2, name).score(score_requests(profiles), partition)
-        for number, block in enumerate(found):
-            same = np.array_equal(block.score, wanted[number])
-            trial.check(same, f"{kind} {scheme}: {name} differs from scalar in query {number}")
-        floors = [max(1, int(np.median(scores))) for scores in wanted]
-        for number, block in enumerate(CpuEngine(1, name).score(score_requests(profiles, floors), partition)):
-            left = blocks[number].at_least(floors[number])
-            same = np.array_equal(block.score, left.score) and np.array_equal(block.subject_index, left.subject_index)
-            trial.check(same, f"{kind} {scheme}: {name} differs with floor {floors[number]} in query {number}")
-    judge = None if kind == "pssm" else theirs(matrix)
-    for number, (query, profile) in enumerate(zip(queries, profiles, strict=True)):
-        where = f"{kind} {scheme}, query {number}"
-        _check_scores(trial, where, profile, stored, wanted[number], rng)
-        ends = None
-        if judge is not None:
-            ends = _check_against_parasail(trial, where, text(query, alphabet), stored, wanted[number], scheme, judge)
-        _check_alignments(trial, where, query, profile, scheme, stored, wanted[number], ends, partition, kind, rng)
-        trial.counts["pairs"] += len(stored)
-    if trial.number % EMULATED_EVERY == EMULATED_EVERY - 1 and shutil.which("g++"):
-        _check_emulated(trial, kind, profiles, partition, wanted)
+        with told(name):
+            found = CpuEngine(threads, name).score(score_requests(profiles), partition)
+            for block, scalar in zip(found, blocks, strict=True):
+                np.testing.assert_array_equal(block.score, scalar.score)
+            found = CpuEngine(1, name).score(score_requests(profiles, floors), partition)
+            for block, scalar, floor in zip(found, blocks, floors, strict=True):
+                left = scalar.at_least(floor)
+                np.testing.assert_array_equal(block.score, left.score)
+                np.testing.assert_array_equal(block.subject_index, left.subject_index)
+    return [block.score for block in blocks]
 
 
-def _check_scores(trial, where, profile, stored, wanted, rng):  # type: ignore[no-untyped-def]
+def check_reference(profile, stored, wanted, rng):  # type: ignore[no-untyped-def]
     """Compare with the reference engine, on pairs that are small enough for it."""
     for index, subject in enumerate(stored):
-        cells = profile.length * len(subject)
-        if cells <= REFERENCE_CELLS or rng.random() < 0.02:
-            expected = local_scores(profile, [subject])[0]
-            trial.check(expected == wanted[index], f"{where}, subject {index}: {wanted[index]}, reference {expected}")
-            trial.counts["pairs of the reference engine"] += 1
+        if profile.length * len(subject) <= REFERENCE_CELLS or rng.random() < 0.02:
+            assert local_scores(profile, [subject])[0] == wanted[index], f"subject {index}"
 
 
-def _check_against_parasail(trial, where, query, stored, wanted, scheme, judge):  # type: ignore[no-untyped-def]
-    """Compare scores and ends; return the ends, 0-based and half-open, as (query, subject)."""
-    opening, extend = scheme.gap.first, scheme.gap.extend
-    profile = parasail.profile_create_32(query, judge)
+def parasail_ends(query, stored, wanted, scheme, judge):  # type: ignore[no-untyped-def]
+    """Compare scores; return the ends, 0-based and half-open, as (query, subject)."""
+    profile = parasail.profile_create_32(text(query, scheme.alphabet), judge)
     ends = []
     for index, subject in enumerate(stored):
-        found = parasail.sw_scan_profile_32(profile, text(subject, scheme.alphabet), opening, extend)
-        same = found.score == wanted[index]
-        trial.check(same, f"{where}, subject {index}: {wanted[index]}, parasail {found.score}")
+        letters = text(subject, scheme.alphabet)
+        found = parasail.sw_scan_profile_32(profile, letters, scheme.gap.first, scheme.gap.extend)
+        assert found.score == wanted[index], f"subject {index}"
         ends.append((found.end_query + 1, found.end_ref + 1))
-        trial.counts["pairs of parasail"] += 1
     return ends
 
 
-def _check_alignments(trial, where, query, profile, scheme, stored, wanted, ends, partition, kind, rng):  # type: ignore[no-untyped-def]
+def check_alignments(query, profile, scheme, stored, wanted, ends, partition, kind, rng):  # type: ignore[no-untyped-def]
+    """Rescore each alignment, compare its end with parasail's, and with other instruction sets."""
     aligner = LocalAligner(scheme.alphabet)
     frame = Frame("plus", 0, query, profile)
     found = aligner.paths(frame, partition)
     position_scores = profile.table[profile.rows] if kind == "pssm" else None
     for index, of_subject in enumerate(found):
-        if wanted[index] == 0 or not of_subject:
-            trial.check(
-                wanted[index] == 0 and not of_subject, f"{where}, subject {index}: score {wanted[index]}, {of_subject}"
-            )
-            continue
-        path = of_subject[0]
-        alignment = aligner.alignment(frame, path, stored[index][path.subject_start : path.subject_end])
-        again = rescore(query, stored[index], alignment, scheme, position_scores=position_scores)
-        trial.check(
-            path.score == again == wanted[index],
-            f"{where}, subject {index}: engine {wanted[index]}, traceback {path.score}, its CIGAR {again}",
-        )
-        trial.counts["alignments rescored"] += 1
-        if ends is not None:
-            mine = (path.query_end, path.subject_end)
-            trial.check(mine == ends[index], f"{where}, subject {index}: ends at {mine}, parasail {ends[index]}")
+        with told(f"subject {index}"):
+            assert (wanted[index] == 0) == (not of_subject)
+            if of_subject:
+                path = of_subject[0]
+                alignment = aligner.alignment(frame, path, stored[index][path.subject_start : path.subject_end])
+                again = rescore(query, stored[index], alignment, scheme, position_scores=position_scores)
+                assert path.score == again == wanted[index]
+                assert ends is None or (path.query_end, path.subject_end) == ends[index]
     for name in usable_instruction_sets():
         rows = _native.align_local(
             query, profile.rows, profile.table, profile.gap.open, profile.gap.extend, scheme.alphabet.identity_table,
             partition.residues, np.ascontiguousarray(partition.starts), np.ascontiguousarray(partition.lengths),
             1, int(rng.choice((0, 1000, 1 << 20))), None, name,
         )  # fmt: skip
-        same = [[(*row[:6], row[6:]) for row in of_subject] for of_subject in rows] == found
-        trial.check(same, f"{where}: the traceback in {name} differs")
-
-
-def _check_emulated(trial, kind, profiles, partition, wanted):  # type: ignore[no-untyped-def]
-    """Compare with the CUDA engine's kernels, compiled for the host."""
-    engine = _emulated()
-    small = partition[: max(1, min(len(partition), 12))]
-    for number, profile in enumerate(profiles[:1]):
-        if profile.length * small.n_residues > EMULATED_CELLS:
-            continue
-        (block,) = engine.score(score_requests([profile]), small)
-        same = np.array_equal(block.score, wanted[number][: len(small)])
-        trial.check(same, f"{kind}: the emulated CUDA engine differs from the CPU engine in query {number}")
-        trial.counts["pairs of the emulated CUDA engine"] += len(small)
+        assert [[(*row[:6], row[6:]) for row in of_subject] for of_subject in rows] == found, name
 
 
 @cache
-def _emulated():  # type: ignore[no-untyped-def]
-    from swsearch.engine.cuda.search.engine import CudaEngine
-    from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
-
+def emulated_engine() -> CudaEngine:
+    """The CUDA engine's kernels, compiled for the host."""
     return CudaEngine(EmulatedDevice())

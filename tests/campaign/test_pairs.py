@@ -12,28 +12,20 @@ from typing import Any
 import edlib
 import numpy as np
 import parasail
+import pytest
 from Bio import Align
 from rapidfuzz.distance import LCSseq, Levenshtein
 
 from swsearch import _native
 from swsearch.engine.cpu.pairs import CpuPairs, cigars, usable_instruction_sets
-from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, SequencePairs
-from swsearch.pairs.pair_alignment import (
-    EDIT,
-    EDLIB_MODES,
-    LCS,
-    MODES,
-    PairScoring,
-    align_pair,
-    align_pairs,
-)
-from swsearch.pairs.sequence import PairSequence
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, SequencePairs
 from swsearch.scoring.scheme import MAX_GAP_COST
-from tests.campaign.trials import Trial
+from tests.campaign.trials import Trial, told
 from tests.hits.rescore import counted
 from tests.pairs.whole_matrix import PARASAIL, PROBLEMS, judged
 from tests.pairs.whole_matrix import found as aligned_pairs
 
+MODES = ("local", "global", "semiglobal")
 LETTERS = "ABCDEFGHIJKLMNOPQRST"
 BORDERS = (1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 95, 96, 97, 127, 128, 129, 255, 256, 257, 511, 512, 513)
 WHOLE_MATRIX_CELLS = 900
@@ -73,13 +65,12 @@ def rescored(cigar: str, query: Any, subject: Any, scores: AlignmentProblem) -> 
     return counted(cigar, query, subject, pair_score, scores.gap_open, scores.gap_extend).score
 
 
-def trial(trial: Trial) -> None:
-    """Test some dozens of pairs with one mode and one scoring scheme."""
-    rng = trial.array_rng()
+@pytest.mark.thorough
+@pytest.mark.campaign(10, 1_400)
+def test_pairs_are_those_of_the_definition_and_of_other_programs(trial: Trial) -> None:
+    """Some dozens of pairs with one mode and one scoring scheme."""
+    rng = trial.numbers
     mode = MODES[trial.number % len(MODES)]
-    if mode in ("edit", "lcs"):
-        _texts(trial, mode, rng)
-        return
     local, free = PROBLEMS[mode]
     if mode == "semiglobal":
         free = list(PARASAIL)[rng.integers(len(PARASAIL))]
@@ -87,46 +78,40 @@ def trial(trial: Trial) -> None:
     gap = _gap(rng)
     table = None
     match, mismatch = int(rng.choice((1, 2, 5, 127))), -int(rng.choice((0, 1, 3, 127)))
-    if rng.random() < 0.5:
+    if not local and rng.random() < 0.3:  # edit distances and common subsequences
+        (match, mismatch), gap = ((0, -1), (0, 1)) if rng.random() < 0.5 else ((1, -1), (0, 0))
+    elif rng.random() < 0.5:
         table = np.full((32, 32), -128, np.int8)
         high = int(rng.choice((3, 12, 127)))
         table[:n_letters, :n_letters] = rng.integers(-high, high + 1, (n_letters, n_letters))
         table[0, 0] = max(1, int(table[0, 0]))
     scores = AlignmentProblem(local, free, *gap, match, mismatch, table)
     pairs = [draw_pair(n_letters, rng) for _ in range(int(rng.integers(25, 50)))]
-    where = f"{mode}, free {int(free)}, gap {gap}, " + (f"{match}/{mismatch}" if table is None else "a table")
     batch = SequencePairs.of(pairs)
     found = CpuPairs(1 + trial.number % 2).align(batch, scores)
     spelled, aligned = cigars(found, batch), aligned_pairs(found)
-    _same_in_batches(trial, where, batch, scores, found)
     judge = _parasail_matrix(n_letters, scores)
     aligner = _biopython(mode, n_letters, scores)
-    for index, (query, subject) in enumerate(pairs):
-        score, query_end, subject_end, query_start, subject_start = found.ends[index].tolist()
-        here = f"{where}, pair {index} of {len(query)} x {len(subject)}"
-        try:
-            parts = query[query_start:query_end], subject[subject_start:subject_end]
-            again = rescored(spelled[index], *parts, scores)
-            trial.check(again == score, f"{here}: score {score}, its CIGAR {again}")
-        except AssertionError as error:
-            trial.check(False, f"{here}: CIGAR {spelled[index][:60]}: {error}")
-        _singly(trial, here, query, subject, scores, found, index, rng)
-        words = ["".join(LETTERS[letter] for letter in side) for side in (query, subject)]
-        name = {"local": "sw", "global": "nw"}.get(mode) or PARASAIL[free]
-        function = getattr(parasail, f"{name}_scan_32")
-        expected = function(*words, gap[0] + gap[1], gap[1], judge).score
-        expected = max([expected, *_without_pairs(len(query), len(subject), scores)])
-        trial.check(expected == score, f"{here}: score {score}, parasail {expected}")
-        trial.counts["pairs of parasail"] += 1
-        if aligner is not None and len(query) * len(subject) < 20_000 and index % 4 == 0:
-            theirs = round(aligner.score(*words))
-            trial.check(theirs == score, f"{here}: score {score}, Biopython {theirs}")
-            trial.counts["pairs of Biopython"] += 1
-        if len(query) * len(subject) <= WHOLE_MATRIX_CELLS:
-            wanted = judged(query, subject, scores)
-            trial.check(aligned[index] == wanted, f"{here}: {aligned[index]}, whole matrix {wanted}")
-            trial.counts["pairs of the whole matrix"] += 1
-        trial.counts["pairs"] += 1
+    with told(f"{mode}, free {int(free)}, gap {gap}, {f'{match}/{mismatch}' if table is None else 'a table'}"):
+        _same_in_batches(batch, scores, found)
+        for index, (query, subject) in enumerate(pairs):
+            score, query_end, subject_end, query_start, subject_start = found.ends[index].tolist()
+            with told(f"pair {index} of {len(query)} x {len(subject)}"):
+                parts = query[query_start:query_end], subject[subject_start:subject_end]
+                assert rescored(spelled[index], *parts, scores) == score
+                _same_singly(query, subject, scores, found, index, rng)
+                words = ["".join(LETTERS[letter] for letter in side) for side in (query, subject)]
+                name = {"local": "sw", "global": "nw"}.get(mode) or PARASAIL[free]
+                theirs = getattr(parasail, f"{name}_scan_32")(*words, gap[0] + gap[1], gap[1], judge).score
+                assert max([theirs, *_without_pairs(len(query), len(subject), scores)]) == score
+                if aligner is not None and len(query) * len(subject) < 20_000 and index % 4 == 0:
+                    assert round(aligner.score(*words)) == score
+                if mode == "global" and gap == (0, 1) and (match, mismatch) == (0, -1) and table is None:
+                    assert -score == edlib.align(*words)["editDistance"] == Levenshtein.distance(*words)
+                if mode == "global" and gap == (0, 0):
+                    assert score == LCSseq.similarity(*words)
+                if len(query) * len(subject) <= WHOLE_MATRIX_CELLS:
+                    assert aligned[index] == judged(query, subject, scores)
 
 
 def _without_pairs(n_query: int, n_subject: int, scores: AlignmentProblem) -> list[int]:
@@ -182,73 +167,27 @@ def _biopython(mode: str, n_letters: int, scores: AlignmentProblem) -> Align.Pai
     )  # fmt: skip
 
 
-def _same_in_batches(trial: Trial, where: str, batch: SequencePairs, scores: AlignmentProblem, found: Any) -> None:
+def _same_in_batches(batch: SequencePairs, scores: AlignmentProblem, found: PairPaths) -> None:
+    """Align all pairs in each instruction set, with and without paths."""
     for name in usable_instruction_sets():
         other = CpuPairs(2, instruction_set=name).align(batch, scores)
         for field in ("ends", "run_ends", "runs"):
-            same = np.array_equal(getattr(other, field), getattr(found, field))
-            trial.check(same, f"{where}: the batch in {name} differs in {field}")
+            assert np.array_equal(getattr(other, field), getattr(found, field)), f"{name} differs in {field}"
         alone = CpuPairs(instruction_set=name).align(batch, scores, path=False)
-        same = np.array_equal(alone.ends[:, :3], found.ends[:, :3])
-        trial.check(same, f"{where}: scores alone in {name} differ from those with paths")
+        assert np.array_equal(alone.ends[:, :3], found.ends[:, :3]), f"scores alone in {name}"
 
 
-def _singly(  # type: ignore[no-untyped-def]
-    trial: Trial, here: str, query, subject, scores: AlignmentProblem, found: Any, place: int, rng: np.random.Generator
+def _same_singly(  # type: ignore[no-untyped-def]
+    query, subject, scores: AlignmentProblem, found: PairPaths, place: int, rng: np.random.Generator
 ) -> None:
     """Align one pair singly with a random instruction set, thread count and memory limit; compare with the batch."""
-    isas = usable_instruction_sets()
-    isa = isas[int(rng.integers(len(isas)))]
-    memory = int(rng.choice((0, 999, 9_999, 1 << 26)))
-    threads = int(rng.integers(1, 4))
+    name = usable_instruction_sets()[int(rng.integers(len(usable_instruction_sets())))]
+    threads, memory = int(rng.integers(1, 4)), int(rng.choice((0, 999, 9_999, 1 << 26)))
     one = _native.align_pair(
         query, subject, scores.table, scores.match, scores.mismatch, scores.gap_open, scores.gap_extend,
-        scores.local, scores.free_ends, True, threads, memory, None, isa,
+        scores.local, scores.free_ends, True, threads, memory, None, name,
     )  # fmt: skip
     runs = found.runs[(found.run_ends[place - 1] if place else 0) : found.run_ends[place]]
-    reported = [("MID"[int(run) & 3], int(run) >> 2) for run in runs]
-    same = list(one[:5]) == found.ends[place].tolist() and [tuple(run) for run in one[5]] == reported
-    trial.check(same, f"{here}: singly in {isa}, {threads} threads, {memory} bytes it differs from the batch")
-
-
-def _texts(trial: Trial, mode: str, rng: np.random.Generator) -> None:
-    """Compare edit distances and longest common subsequences with rapidfuzz and edlib."""
-    n_letters = int(rng.choice((1, 2, 4, 20)))
-    pairs = [draw_pair(n_letters, rng) for _ in range(int(rng.integers(25, 50)))]
-    words = [["".join(LETTERS[letter] for letter in side) for side in pair] for pair in pairs]
-    if rng.random() < 0.3:
-        words += [["", "ab"], ["ab", ""], ["a", "a"], ["é☃", "☃é"]]
-    given = [(PairSequence("q", one), PairSequence("s", other)) for one, other in words]
-    short = [pair for pair in given if pair[0].letters and pair[1].letters]
-    free = [None, *EDLIB_MODES][rng.integers(4)] if mode == "edit" else None
-    found = align_pairs(short, mode, free_ends=free, n_threads=2)
-    batch = {id(pair[0]): one for pair, one in zip(short, found, strict=True)}
-    scoring: PairScoring = EDIT if mode == "edit" else LCS
-    scores = AlignmentProblem(
-        False, FreeEnds.NONE, scoring.gap_open, scoring.gap_extend, scoring.match, scoring.mismatch
-    )
-    for index, (query, subject) in enumerate(given):
-        here = f"{mode}, free {free}, pair {index} of {len(query)} x {len(subject)}"
-        one = align_pair(
-            query,
-            subject,
-            mode,
-            free_ends=free,
-            backend=CpuPairs(1 + index % 2, memory_bytes=int(rng.choice((0, 9_999, 1 << 26)))),
-        )
-        other = batch.get(id(query), one)
-        same = (one.score, one.cigar) == (other.score, other.cigar)
-        trial.check(same, f"{here}: the batch gives another score or CIGAR")
-        if mode == "edit":
-            expected = Levenshtein.distance(query.letters, one.aligned[1])
-            if query.letters and subject.letters:
-                theirs = edlib.align(query.letters, subject.letters, mode=free or "NW", task="locations")
-                ends = theirs["editDistance"], theirs["locations"][0][1] + 1
-                trial.check((one.score, one.subject_end) == ends, f"{here}: {one.score}, edlib {ends}")
-        else:
-            expected = LCSseq.similarity(query.letters, subject.letters)
-        trial.check(one.score == expected, f"{here}: {one.score}, rapidfuzz {expected}")
-        again = rescored(one.cigar or "", *one.aligned, scores)
-        trial.check(abs(again) == one.score, f"{here}: score {one.score}, its CIGAR {again}")
-        trial.counts["pairs of rapidfuzz and edlib"] += 1
-        trial.counts["pairs"] += 1
+    with told(f"singly in {name}, {threads} threads, {memory} bytes"):
+        assert list(one[:5]) == found.ends[place].tolist()
+        assert [tuple(run) for run in one[5]] == [("MID"[int(run) & 3], int(run) >> 2) for run in runs]

@@ -19,13 +19,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
+
 from swsearch.database.builder import build_database
 from swsearch.database.catalogue import read_catalogue
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
 from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, content_digest
 from swsearch.database.staging import LOCK
-from tests.campaign.processes import Done, run
-from tests.campaign.trials import Trial
+from tests.campaign.fuzz.checks import checksum
+from tests.campaign.program import Done, run
+from tests.campaign.trials import Trial, told
 
 PROTEIN_LETTERS: Final = "ARNDCQEGHILKMFPSTWYV"
 
@@ -91,21 +94,6 @@ def _commands(work: Path, rng: random.Random) -> list[list[str]]:
         ["index", str(work / "first.fa"), "-o", database, "--force"],
     ]
     return [["db", "info", database], search, ["db", "export", database], rng.choice(changes[:3]), rng.choice(changes)]
-
-
-def _fault(arguments: list[str], ended: Done, work: Path) -> str | None:
-    """Return what a command did that none may do."""
-    command = " ".join(arguments[:2]).replace(str(work), "")
-    if ended.fault is not None:
-        return f"{command}: {ended.fault}"
-    if ended.code not in (0, 1):
-        return f"{command}: exit code {ended.code}: {ended.text[-600:]}"
-    if ended.code == 1:
-        last = ended.text.splitlines()[-1] if ended.text else ""
-        named = str(work) in last
-        if not last.startswith("swsearch: error: ") or not named or ended.text.count("swsearch: error: ") != 1:
-            return f"{command}: no line that says what is wrong and where: {ended.text[-600:]!r}"
-    return None
 
 
 # --- damage ---
@@ -242,11 +230,6 @@ def _change_catalogue(rng: random.Random, work: Path) -> bool:
     return signed
 
 
-def checksum(fields: dict[str, Any]) -> str:
-    """Return the checksum of a catalogue with these other fields."""
-    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
-
-
 def _rewrite_catalogue(rng: random.Random, work: Path) -> bool:
     """Replace the complete text of the catalogue."""
     path = work / "db" / CATALOGUE
@@ -311,63 +294,47 @@ def _sound_answer(work: Path, arguments: tuple[str, ...]) -> bytes:
     return ended.out
 
 
-def problems(rng: random.Random, folder: Path, sound: list[Path]) -> list[str]:
-    """Return the faults that one damaged database causes.
-
-    Parameters
-    ----------
-    rng : random.Random
-        Determines the trial.
-    folder : path
-        An empty folder.
-    sound : list of path
-        What :func:`make_sound` made; not changed.
-    """
-    original = rng.choice(sound)
-    work = folder / f"{original.name}-damaged"
+@pytest.mark.thorough
+@pytest.mark.peer("gcc")
+@pytest.mark.campaign(10, 300)
+def test_damaged_databases_are_named_and_never_crash_a_command(trial: Trial) -> None:
+    rng = trial.rng
+    original = rng.choice(make_sound(trial.state_dir / "sound"))
+    work = trial.folder / f"{original.name}-damaged"
     shutil.copytree(original, work)
     victim = work / "victim"
     victim.mkdir()
-    (victim / "file").write_bytes(b"not to be touched")
-    (victim / "removed-999999.bin").write_bytes(b"not to be touched")
+    outside = {victim / "file": b"not to be touched", victim / "removed-999999.bin": b"not to be touched"}
+    for path, data in outside.items():
+        path.write_bytes(data)
     signed = rng.choice(_DAMAGE)(rng, work)
     if rng.random() < 0.1:
-        with contextlib.suppress(
-            OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError
-        ):  # nothing is left to damage
-            signed |= rng.choice(_DAMAGE)(rng, work)
-    return commands_problems(rng, work, original, signed=signed)
-
-
-def commands_problems(rng: random.Random, work: Path, original: Path, *, signed: bool) -> list[str]:
-    """Return the faults of the commands on the database in ``work``."""
+        with contextlib.suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            signed |= rng.choice(_DAMAGE)(rng, work)  # which may find nothing to damage
     verify = ["db", "verify", str(work / "db")]
-    ended = run(verify, work)
-    found = [_fault(verify, ended, work)]
-    called_whole = ended.code == 0
+    was_whole = _checked(verify, work).code == 0
     for number, arguments in enumerate(_commands(work, rng)):
-        ended = run(arguments, work)
-        found.append(_fault(arguments, ended, work))
-        if number < 3 and called_whole and not signed:
+        ended = _checked(arguments, work)
+        if number < 3 and was_whole and not signed:
             as_sound = tuple(word.replace(str(work), str(original)) for word in arguments)
             said = ended.out.replace(bytes(work), bytes(original))
-            if ended.code != 0 or said != _sound_answer(original, as_sound):
-                found.append(f"{' '.join(arguments[:2])}: another answer from a database that `db verify` calls whole")
-        replaced = arguments[0] == "index" and ended.code == 0
-    ended = run(verify, work)
-    found.append(_fault(verify, ended, work))
-    if ended.code == 0 and not called_whole and not replaced:
-        found.append("a change made a damaged database pass for whole")
-    outside = list((work / "victim").iterdir())
-    found += [
-        f"{path.name} outside the database was changed" for path in outside if path.read_bytes() != b"not to be touched"
-    ]
-    if len(outside) != 2:
-        found.append("a file outside the database was removed or made")
-    return [problem for problem in found if problem is not None]
+            how = f"{' '.join(arguments[:2])}: another answer from a database that `db verify` calls whole"
+            assert (ended.code, said) == (0, _sound_answer(original, as_sound)), how
+        is_replaced = arguments[0] == "index" and ended.code == 0
+    is_whole = _checked(verify, work).code == 0
+    assert was_whole or is_replaced or not is_whole, "a change made a damaged database pass for whole"
+    assert {path: path.read_bytes() for path in victim.iterdir()} == outside
 
 
-def trial(trial: Trial) -> None:
-    """Damage one database and run commands on it."""
-    trial.problems += problems(trial.rng, trial.folder, make_sound(trial.state_dir / "sound"))
-    trial.counts["commands on damaged databases"] += 7
+def _checked(arguments: list[str], work: Path) -> Done:
+    """Run a command, which may fail in one line that says where."""
+    ended = run(arguments, work)
+    with told(f"`{' '.join(arguments)}`: exit code {ended.code}: {ended.text[-600:]!r}"):
+        assert ended.fault is None
+        assert ended.code in (0, 1)
+        if ended.code == 1:
+            last = ended.text.splitlines()[-1]
+            assert last.startswith("swsearch: error: ")
+            assert str(work) in last
+            assert ended.text.count("swsearch: error: ") == 1
+    return ended

@@ -11,6 +11,7 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
 from sqlalchemy import func, select
 
 from swsearch.cli.app import main
@@ -18,12 +19,13 @@ from swsearch.service.client import Client
 from swsearch.store.models import SEARCH_QUERIES
 from swsearch.store.rows import LEASED
 from swsearch.store.store import Store
-from tests.campaign.stores import server_of
 from tests.campaign.trials import Trial
 from tests.postgres_server import PostgresServer
 from tests.service.servers import RunningServer, local_report, worker_pids
+from tests.support import DATA
 
-DATA = Path(__file__).parents[2] / "data"
+pytestmark = pytest.mark.thorough
+
 KILLS = 5
 """Kills of a trial."""
 MAX_TOP = 40
@@ -77,20 +79,28 @@ class Load(threading.Thread):
             self.problem = error
 
 
-def killed(trial: Trial, postgres: PostgresServer | None = None) -> None:
+@pytest.mark.campaign(1, 20)
+def test_every_search_of_a_killed_service_ends_once(trial: Trial) -> None:
+    kill_five_times(trial, str(trial.folder / "hits.sqlite"), ["main process", "worker", "worker"])
+
+
+@pytest.mark.peer("postgresql")
+@pytest.mark.campaign(0, 10)
+def test_every_search_of_a_killed_service_with_postgresql_ends_once(trial: Trial, postgres: PostgresServer) -> None:
+    kill_five_times(trial, postgres.url(f"trial_{trial.number}"), ["main process", "worker", "PostgreSQL"], postgres)
+
+
+def kill_five_times(trial: Trial, target: str, victims: list[str], postgres: PostgresServer | None = None) -> None:
     """Kill a process of the service, or its PostgreSQL, five times while somebody searches."""
     database, lines = database_and_expected(trial.state_dir)
-    target = str(trial.folder / "hits.sqlite") if postgres is None else postgres.url(f"trial_{trial.number}")
-    victims = ["main process", "worker", "worker" if postgres is None else "PostgreSQL"]
     server = RunningServer(trial.folder, [database], *NEVER, store=target)
     port = int(server.url.rpartition(":")[2])
     load = Load(server.url)
     try:
         load.start()
         for _ in range(KILLS):
-            trial.counts["kills with queries in hand"] += wait_for_a_moment(trial, target)
+            wait_for_a_moment(trial, target)
             victim = trial.rng.choice(victims)
-            trial.counts[f"kills: {victim}"] += 1
             if victim == "main process":
                 server.kill()
                 server = RunningServer(trial.folder, [database], *NEVER, port=port, store=target)
@@ -105,19 +115,13 @@ def killed(trial: Trial, postgres: PostgresServer | None = None) -> None:
         load.join()
     finally:
         code = server.stop()
-    trial.check(code == 0, f"the server ended with {code}: {server.log[-3:]}")
-    trial.check(load.problem is None, f"the client: {load.problem!r}; the server: {server.events('error')[-3:]}")
-    judge(trial, load, lines, target)
-    trial.counts["searches"] += len(load.accepted)
+    assert code == 0, server.log[-3:]
+    assert load.problem is None, server.events("error")[-3:]
+    judge(load, lines, target)
 
 
-def killed_with_postgresql(trial: Trial) -> None:
-    """Do the same with PostgreSQL."""
-    killed(trial, server_of(trial.state_dir))
-
-
-def wait_for_a_moment(trial: Trial, target: str) -> bool:
-    """Wait for a random time; of three times, twice until a worker has queries in hand. Return whether it has."""
+def wait_for_a_moment(trial: Trial, target: str) -> None:
+    """Wait for a random time; of three times, twice until a worker has queries in hand."""
     with Store(target) as store:
         if trial.rng.random() < 2 / 3:
             ends = time.monotonic() + 5
@@ -126,7 +130,6 @@ def wait_for_a_moment(trial: Trial, target: str) -> bool:
             time.sleep(trial.rng.random() * 0.3)
         else:
             time.sleep(trial.rng.random() * 1.5)
-        return _n_leased(store) > 0
 
 
 def _n_leased(store: Store) -> int:
@@ -135,21 +138,18 @@ def _n_leased(store: Store) -> int:
         return int(connection.execute(leased).scalar_one())
 
 
-def judge(trial: Trial, load: Load, lines: list[str], target: str) -> None:
+def judge(load: Load, lines: list[str], target: str) -> None:
     """Check every accepted search, by what the client was given and by what is in the store."""
     for top, key in load.accepted.items():
-        trial.check(load.states.get(top) == "done", f"search {key} is {load.states.get(top)}")
-        trial.check(load.reports.get(top) == shortened_to(lines, top), f"search {key}: its report has other bytes")
+        assert load.states.get(top) == "done", f"search {key} is {load.states.get(top)}"
+        assert load.reports.get(top) == shortened_to(lines, top), f"search {key}: its report has other bytes"
     with Store(target) as store:
         found = store.searches.of_owner("local", 1000)
         with store.reading() as connection:
-            left = connection.execute(select(func.count()).select_from(SEARCH_QUERIES)).scalar_one()
+            n_left = connection.execute(select(func.count()).select_from(SEARCH_QUERIES)).scalar_one()
         runs = store.runs.all()
-    keys = sorted(search.key for search in found)
-    trial.check(keys == sorted(load.accepted.values()), f"accepted {load.accepted}, stored {keys}")
-    ends = [(search.state, search.n_queries, search.n_done, search.n_failed) for search in found]
-    trial.check(set(ends) == {("done", 7, 7, 0)}, f"searches did not end as they should: {ends}")
-    trial.check(left == 0, f"{left} queries were left in the queue")
-    run_ids = sorted(run.id for run in runs)
-    trial.check(run_ids == sorted(search.run_id or 0 for search in found), f"a search has two runs, or none: {run_ids}")
-    trial.check(all((run.state, run.n_missing) == ("finished", 0) for run in runs), "a run is not complete")
+    assert sorted(search.key for search in found) == sorted(load.accepted.values())
+    assert {(search.state, search.n_queries, search.n_done, search.n_failed) for search in found} == {("done", 7, 7, 0)}
+    assert n_left == 0, f"{n_left} queries were left in the queue"
+    assert sorted(run.id for run in runs) == sorted(search.run_id or 0 for search in found)
+    assert all((run.state, run.n_missing) == ("finished", 0) for run in runs)

@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import pytest
 
 from swsearch import _native
 from swsearch.scoring.matrix import named_matrix
 from swsearch.sequences.alphabet import PROTEIN
-from tests.campaign.processes import in_child
+from tests.campaign.program import called
 from tests.campaign.trials import Trial
 
+N_CALLS: Final = 60
 ALLOWED: Final = (TypeError, ValueError, OverflowError, MemoryError, OSError)
 _POWERS: Final = [2**k for k in (5, 15, 16, 31, 32, 63)]
 _EXTREMES: Final = (0, 1, -1, 2, 15, 31, 255, 16383, 16384, 2**31 - 1, *_POWERS, -(2**31), -(2**63))
@@ -321,32 +323,28 @@ def _describe(arguments: Sequence[Any]) -> str:
     return ", ".join(map(one, arguments))
 
 
-def problems(rng: random.Random, folder: Path, n_calls: int = 60) -> list[str]:
-    """Return the faults of some calls, made in a child process."""
-    seeds = [rng.getrandbits(64) for _ in range(n_calls)]
-
-    def work() -> int:
-        for seed in seeds:
-            (folder / "call").write_text(str(seed))
-            name, arguments = spoiled_call(random.Random(seed))
-            try:
-                CALLS[name][0](*arguments)
-            except ALLOWED:
-                pass
-            except BaseException:
-                traceback.print_exc()
-                return 1
-        return 0
-
-    ended = in_child(work)
-    if ended.code == 0 and ended.fault is None:
-        return []
-    seed = int((folder / "call").read_text())
-    name, arguments = spoiled_call(random.Random(seed))
-    return [f"{name}({_describe(arguments)}), call {seed}: {ended.fault or ended.text[-800:]}"]
+def make_calls(seeds: Sequence[int], note: Path) -> int:
+    """Make the calls that these seeds determine; return 1 after a wrong exception."""
+    for seed in seeds:
+        note.write_text(str(seed))  # before the call can end the process
+        name, arguments = spoiled_call(random.Random(seed))
+        try:
+            CALLS[name][0](*arguments)
+        except ALLOWED:
+            pass
+        except BaseException:
+            traceback.print_exc()
+            return 1
+    return 0
 
 
-def trial(trial: Trial) -> None:
-    """Make some calls of the native module."""
-    trial.problems += problems(trial.rng, trial.folder)
-    trial.counts["calls of the native module"] += 60
+@pytest.mark.thorough
+@pytest.mark.peer("gcc")
+@pytest.mark.campaign(6, 6_000)
+def test_arguments_that_do_not_fit_are_refused_and_never_crash(trial: Trial) -> None:
+    seeds = [trial.rng.getrandbits(64) for _ in range(N_CALLS)]
+    note = trial.folder / "call"
+    ended = called(make_calls, seeds, note)
+    if ended.code != 0 or ended.fault is not None:
+        name, arguments = spoiled_call(random.Random(int(note.read_text())))
+        pytest.fail(f"{name}({_describe(arguments)}): {ended.fault or ended.text[-800:]}")
