@@ -37,7 +37,6 @@ HANGS_SECONDS = 120.0
 """The time after which a process counts as hanging; a shorter time would also catch slow processes."""
 MEMORY_BYTES = 3 << 30
 """Limit of the address space that a fork may use beyond that of the server."""
-ROOT = Path(__file__).parents[2]
 
 Limits = Mapping[int, int]
 """Soft and hard limits of the process, by the `resource` module's numbers."""
@@ -105,7 +104,6 @@ def _server() -> ForkServerContext:
     context.set_forkserver_preload(["pytest", "alembic.command", "sqlalchemy.dialects.sqlite", __name__, *own])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LD_PRELOAD", str(faults.shim()))
-        patch.setenv("PYTHONPATH", str(ROOT))
         forkserver.ensure_running()
     return context
 
@@ -250,7 +248,9 @@ def started(
     stdout: Path | None = None,
 ) -> Process:
     """Start the installed command `swsearch` with these arguments in a folder; streams in `closed` are closed."""
-    return Process(_execute, list(arguments), folder, fault, closed, limits=limits, stdout=stdout)
+    process = Process(_execute, list(arguments), folder, fault, closed, limits=limits, stdout=stdout)
+    process.page.began = True
+    return process
 
 
 def _execute(
@@ -262,7 +262,6 @@ def _execute(
         del variables["LD_PRELOAD"]
     else:
         variables |= fault.environment(folder, page)
-    faults.Page(page).began = True
     os.chdir(folder)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     for stream in closed:
