@@ -16,7 +16,6 @@ import pytest
 from Bio import Align
 from rapidfuzz.distance import LCSseq, Levenshtein
 
-from swsearch import _native
 from swsearch.engine.cpu.pairs import CpuPairs, cigars, usable_instruction_sets
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, SequencePairs
 from swsearch.scoring.scheme import MAX_GAP_COST
@@ -183,11 +182,9 @@ def _same_singly(  # type: ignore[no-untyped-def]
     """Align one pair singly with a random instruction set, thread count and memory limit; compare with the batch."""
     name = usable_instruction_sets()[int(rng.integers(len(usable_instruction_sets())))]
     threads, memory = int(rng.integers(1, 4)), int(rng.choice((0, 999, 9_999, 1 << 26)))
-    one = _native.align_pair(
-        query, subject, scores.table, scores.match, scores.mismatch, scores.gap_open, scores.gap_extend,
-        scores.local, scores.free_ends, True, threads, memory, None, name,
-    )  # fmt: skip
+    alone = CpuPairs(threads, memory_bytes=memory, instruction_set=name)
+    one = alone.align(SequencePairs.of([(query, subject)]), scores)
     runs = found.runs[(found.run_ends[place - 1] if place else 0) : found.run_ends[place]]
     with told(f"singly in {name}, {threads} threads, {memory} bytes"):
-        assert list(one[:5]) == found.ends[place].tolist()
-        assert [tuple(run) for run in one[5]] == [("MID"[int(run) & 3], int(run) >> 2) for run in runs]
+        assert one.ends[0].tolist() == found.ends[place].tolist()
+        assert one.runs.tolist() == runs.tolist()

@@ -723,11 +723,6 @@ SHARES: Final = {
 }  # fmt: skip
 
 
-def repeated(world: World, number: int) -> str:
-    """The line that repeats a case."""
-    return f'python -c "from tests.search.list_cases import repeat; repeat({world.seed}, {world.number}, {number})"'
-
-
 def shrunk(world: World, case: Case) -> Case:
     """The case with only those options without which it does not fail."""
     smaller = True
@@ -766,13 +761,5 @@ def failures(world: World, numbers: Sequence[int]) -> list[str]:
             stored = f" of a run with {world.wide.options}" if case.way == NARROWED else ""
             what = f"{world.kind_name} {world.scheme_options}, {case.way}, {case.queries} {case.options}{stored}"
             least = f"some fault also shows with {shrunk(world, case).options}"
-            messages.append("\n    ".join([repeated(world, number), what, *problems, least]))
+            messages.append("\n    ".join([f"case {number}: {what}", *problems, least]))
     return messages
-
-
-def repeat(seed: int, world_number: int, number: int) -> None:
-    """Run one case again and print what is wrong with it."""
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder, World(seed, world_number, Path(folder)) as world:
-        print("\n".join(failures(world, [number])) or "no difference")

@@ -1,8 +1,8 @@
 """The list of every search is the complete list, cut afterwards: random searches of data that hurt.
 
 Source: :mod:`tests.search.complete_lists`, which computes every alignment of every subject and then applies the
-documented rules in plain Python. :mod:`tests.search.list_cases` draws the searches. The part ``lists`` of the campaign
-draws many more of them. Each failure begins with the line that repeats it.
+documented rules in plain Python. :mod:`tests.search.list_cases` draws the searches; the campaign
+(``tests/campaign/test_lists.py``) draws many more of them.
 """
 
 from dataclasses import replace

@@ -155,7 +155,7 @@ def test_fuzzing_the_scores_finds_nothing(tmp_path):
     program = build(tmp_path, "fuzz_score.cpp", "score", ["-fsanitize=fuzzer,address"], "clang++")
     corpus = tmp_path / "corpus"
     corpus.mkdir()
-    # The campaign's part fuzz_native runs this target for longer.
+    # The campaign (tests/campaign/fuzz/test_native.py) runs this target for longer.
     run(program, "-max_total_time=2", "-max_len=4096", "-seed=1", f"-artifact_prefix={tmp_path}/", corpus)
     assert not list(tmp_path.glob("crash-*"))
     assert list(corpus.iterdir())  # it has run and stored inputs that reach new code

@@ -70,5 +70,6 @@ def test_a_local_path_begins_with_its_first_pair_whichever_ends_are_free() -> No
     """By hand: only the third letter matches. The path used to begin with a gap where an end was not declared free."""
     query, subject = np.array([3], np.uint16), np.array([1, 2, 3], np.uint16)
     for free in range(16):
-        found = _native.align_pair(query, subject, None, 5, -4, 2, 1, True, free, True)
-        assert found == (5, 1, 3, 0, 2, [("M", 1)])
+        found = _native.align_pairs(query, np.array([1]), subject, np.array([3]), None, 5, -4, 2, 1, True, free, True)
+        assert found[0].tolist() == [[5, 1, 3, 0, 2]]
+        assert found[2].tolist() == [1 << 2]
