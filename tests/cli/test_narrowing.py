@@ -12,21 +12,20 @@ import pytest
 from tests.cli.conftest import DATA
 
 QUERIES = DATA / "queries.fasta"
+CUT, COMPLETE, SENSITIVE = "--top 12 --max-hsps 3", "--top 60 --max-hsps 3", "--top 60 --sensitive"
 LIMITS = [
-    "--top 3",
-    "--evalue 1e-10",
-    "--evalue 1e-5 --top 7",
-    "--max-hsps 1",
-    "--max-hsps 2 --evalue 0.001 --top 9",
+    (CUT, "--top 3"),
+    (CUT, "--evalue 1e-10"),
+    (CUT, "--max-hsps 1"),
+    (CUT, "--max-hsps 2 --evalue 0.001 --top 9"),
+    (COMPLETE, "--min-query-coverage 60 --top 4"),
+    (COMPLETE, "--min-subject-coverage 80 --evalue 1e-3"),
+    (COMPLETE, "--min-alignment-length 120 --max-hsps 1"),
+    (COMPLETE, "--min-bits 60.5 --min-identity 30"),
+    (SENSITIVE, "--evalue 1e-5 --top 7"),
+    (SENSITIVE, "--min-score 150"),
 ]
-FILTERS = [
-    "--min-identity 45",
-    "--min-query-coverage 60 --top 4",
-    "--min-subject-coverage 80 --evalue 1e-3",
-    "--min-alignment-length 120 --max-hsps 1",
-    "--min-score 150",
-    "--min-bits 60.5 --min-identity 30",
-]
+"""The options of runs, and narrower limits and filters of reports of them."""
 
 
 def report_and_search(swsearch, database, stored, limits, *searched, form="blast6"):
@@ -38,24 +37,9 @@ def report_and_search(swsearch, database, stored, limits, *searched, form="blast
     return narrowed, swsearch(*again, "--store", "none", "--quiet").out
 
 
-@pytest.mark.parametrize("limits", LIMITS)
-def test_narrower_limits_give_the_hits_of_a_search_with_them(swsearch, few_proteins_db, limits):
-    narrowed, searched = report_and_search(swsearch, few_proteins_db, "--top 12 --max-hsps 3", limits)
-    assert narrowed.out == searched
-    assert searched.count("\n") > 3
-    assert "warning" not in narrowed.err
-
-
-@pytest.mark.parametrize("limits", ["--top 3", "--evalue 1e-5 --top 7", "--min-score 150"])
-def test_a_sensitive_run_is_narrowed_by_its_own_evalues(swsearch, few_proteins_db, limits):
-    narrowed, searched = report_and_search(swsearch, few_proteins_db, "--top 60", limits, "--sensitive")
-    assert narrowed.out == searched
-    assert searched.count("\n") > 3
-
-
-@pytest.mark.parametrize("limits", FILTERS)
-def test_filters_of_complete_lists_give_the_hits_of_a_search_with_them(swsearch, few_proteins_db, limits):
-    narrowed, searched = report_and_search(swsearch, few_proteins_db, "--top 60 --max-hsps 3", limits)
+@pytest.mark.parametrize(("stored", "limits"), LIMITS)
+def test_narrower_limits_give_the_hits_of_a_search_with_them(swsearch, few_proteins_db, stored, limits):
+    narrowed, searched = report_and_search(swsearch, few_proteins_db, stored, limits)
     assert narrowed.out == searched
     assert searched
     assert "warning" not in narrowed.err
