@@ -1,11 +1,10 @@
 """The first search on a machine: how long the compiler takes, and how long the command takes on a GPU.
 
-    python benchmarks/benchmark_cold_start.py [--lengths 144 464] [--architecture 90] [--threads N] [--out RESULT.json]
+    python benchmarks/benchmark_cold_start.py [--lengths 144 464] [--architecture 90] [--out RESULT.json]
     python benchmarks/benchmark_cold_start.py --search QUERIES.fasta [--subjects 500000] [--repeat 5] [--out R.json]
 
-Without ``--search`` no GPU is needed. For each query length the kernels that the CUDA engine begins for one protein
-query with E-value floors are compiled twice into an empty cache: one after another, and concurrently in as many threads
-as there are usable cores.
+Without ``--search`` no GPU is needed. For each query length, NVRTC compiles the kernels that the CUDA engine needs for
+one protein query with E-value floors.
 
 With ``--search``, ``swsearch query`` runs on a GPU with the shortest query and with all queries, against the database
 of ``benchmark_search.py``, with an empty cache of kernels and with all kernels in it, in turns. If the package contains
@@ -30,9 +29,8 @@ from benchmark_search import database
 from provenance import commit
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.runtime.compiler import Compilers
+from swsearch.engine.cuda.runtime.compiler import installed_nvrtc
 from swsearch.engine.cuda.runtime.device import DeviceFacts
-from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.engine.cuda.search.plan import PlanOptions
 from swsearch.engine.cuda.search.planner import Planner
@@ -41,7 +39,6 @@ from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.fasta import read_sequences
-from swsearch.threads import usable_cores
 
 MULTIPROCESSORS = 132
 FLOOR = 60
@@ -98,7 +95,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lengths", type=int, nargs="+", default=[144, 464, 5478])
     parser.add_argument("--architecture", type=int, default=90)
-    parser.add_argument("--threads", type=int, default=usable_cores())
     parser.add_argument("--search", help="a file with queries; needs a GPU")
     parser.add_argument("--subjects", type=int, default=500_000)
     parser.add_argument("--folder", type=Path, default=Path("/tmp"))
@@ -113,36 +109,23 @@ def main() -> None:
             report |= {"commit": options.commit or commit(), "n_processors": os.cpu_count()}
             options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
         return
-    compiler = Compilers.installed().current
+    compiler = installed_nvrtc()
     if compiler is None:
-        parser.error("there is no compiler; install the CUDA toolkit or nvidia-cuda-nvrtc and cuda-bindings")
-
-    def seconds(specs: list[KernelSpec], threads: int) -> float:
-        compilers = Compilers.installed()  # those of a closed cache are abandoned
-        with tempfile.TemporaryDirectory() as folder:
-            builds = KernelCache(compilers, options.architecture, [], Path(folder), threads)
-            began = time.perf_counter()
-            builds.begin(specs)
-            for spec in specs:
-                builds.take(spec)
-            taken = time.perf_counter() - began
-            builds.close()
-            return taken
-
+        parser.error("there is no compiler; install nvidia-cuda-nvrtc and cuda-bindings")
     rows = []
     for length in options.lengths:
         specs = kernels_of(length, options.architecture)
-        each = [round(seconds([spec], 1), 2) for spec in specs]
-        one_by_one, together = seconds(specs, 1), seconds(specs, options.threads)
-        rows.append({
-            "query": length, "kernels": [spec.entry for spec in specs], "each_seconds": each,
-            "one_by_one_seconds": round(one_by_one, 2), "together_seconds": round(together, 2),
-        })  # fmt: skip
+        each = []
+        for spec in specs:
+            began = time.perf_counter()
+            compiler.compile(spec, options.architecture)
+            each.append(round(time.perf_counter() - began, 2))
+        rows.append({"query": length, "kernels": [spec.entry for spec in specs], "each_seconds": each})
         shown = ", ".join(f"{spec.entry} {took} s" for spec, took in zip(specs, each, strict=True))
-        print(f"query of {length}: {one_by_one:.2f} s one by one, {together:.2f} s together ({shown})")
+        print(f"query of {length}: {sum(each):.2f} s ({shown})")
     if options.out is not None:
         facts = {"compiler": f"{compiler.name} {compiler.version}", "architecture": options.architecture}
-        facts |= {"threads": options.threads, "commit": options.commit or commit()}
+        facts |= {"commit": options.commit or commit()}
         options.out.write_text(json.dumps({**facts, "searches": rows}, indent=1) + "\n")
 
 

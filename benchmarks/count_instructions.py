@@ -142,7 +142,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="compilers at a time")
     parser.add_argument("--write", type=Path, help="an existing tuning file of series, whose times are replaced")
     options = parser.parse_args()
-    counter = Counter(Nvcc(options.nvcc or find_nvcc()[0]), options.architecture)
+    counter = Counter(Nvcc(options.nvcc or find_nvcc() or "nvcc"), options.architecture)
     with ThreadPoolExecutor(options.jobs) as pool:
         if options.write is not None:
             tuning = json.loads(options.write.read_text(encoding="utf-8"))

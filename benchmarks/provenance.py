@@ -56,6 +56,6 @@ def device_of(engine: str) -> dict[str, str]:
 
 def compiler_of(device: PyCudaDevice) -> Compiler:
     """The compiler of the kernels that a device does not find compiled; there must be one."""
-    compiler = device.compilers.current
+    compiler = device.kernel_cache.compiler
     assert compiler is not None
     return compiler

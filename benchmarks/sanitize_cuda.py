@@ -14,7 +14,7 @@ diamond kernels with 16-bit and 32-bit scores. Forward scores: queries of one an
 them under the host's sanitizers (``tests/engine/cuda/runtime/test_sanitizers.py``).
 
 Output: one line with the numbers of scores, ends, paths and Forward scores that were compared, and of those that
-differ. The exit status is 1 if one differs. ``--compiler nvrtc`` compiles with NVRTC even if nvcc is installed."""
+differ. The exit status is 1 if one differs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.engine.cuda.pairs.diamond_plan import SweepShape
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
-from swsearch.engine.cuda.runtime import compiler
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.forward import ForwardScorer, ForwardWork
@@ -124,11 +123,8 @@ def many_case(rng: np.random.Generator) -> tuple[list[Codes], Partition]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--compiler", choices=("nvcc", "nvrtc"), default="nvcc")
     parser.add_argument("--subjects", type=int, default=100)
     options = parser.parse_args()
-    if options.compiler == "nvrtc":
-        compiler.find_nvcc = list
     rng = np.random.default_rng(1)
     proteins, dna = case(rng, 20, (60, 67, 500), options.subjects), case(rng, 4, (300, 310), options.subjects)
     large = ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))

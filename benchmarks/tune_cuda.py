@@ -31,7 +31,7 @@ import numpy as np
 from benchmark_cuda import synthetic
 from provenance import compiler_of
 
-from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers
+from swsearch.engine.cuda.runtime.compiler import Compiler
 from swsearch.engine.cuda.runtime.device import Stream, Timing
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import (
@@ -60,7 +60,7 @@ class Reporting:
 
     def __init__(self, compiler: Compiler) -> None:
         self._compiler = compiler
-        self.name, self.version, self.flags = compiler.name, compiler.version, compiler.flags
+        self.name, self.version = compiler.name, compiler.version
         self.reports: dict[KernelSpec, str] = {}
 
     def compile(self, spec: KernelSpec, architecture: int) -> tuple[bytes, str]:
@@ -96,11 +96,9 @@ class Tuner:
 
     def compile(self, cases: Iterable[Case]) -> None:
         """Fill the kernel cache."""
-        cache = KernelCache(Compilers([lambda: self._compiler]), self.device.facts.architecture, [])
-        specs = [case.spec for case in cases]
-        cache.begin(specs)
-        for spec in specs:
-            cache.take(spec)
+        cache = KernelCache(self.device.facts.architecture, [], find_compiler=lambda: self._compiler)
+        for case in cases:
+            cache.take(case.spec)
 
     def measure(self, case: Case) -> dict[str, Any]:
         """The constants of the kernel and its speed; registers only if it was compiled in this run."""

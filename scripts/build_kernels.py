@@ -23,37 +23,20 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from swsearch.engine.cuda.runtime.compiler import Nvcc, find_nvcc  # noqa: E402
-from swsearch.engine.cuda.runtime.kernels import KernelSpec  # noqa: E402
 from swsearch.engine.cuda.runtime.shipped_kernels import write_archive  # noqa: E402
 from swsearch.engine.cuda.search.tiles import package_kernels  # noqa: E402
 from swsearch.errors import EngineError  # noqa: E402
 
 ARCHITECTURES = (75, 80, 86, 90, 100, 120)
 """Architectures with machine code of their own; 8.9 runs that of 8.6, 10.3 that of 10.0, and 12.1 that of 12.0."""
-VIRTUAL = (80, 90)
-"""The architecture of the PTX, from which the driver compiles for all others, and a device with the tiles for these."""
 
 
 def build(nvcc: Nvcc, architecture: int, folder: Path, pool: ThreadPoolExecutor) -> Path:
     """Compile the machine code for one architecture."""
     specs = package_kernels(architecture)
     codes = pool.map(lambda spec: nvcc.compile(spec, architecture)[0], specs)
-    return _write(nvcc, folder, architecture, specs, list(codes), virtual=False)
-
-
-def build_ptx(nvcc: Nvcc, folder: Path, pool: ThreadPoolExecutor) -> Path:
-    """Compile the PTX for architectures without machine code."""
-    architecture, tiles_of = VIRTUAL
-    specs = package_kernels(tiles_of)
-    codes = pool.map(lambda spec: nvcc.compile_ptx(spec, architecture), specs)
-    return _write(nvcc, folder, architecture, specs, list(codes), virtual=True)
-
-
-def _write(
-    nvcc: Nvcc, folder: Path, architecture: int, specs: list[KernelSpec], codes: list[bytes], *, virtual: bool
-) -> Path:
     kernels = list(zip(specs, codes, strict=True))
-    path = write_archive(folder, architecture, kernels, virtual=virtual, compiler=f"{nvcc.name} {nvcc.version}")
+    path = write_archive(folder, architecture, kernels, f"{nvcc.name} {nvcc.version}")
     print(f"{path.name}: {len(specs)} kernels, {path.stat().st_size:,} bytes", flush=True)
     return path
 
@@ -97,8 +80,6 @@ def build_all(path: str, folder: Path, chosen: list[str], n_jobs: int) -> None:
     try:
         with ThreadPoolExecutor(n_jobs) as pool:
             written = [build(nvcc, each, unfinished, pool) for each in wanted if each in known]
-            if chosen == ["all"] and VIRTUAL[0] in known:
-                written.append(build_ptx(nvcc, unfinished, pool))
         n_bytes = sum(path.stat().st_size for path in written)
         shutil.rmtree(folder, ignore_errors=True)
         unfinished.rename(folder)
@@ -119,11 +100,11 @@ def main() -> int:
     )  # fmt: skip
     parser.add_argument("--if-possible", action="store_true")
     options = parser.parse_args()
-    found = [options.nvcc] if options.nvcc else find_nvcc()
+    nvcc = options.nvcc or find_nvcc()
     try:
-        if not found:
+        if nvcc is None:
             raise EngineError("there is no nvcc; install the CUDA toolkit, or name one with --nvcc")
-        build_all(found[0], options.out, options.architectures, options.jobs)
+        build_all(nvcc, options.out, options.architectures, options.jobs)
     except EngineError as error:
         print(f"no kernels are built: {error}", file=sys.stderr)
         return 0 if options.if_possible else 1

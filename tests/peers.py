@@ -82,10 +82,10 @@ def _client(module: str) -> Peer:
     return Peer(install, lambda: importlib.util.find_spec(module), debian=False)
 
 
-def _cuda_compiler() -> object:
-    from swsearch.engine.cuda.runtime.compiler import Compilers
+def _nvrtc() -> object:
+    from swsearch.engine.cuda.runtime.compiler import installed_nvrtc
 
-    return Compilers.installed().current
+    return installed_nvrtc()
 
 
 def _nvcc() -> object:
@@ -130,10 +130,7 @@ PEERS: dict[str, Peer] = {
     "g++": _optional("Debian: g++", "g++", thorough=False),
     "emulated GPU": _optional("Debian: g++", "g++"),
     "gcc": _optional("Debian: gcc", "gcc", thorough=False),
-    "a compiler of CUDA": Peer(
-        "the CUDA toolkit, or nvidia-cuda-nvrtc and cuda-bindings", _cuda_compiler, debian=False, optional=True,
-        thorough=False,
-    ),
+    "NVRTC": Peer("pip: cuda-bindings, nvidia-cuda-nvrtc", _nvrtc, debian=False, optional=True, thorough=False),
     "nvcc": Peer("the CUDA toolkit", _nvcc, debian=False, optional=True, thorough=False),
     "clang++": _optional("Debian: clang", "clang++"),
     "NEON": _optional("Debian: g++-aarch64-linux-gnu qemu-user", "aarch64-linux-gnu-g++", "qemu-aarch64"),

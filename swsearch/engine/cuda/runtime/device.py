@@ -148,7 +148,7 @@ class Device(Protocol):
         ...
 
     def prepare(self, specs: Sequence[KernelSpec]) -> None:
-        """Load the kernels that are compiled, and begin to compile the others, which their first launch loads.
+        """Load kernels, which are compiled first if the package does not contain them.
 
         The driver loads a kernel only when the device is idle, so a kernel that is loaded between two launches makes
         the device wait for the host.

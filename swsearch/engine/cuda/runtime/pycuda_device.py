@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
-import importlib.util
 import struct
 import threading
 from collections.abc import Iterator, Sequence
@@ -21,7 +20,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.runtime.compiler import Compilers
 from swsearch.engine.cuda.runtime.device import (
     Buffer,
     DeviceFacts,
@@ -31,7 +29,7 @@ from swsearch.engine.cuda.runtime.device import (
     Stream,
     Timing,
 )
-from swsearch.engine.cuda.runtime.kernel_cache import INSTALL_COMPILER, KernelCache
+from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, UNIT_BYTES, WARP, KernelSpec
 from swsearch.engine.cuda.runtime.presence import INSTALL, LIBRARY, GpuProbe, load_kernels_eagerly, look_for_gpus
 from swsearch.engine.cuda.runtime.shipped_kernels import package_archives, package_folder, refusals
@@ -199,13 +197,12 @@ class PyCudaDevice:
             raise EngineUnavailable(
                 "cuda", f"{self.facts.name} has compute capability {major}.{minor}; 7.5 or newer is needed"
             )
-        self.compilers = Compilers.installed()
         self.archives = package_archives(self.facts.architecture)
-        is_shipped = any(archive.has(COLLECT_KERNEL) for archive in self.archives)
-        if not is_shipped and self.compilers.current is None:
-            missing = "; ".join(["there is no compiler", *self.compilers.passed_over, *refusals(self.archives)])
-            raise EngineUnavailable("cuda", f"{missing}; {INSTALL_COMPILER}")
-        self._cache = KernelCache(self.compilers, self.facts.architecture, self.archives)
+        self.kernel_cache = KernelCache(self.facts.architecture, self.archives)
+        try:
+            self.kernel_cache.take(COLLECT_KERNEL)
+        except EngineError as error:
+            raise EngineUnavailable("cuda", str(error)) from error
         self._context = device.retain_primary_context()
         self._context.push()
         try:
@@ -329,8 +326,7 @@ class PyCudaDevice:
     def _module(self, spec: KernelSpec) -> Any:
         """Load a kernel's code. Code of the package that the driver refuses, as an old driver may, is compiled here."""
         while True:
-            archive = self._cache.archive_of(spec)
-            code = self._cache.take(spec)
+            code, archive = self.kernel_cache.take(spec)
             with self.errors(f"loading kernel {spec.entry}"):
                 try:
                     return self._driver.module_from_buffer(code)
@@ -343,11 +339,8 @@ class PyCudaDevice:
 
     def prepare(self, specs: Sequence[KernelSpec]) -> None:
         """See :class:`Device`."""
-        missing = [spec for spec in specs if spec not in self._kernels]
-        self._cache.begin(missing)
-        for spec in missing:
-            if self._cache.is_ready(spec):
-                self._function(spec)
+        for spec in specs:
+            self._function(spec)
 
     def launch(
         self,
@@ -414,7 +407,6 @@ class PyCudaDevice:
         """See :class:`Device`."""
         if self._open:
             self._open = False
-            self._cache.close()
             atexit.unregister(self.close)
             if self._failure is None:
                 self._release()
@@ -457,7 +449,7 @@ def cuda_info(*, gpus: GpuProbe | None = None) -> EngineInfo:
     """Compile and load a kernel, and report device, compute capability, free memory, driver and compiler.
 
     If items are missing, the first of them is named, in the order in which a user would install them: sources, GPU,
-    driver, PyCUDA, compiler, texture objects. ``gpus`` is the probe of this machine, by default a new one.
+    driver, PyCUDA, compiler. ``gpus`` is the probe of this machine, by default a new one.
     """
     try:
         resource_folder("cuda")
@@ -473,9 +465,7 @@ def cuda_info(*, gpus: GpuProbe | None = None) -> EngineInfo:
     except EngineError as error:
         return _unusable(str(error))
     try:
-        if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.bindings") is None:
-            return _unusable(f"cuda-bindings is not installed; {INSTALL}")
-        facts, compiler = device.facts, device.compilers.current
+        facts, compiler = device.facts, device.kernel_cache.compiler
         try:
             device.resident_blocks(COLLECT_KERNEL, 0)
         except EngineError as error:
@@ -488,7 +478,6 @@ def cuda_info(*, gpus: GpuProbe | None = None) -> EngineInfo:
         refused = refusals(device.archives)
         if package_folder() is None:
             refused = ["this package was built without nvcc, so first searches wait for a compiler"]
-        detail = "; ".join([detail, *device.compilers.passed_over, *refused])
-        return EngineInfo("cuda", built=True, usable=True, detail=detail)
+        return EngineInfo("cuda", built=True, usable=True, detail="; ".join([detail, *refused]))
     finally:
         device.close()

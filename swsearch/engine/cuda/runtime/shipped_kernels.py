@@ -1,9 +1,8 @@
-"""The compiled kernels that the package contains, so that a search need not wait for a compiler, or can do without.
+"""The compiled kernels that the package contains, so that a search neither waits for a compiler nor needs one.
 
-``scripts/build_kernels.py`` writes an archive for each architecture while the package is built: ``sm90.zip``
-has machine code for compute capability 9.0, ``compute80.zip`` PTX, from which the driver compiles machine code for
-newer architectures. Machine code runs on later architectures of the same major number as well. An entry holds the
-kernels of a tile, which differ little and so are compressed together. The archive's manifest has the place of each
+``scripts/build_kernels.py`` writes an archive for each architecture while the package is built: ``sm90.zip`` has the
+machine code for compute capability 9.0, which later architectures of the same major number run as well. An entry holds
+the kernels of a tile, which differ little and so are compressed together. The archive's manifest has the place of each
 kernel by its key (:func:`swsearch.engine.cuda.runtime.compiler.kernel_key`), which includes a digest of all sources, so
 code of other sources is never found. The manifest names that digest too, for the message.
 """
@@ -12,11 +11,10 @@ from __future__ import annotations
 
 import json
 import lzma
-import re
-import threading
 import zipfile
 import zlib
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +24,6 @@ from swsearch.errors import SwSearchError
 from swsearch.folders import resource_folder
 
 MANIFEST: Final = "manifest.json"
-_NAME: Final = re.compile(r"(sm|compute)(\d+)\.zip")
 _DAMAGE: Final = (
     OSError, EOFError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, zipfile.BadZipFile,
     lzma.LZMAError, zlib.error,
@@ -34,13 +31,7 @@ _DAMAGE: Final = (
 """What reading a damaged archive may raise; ``RuntimeError`` where a method or an encryption is not supported."""
 
 
-def archive_name(architecture: int, *, virtual: bool) -> str:
-    """The file of the kernels for an architecture: machine code or, if ``virtual``, PTX."""
-    return f"{'compute' if virtual else 'sm'}{architecture}.zip"
-
-
-def write_archive(folder: Path, architecture: int, kernels: Sequence[tuple[KernelSpec, bytes]], *, virtual: bool,
-                  compiler: str) -> Path:  # fmt: skip
+def write_archive(folder: Path, architecture: int, kernels: Sequence[tuple[KernelSpec, bytes]], compiler: str) -> Path:
     """Write the archive of an architecture, complete or not at all; the same kernels give the same bytes."""
     sources = source_digest()
     families: dict[str, bytearray] = {}
@@ -48,11 +39,11 @@ def write_archive(folder: Path, architecture: int, kernels: Sequence[tuple[Kerne
     for spec, code in kernels:
         name = _family(spec)
         family = families.setdefault(name, bytearray())
-        places[kernel_key(sources, spec, architecture, virtual=virtual)] = [name, len(family), len(code)]
+        places[kernel_key(sources, spec, architecture)] = [name, len(family), len(code)]
         family += code
     manifest = {"sources": sources, "compiler": compiler, "kernels": places}
     entries = [(MANIFEST, json.dumps(manifest).encode()), *families.items()]
-    path = folder / archive_name(architecture, virtual=virtual)
+    path = folder / f"sm{architecture}.zip"
     unfinished = path.with_suffix(".unfinished")
     try:
         with zipfile.ZipFile(unfinished, "w") as archive:
@@ -70,63 +61,54 @@ def _family(spec: KernelSpec) -> str:
 
 
 class Archive:
-    """The kernels for one architecture: machine code, or PTX if ``virtual``.
+    """The kernels for one architecture, opened at its first use."""
 
-    It is opened at its first use, and may be shared by threads.
-    """
-
-    def __init__(self, path: Path, architecture: int, *, virtual: bool) -> None:
+    def __init__(self, path: Path, architecture: int) -> None:
         self.path = path
-        self.virtual = virtual
-        self._architecture = architecture
-        self._lock = threading.Lock()
-        self._places: dict[str, tuple[str, int, int]] | None = None
-        self._families: dict[str, bytes] = {}
-        self._sources = ""
         self.refusal = ""
+        self._architecture = architecture
+        self._families: dict[str, bytes] = {}
 
-    def _key(self, spec: KernelSpec) -> str:
-        return kernel_key(self._sources, spec, self._architecture, virtual=self.virtual)
+    @cached_property
+    def _sources(self) -> str:
+        return source_digest()
 
-    def _open(self) -> dict[str, tuple[str, int, int]]:
+    @cached_property
+    def _places(self) -> dict[str, tuple[str, int, int]]:
         """The entry, the first byte there, and the size of each kernel, by its key; none if the archive is refused."""
-        with self._lock:
-            if self._places is None:
-                self._places = {}
-                self._sources = source_digest()
-                try:
-                    with zipfile.ZipFile(self.path) as archive:
-                        manifest = json.loads(archive.read(MANIFEST))
-                    made_from = manifest["sources"]
-                    places = {
-                        key: (str(name), int(at), int(size)) for key, (name, at, size) in manifest["kernels"].items()
-                    }
-                except _DAMAGE as error:
-                    self.refuse(f"it is damaged ({error}); install swsearch again")
-                else:
-                    if made_from != self._sources:
-                        self.refuse("it was made from other sources; run scripts/build_kernels.py again")
-                    else:
-                        self._places = places
-            return self._places
+        try:
+            manifest = json.loads(self._entry(MANIFEST))
+            places = {key: (str(name), int(at), int(size)) for key, (name, at, size) in manifest["kernels"].items()}
+            made_from = manifest["sources"]
+        except _DAMAGE as error:
+            self._refuse_damaged(error)
+            return {}
+        if made_from != self._sources:
+            self.refuse("it was made from other sources; run scripts/build_kernels.py again")
+            return {}
+        return places
 
-    def has(self, spec: KernelSpec) -> bool:
-        """Whether the archive contains a kernel, as far as is known before its code is read."""
-        places = self._open()
-        return not self.refusal and bool(places) and self._key(spec) in places
+    def _entry(self, name: str) -> bytes:
+        """The contents of an entry, whose checksum is checked."""
+        with zipfile.ZipFile(self.path) as archive:
+            return archive.read(name)
 
     def read(self, spec: KernelSpec) -> bytes | None:
-        """The code of a kernel, as the driver loads it; None if the archive turns out to be damaged."""
-        name, at, size = self._open()[self._key(spec)]
+        """The machine code of a kernel; None if the archive does not contain it, or is refused."""
+        place = self._places.get(kernel_key(self._sources, spec, self._architecture))
+        if place is None or self.refusal:
+            return None
+        name, at, size = place
         if name not in self._families:
             try:
-                with zipfile.ZipFile(self.path) as archive:
-                    self._families[name] = archive.read(name)  # checks the entry's checksum
+                self._families[name] = self._entry(name)
             except _DAMAGE as error:
-                self.refuse(f"it is damaged ({error}); install swsearch again")
+                self._refuse_damaged(error)
                 return None
-        code = self._families[name][at : at + size]
-        return code + b"\0" if self.virtual else code  # PTX is text, which the driver reads up to a zero
+        return self._families[name][at : at + size]
+
+    def _refuse_damaged(self, error: Exception) -> None:
+        self.refuse(f"it is damaged ({error}); install swsearch again")
 
     def refuse(self, reason: str) -> None:
         """Stop using the archive."""
@@ -142,20 +124,15 @@ def package_folder() -> Path | None:
 
 
 def package_archives(architecture: int, folder: Path | None = None) -> list[Archive]:
-    """The archives that a device can load, in the order of preference: machine code, then PTX, the newest first.
+    """The archives that a device can load, the newest architecture first.
 
     ``architecture`` is 90 for compute capability 9.0; ``folder`` is by default :func:`package_folder`.
     """
     folder = folder or package_folder()
     if folder is None:
         return []
-    found = [(match, path) for path in folder.glob("*.zip") if (match := _NAME.fullmatch(path.name))]
-    archives = [(match[1] == "compute", int(match[2]), path) for match, path in found]
-    return [
-        Archive(path, made_for, virtual=virtual)
-        for virtual, made_for, path in sorted(archives, key=lambda each: (each[0], -each[1]))
-        if made_for <= architecture and (virtual or made_for // 10 == architecture // 10)
-    ]
+    runs = range(architecture, architecture // 10 * 10 - 1, -1)
+    return [Archive(path, each) for each in runs if (path := folder / f"sm{each}.zip").exists()]
 
 
 def refusals(archives: Sequence[Archive]) -> list[str]:

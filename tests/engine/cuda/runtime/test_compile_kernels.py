@@ -22,7 +22,7 @@ import pytest
 
 from swsearch.engine.cuda.history.cudasw2 import CLASSIC_KERNELS, plan_classic
 from swsearch.engine.cuda.history.wavefront import WAVEFRONT_KERNEL
-from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers, compile_options
+from swsearch.engine.cuda.runtime.compiler import Nvcc, compile_options, find_nvcc
 from swsearch.engine.cuda.runtime.kernels import (
     COMPILED_GAPS,
     Arithmetic,
@@ -52,7 +52,7 @@ from swsearch.sequences.alphabet import PROTEIN
 from tests.compiled import compiled, digest_of
 from tests.tiers import mostly_thorough
 
-pytestmark = pytest.mark.peer("a compiler of CUDA")
+pytestmark = pytest.mark.peer("nvcc")
 
 ARCHITECTURES = [75, 80, 86, 90, 100, 120]
 GAP = COMPILED_GAPS[0]
@@ -74,10 +74,10 @@ class Report(NamedTuple):
 
 
 @cache
-def compiler() -> Compiler:
-    found = Compilers.installed().current
-    assert found is not None
-    return found
+def compiler() -> Nvcc:
+    path = find_nvcc()
+    assert path is not None
+    return Nvcc(path)
 
 
 def range_spec(architecture: int, pairing: Pairing, place: int) -> KernelSpec:

@@ -4,7 +4,6 @@ The code of most archives is text, because no GPU loads it here; one archive is 
 """
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -16,9 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from swsearch.engine.cuda.history.wavefront import WAVEFRONT_KERNEL
 from swsearch.engine.cuda.runtime import compiler as compiler_module
-from swsearch.engine.cuda.runtime.compiler import Compilers, Nvcc, find_nvcc
+from swsearch.engine.cuda.runtime.compiler import Nvcc, find_nvcc
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import (
     COLLECT_KERNEL,
@@ -33,133 +31,74 @@ from swsearch.engine.cuda.runtime.kernels import (
 from swsearch.engine.cuda.runtime.shipped_kernels import (
     MANIFEST,
     Archive,
-    archive_name,
     package_archives,
     refusals,
     write_archive,
 )
 from swsearch.engine.cuda.search.tiles import package_kernels
-from swsearch.errors import EngineError, KernelCompileError
+from swsearch.errors import EngineError
 from swsearch.folders import resource_folder
 from tests.compiled import ROOT, compiled, digest_of, unpack
-from tests.engine.cuda.runtime.test_kernel_cache import PlayedCompiler, code_of, compilers_of
-from tests.patience import LIMIT_SECONDS, wait_until
+from tests.engine.cuda.runtime.test_kernel_cache import PlayedCompiler, cache_of, code_of
 
 LISTED = intra_task_kernel(Arithmetic.FAST, Tile(Pairing.TWO_BLOCKS, 32, 4), None, edges=BoundaryMode.OWN)
 KERNELS = (LISTED, COLLECT_KERNEL)
 
 
-def archive(folder: Path, architecture: int, *, virtual: bool = False, code: bytes = b"") -> Path:
+def archive(folder: Path, architecture: int, *, code: bytes = b"") -> Path:
     """Write an archive whose code names its file, or is ``code``."""
-    made_for = f"{'compute' if virtual else 'sm'}{architecture}".encode()
-    kernels = [(spec, code or made_for + b" " + spec.entry.encode()) for spec in KERNELS]
-    return write_archive(folder, architecture, kernels, virtual=virtual, compiler="played 1")
+    kernels = [(spec, code or f"sm{architecture} {spec.entry}".encode()) for spec in KERNELS]
+    return write_archive(folder, architecture, kernels, "played 1")
 
 
-def builds_of(folder: Path, cache: Path, architecture: int, *compilers: PlayedCompiler) -> KernelCache:
-    return KernelCache(compilers_of(*compilers), architecture, package_archives(architecture, folder), cache, 1)
+def cache_of_package(folder: Path, architecture: int, compiler: PlayedCompiler | None = None) -> KernelCache:
+    """Return the cache of a device whose package has the archives of ``folder``."""
+    return cache_of(folder / "cache", compiler, architecture, package_archives(architecture, folder))
 
 
-def read(archives: Sequence[Archive], spec: KernelSpec, *, virtual: bool = True) -> bytes | None:
+def read(archives: Sequence[Archive], spec: KernelSpec) -> bytes | None:
     """Return the code of a kernel from the first archive that has it undamaged."""
-    suitable = (each for each in archives if each.has(spec) and (virtual or not each.virtual))
-    return next((code for each in suitable if (code := each.read(spec)) is not None), None)
+    return next((code for each in archives if (code := each.read(spec)) is not None), None)
 
 
-def refuse(builds: KernelCache, spec: KernelSpec) -> None:
+def refuse(cache: KernelCache, spec: KernelSpec) -> None:
     """Refuse the archive of a kernel as a device does."""
-    refused = builds.archive_of(spec)
+    _, refused = cache.take(spec)
     assert refused is not None
     refused.refuse("the driver does not load them")
 
 
 @pytest.mark.parametrize(
-    ("architecture", "with_compiler", "without"),
-    [
-        (75, "sm75", "sm75"),
-        (80, "sm80", "sm80"),
-        (86, "sm86", "sm86"),
-        (87, "sm86", "sm86"),
-        (89, "sm86", "sm86"),
-        (90, "sm90", "sm90"),
-        (100, None, "compute80"),
-        (110, None, "compute80"),
-        (120, "sm120", "sm120"),
-        (121, "sm120", "sm120"),
-    ],
+    ("architecture", "made_for"),
+    [(75, 75), (80, 80), (86, 86), (87, 86), (89, 86), (90, 90), (100, None), (110, None), (120, 120), (121, 120)],
 )
-def test_a_device_takes_machine_code_of_its_major_number_or_ptx(
-    tmp_path: Path, architecture: int, with_compiler: str | None, without: str
+def test_a_device_takes_machine_code_of_its_major_number(
+    tmp_path: Path, architecture: int, made_for: int | None
 ) -> None:
-    """PTX, which the driver compiles, is of use only where there is no compiler."""
-    for made_for in (75, 80, 86, 90, 120):
-        archive(tmp_path, made_for)
-    archive(tmp_path, 80, virtual=True)
+    for each in (75, 80, 86, 90, 120):
+        archive(tmp_path, each)
     shipped = package_archives(architecture, tmp_path)
-    found = read(shipped, LISTED, virtual=False)
-    assert (found and found.split()[0].decode()) == with_compiler
-    found = read(shipped, LISTED)
-    assert found is not None
-    assert found.split()[0].decode() == without
-    assert found.endswith(b"\0") == without.startswith("compute")
+    assert read(shipped, LISTED) == (None if made_for is None else f"sm{made_for} intra_task".encode())
     assert read(shipped, COUNT_KERNEL) is None
     assert refusals(shipped) == []
 
 
-def test_shipped_kernels_are_ready_at_once_and_never_compiled(tmp_path: Path) -> None:
+def test_shipped_kernels_are_never_compiled(tmp_path: Path) -> None:
     """No compiler is even looked for, because that delays a search."""
     archive(tmp_path, 90)
     opened: list[PlayedCompiler] = []
-    compilers = Compilers([lambda: opened.append(PlayedCompiler()) or opened[0]])
-    builds = KernelCache(compilers, 90, package_archives(90, tmp_path), tmp_path / "cache", 1)
-    builds.begin(KERNELS)
-    assert all(builds.is_ready(spec) for spec in KERNELS)
-    assert builds.take(LISTED) == b"sm90 intra_task"
+    cache = KernelCache(
+        90, package_archives(90, tmp_path), tmp_path / "cache", lambda: opened.append(PlayedCompiler()) or opened[0]
+    )
+    assert cache.take(LISTED)[0] == b"sm90 intra_task"
     assert opened == []
-    assert not builds.is_ready(COUNT_KERNEL)
-    builds.begin([*KERNELS, COUNT_KERNEL])
-    assert builds.take(COUNT_KERNEL) == code_of(COUNT_KERNEL)
-    assert builds.is_ready(COUNT_KERNEL)
-    builds.close()
-    assert opened[0].compiled == ["count_scores"]
-
-
-def test_without_a_compiler_only_shipped_kernels_are_ready(tmp_path: Path) -> None:
-    archive(tmp_path, 90)
-    builds = builds_of(tmp_path, tmp_path / "cache", 90)
-    builds.begin([LISTED, WAVEFRONT_KERNEL])
-    assert builds.is_ready(LISTED)
-    assert builds.take(LISTED) == b"sm90 intra_task"
-    assert not builds.is_ready(WAVEFRONT_KERNEL)
-    with pytest.raises(EngineError, match=r"there is no compiler for kernel wavefront; install the CUDA toolkit"):
-        builds.take(WAVEFRONT_KERNEL)
-    builds.close()
-
-
-def test_ptx_is_ready_only_without_a_compiler(tmp_path: Path) -> None:
-    archive(tmp_path, 80, virtual=True)
-    compiler = PlayedCompiler()
-    assert not builds_of(tmp_path, tmp_path / "cache", 110, compiler).is_ready(LISTED)
-    assert builds_of(tmp_path, tmp_path / "cache", 110).is_ready(LISTED)
+    assert cache.take(COUNT_KERNEL) == cache.take(COUNT_KERNEL) == (code_of(COUNT_KERNEL), None)
+    assert [each.compiled for each in opened] == [["count_scores"]]
 
 
 def test_a_package_without_archives_has_no_kernels(tmp_path: Path) -> None:
-    assert not any(each.has(LISTED) for each in package_archives(90, tmp_path))
-    assert read(package_archives(90, tmp_path / "absent"), LISTED) is None
-
-
-def test_a_compiler_that_fails_is_told_where_its_kernel_is_taken(tmp_path: Path) -> None:
-    def reject(spec: KernelSpec) -> None:
-        raise KernelCompileError(spec.entry, "no host compiler")
-
-    archive(tmp_path, 90)
-    builds = builds_of(tmp_path, tmp_path / "cache", 90, PlayedCompiler(reject))
-    builds.begin([COUNT_KERNEL])
-    with pytest.raises(KernelCompileError, match="kernel count_scores does not compile: no host compiler"):
-        builds.take(COUNT_KERNEL)
-    assert not builds.is_ready(COUNT_KERNEL)
-    assert builds.take(LISTED) == b"sm90 intra_task"
-    builds.close()
+    assert package_archives(90, tmp_path) == []
+    assert package_archives(90, tmp_path / "absent") == []
 
 
 # --- Archives that are refused ---
@@ -171,19 +110,16 @@ def test_an_archive_of_other_sources_is_refused(tmp_path: Path, monkeypatch: pyt
     shutil.copytree(ROOT / "cuda", sources)
     monkeypatch.setattr(compiler_module, "resource_folder", lambda name: sources)
     path = archive(tmp_path, 90)
-    assert package_archives(90, tmp_path)[0].has(LISTED)
+    assert read(package_archives(90, tmp_path), LISTED) is not None
     with (sources / "search" / "strip.cuh").open("a") as file:
         file.write("\n")
     shipped = package_archives(90, tmp_path)
-    assert not any(each.has(LISTED) for each in shipped)
     assert read(shipped, LISTED) is None
     assert refusals(shipped) == [
         f"the kernels in {path} are refused: it was made from other sources; run scripts/build_kernels.py again"
     ]
-    builds = builds_of(tmp_path, tmp_path / "cache", 90)
-    assert not builds.is_ready(LISTED)
     with pytest.raises(EngineError, match=r"no compiler for kernel intra_task; .* made from other sources"):
-        builds.take(LISTED)
+        cache_of_package(tmp_path, 90).take(LISTED)
 
 
 def test_a_damaged_archive_is_refused_wherever_the_damage_is(tmp_path: Path) -> None:
@@ -213,7 +149,7 @@ def test_a_damaged_archive_is_refused_wherever_the_damage_is(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("manifest", ["[]", "{}", "3", "no JSON"])
 def test_an_archive_with_another_manifest_is_refused(tmp_path: Path, manifest: str) -> None:
-    with zipfile.ZipFile(tmp_path / archive_name(90, virtual=False), "w") as made:
+    with zipfile.ZipFile(tmp_path / "sm90.zip", "w") as made:
         made.writestr(MANIFEST, manifest)
     shipped = package_archives(90, tmp_path)
     assert read(shipped, LISTED) is None
@@ -228,31 +164,27 @@ def test_damage_in_a_kernel_is_found_when_it_is_read_and_the_kernel_compiled(tmp
         place = entry.header_offset + 30 + len(entry.filename) + entry.compress_size // 2
     whole = path.read_bytes()
     path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
-    builds = builds_of(tmp_path, tmp_path / "cache", 90, PlayedCompiler())
-    assert builds.is_ready(LISTED)  # its contents have not been read
-    assert builds.take(LISTED) == code_of(LISTED)
-    assert builds.take(COLLECT_KERNEL) == code_of(COLLECT_KERNEL)  # nothing of a damaged archive is used
-    builds.close()
+    cache = cache_of_package(tmp_path, 90, PlayedCompiler())
+    assert cache.take(LISTED) == (code_of(LISTED), None)
+    assert cache.take(COLLECT_KERNEL) == (code_of(COLLECT_KERNEL), None)  # nothing of a damaged archive is used
 
 
 def test_a_driver_that_refuses_machine_code_gets_another_archive_or_the_compiler(tmp_path: Path) -> None:
     archive(tmp_path, 86)
     archive(tmp_path, 80)
-    builds = builds_of(tmp_path, tmp_path / "cache", 89, PlayedCompiler())
-    assert builds.take(LISTED) == b"sm86 intra_task"
-    refuse(builds, LISTED)
-    assert builds.take(LISTED) == b"sm80 intra_task"
-    refuse(builds, LISTED)
-    assert not builds.is_ready(LISTED)
-    assert builds.take(LISTED) == code_of(LISTED)
-    builds.close()
+    cache = cache_of_package(tmp_path, 89, PlayedCompiler())
+    assert cache.take(LISTED)[0] == b"sm86 intra_task"
+    refuse(cache, LISTED)
+    assert cache.take(LISTED)[0] == b"sm80 intra_task"
+    refuse(cache, LISTED)
+    assert cache.take(LISTED) == (code_of(LISTED), None)
 
 
 def test_an_archive_that_cannot_be_finished_leaves_the_old_one(tmp_path: Path) -> None:
     path = archive(tmp_path, 90)
     before = path.read_bytes()
     with pytest.raises(TypeError):
-        write_archive(tmp_path, 90, [(LISTED, None)], virtual=False, compiler="")  # type: ignore[list-item]
+        write_archive(tmp_path, 90, [(LISTED, None)], "")  # type: ignore[list-item]
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
@@ -289,11 +221,13 @@ def built_by_the_script(nvcc: Nvcc, out: Path) -> str:
 @pytest.mark.peer("nvcc")
 def test_the_script_builds_archives_that_are_found(tmp_path: Path) -> None:
     """With the real nvcc, for one architecture: every kernel is there, and is machine code."""
-    nvcc = Nvcc(find_nvcc()[0])
+    path = find_nvcc()
+    assert path is not None
+    nvcc = Nvcc(path)
     assert f"sm75.zip: {len(package_kernels(75))} kernels" in built_by_the_script(nvcc, tmp_path)
     out = tmp_path / "cubins"
     shipped = package_archives(75, out)
-    codes = [read(shipped, spec, virtual=False) for spec in package_kernels(75)]
+    codes = [read(shipped, spec) for spec in package_kernels(75)]
     assert all(code is not None and code[:4] == b"\x7fELF" for code in codes)
     assert sum(path.stat().st_size for path in out.iterdir()) < 3_000_000
     with zipfile.ZipFile(out / "sm75.zip") as opened:
@@ -322,55 +256,3 @@ def test_the_script_says_that_it_builds_nothing(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
         assert subprocess.run([*command, "--if-possible"], capture_output=True, check=False).returncode == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([kept.name, "nvcc"])
-
-
-# --- The end of a process while its compilers run ---
-
-SLOW_NVCC = """#!/bin/sh
-case "$*" in --version) echo V13.0.1; exit;; esac
-sleep 1000 &
-echo $$ $! "$TMPDIR" > {told}
-touch "$TMPDIR/half-a-kernel"
-wait
-"""
-
-PROCESS = """
-import os, sys, time
-from pathlib import Path
-from swsearch.engine.cuda.runtime.compiler import Compilers, Nvcc
-from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
-from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL
-
-nvcc, told, cache = sys.argv[1:]
-builds = KernelCache(Compilers([lambda: Nvcc(nvcc)]), 90, [], Path(cache), 1)
-builds.begin([COLLECT_KERNEL, COUNT_KERNEL])
-while not (Path(told).exists() and Path(told).read_text().endswith("\\n")):
-    time.sleep(0.01)
-builds.close()
-os._exit(0)  # as the command ends
-"""
-
-
-def is_running(pid: int) -> bool:
-    """Return whether a process exists that has not ended; its parent may not have asked for its status yet."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
-def test_a_process_that_ends_leaves_no_compiler_and_no_file(tmp_path: Path) -> None:
-    """The compiler would take a quarter of an hour, and has a process of its own."""
-    nvcc, told, cache, scratch = (tmp_path / name for name in ("nvcc", "told", "cache", "scratch"))
-    nvcc.write_text(SLOW_NVCC.format(told=told))
-    nvcc.chmod(0o755)
-    scratch.mkdir()
-    command = [sys.executable, "-c", PROCESS, str(nvcc), str(told), str(cache)]
-    environment = {**os.environ, "TMPDIR": str(scratch)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=LIMIT_SECONDS, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    first, second, folder = told.read_text().split()
-    assert Path(folder).parent == scratch
-    wait_until(lambda: not is_running(int(first)) and not is_running(int(second)), "the end of the compiler")
-    assert list(scratch.iterdir()) == []
-    assert not cache.exists()
