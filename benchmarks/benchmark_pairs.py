@@ -64,9 +64,11 @@ def main() -> None:
     table = np.array([[2 if a == b else -3 for b in range(16)] for a in range(16)], dtype=np.int8)
 
     def pair(subject, ends, *, path=False, threads=1, gap=(5, 2), costs=(2, -3), table=None, instruction_set="auto"):
-        return lambda: _native.align_pair(
-            query, subject, table, *costs, *gap, *ends, path, threads, 256 << 20, None, instruction_set
-        )
+        stops = np.array([len(query)]), np.array([len(subject)])
+        return lambda: _native.align_pairs(
+            query, stops[0], subject, stops[1], table, *costs, *gap, *ends, path, threads, 256 << 20, None,
+            instruction_set,
+        )  # fmt: skip
 
     def case(name: str, call: Callable[[], object], subject: np.ndarray = relative) -> float:
         return measure(name, len(query) * len(subject), call, options.repeats)

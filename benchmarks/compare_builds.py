@@ -49,14 +49,13 @@ def cases(instruction_set: str) -> dict[str, Callable[[], object]]:
     if score_set == "auto":  # which the scores do not know
         score_set = next(name for name, usable in _native.instruction_sets() if usable)
 
-    def profiles(*query_lengths: int) -> list[tuple[Any, Any]]:
-        return [(rng.integers(0, 20, length).astype(np.int32), table) for length in query_lengths]
+    def profiles(*query_lengths: int) -> list[tuple[Any, Any, int, int]]:
+        return [(rng.integers(0, 20, length).astype(np.int32), table, 11, 1) for length in query_lengths]
 
-    def score(queries: list[tuple[Any, Any]]) -> object:
+    def score(queries: list[tuple[Any, Any, int, int]]) -> object:
         scores = np.zeros((len(queries), N_SUBJECTS), np.int32)
-        return _native.score_partition(
-            queries, 11, 1, residues, starts, lengths, scores, [0] * len(queries), score_set, 1
-        )
+        floors = [(0, [0] * len(queries))]
+        return _native.score_partition(queries, residues, starts, lengths, scores, floors, score_set, 1)
 
     query = rng.integers(0, 20, 400).astype(np.uint8)
     few = np.arange(N_SUBJECTS // 2, N_SUBJECTS // 2 + 4_000)
@@ -84,7 +83,10 @@ def cases(instruction_set: str) -> dict[str, Callable[[], object]]:
         )
 
     def one_pair(sides: Any, *, path: bool) -> object:
-        return _native.align_pair(sides[0], sides[1], None, 2, -3, 5, 2, False, 0, path, *PAIRS, instruction_set)
+        end = np.array([sides.shape[1]])
+        return _native.align_pairs(
+            sides[0], end, sides[1], end, None, 2, -3, 5, 2, False, 0, path, *PAIRS, instruction_set
+        )
 
     medium, short = profiles(144, 375, 1000), profiles(*[40] * 12)
     return {

@@ -113,23 +113,6 @@ def align_local(
 ) -> list[list[tuple[int, int, int, int, int, str, int, int, int, int, int]]]: ...
 
 # simd/pair
-def align_pair(
-    query: NDArray[np.uint16],
-    subject: NDArray[np.uint16],
-    table: ScoreTable | None,
-    match: int,
-    mismatch: int,
-    gap_open: int,
-    gap_extend: int,
-    local: bool,
-    free_ends: int,
-    path: bool,
-    n_threads: int = 1,
-    memory_bytes: int = 268435456,
-    progress: Callable[[int], None] | None = None,
-    instruction_set: str = "auto",
-) -> tuple[int, int, int, int, int, list[tuple[str, int]] | None]: ...
-
 class PairWalk:
     def __init__(
         self,
@@ -197,34 +180,31 @@ def write_cigars(
 
 # simd/score
 def score_partition(
-    profiles: list[tuple[NDArray[np.int32], NDArray[np.int8]]],
-    gap_open: int,
-    gap_extend: int,
+    profiles: list[tuple[NDArray[np.int32], NDArray[np.int8], int, int]],
     residues: NDArray[np.uint8],
     starts: NDArray[np.uint64],
     lengths: NDArray[np.uint32],
     scores: NDArray[np.int32],
-    floors: list[int],
+    floors: Sequence[tuple[int, list[int]]],
     instruction_set: str,
     n_threads: int,
     progress: Callable[[int], None] | None = None,
     band_rows: int = -1,
-    longer: Sequence[tuple[int, list[int]]] = ...,
 ) -> list[tuple[int, int]]:
     """Write the local score of every subject against every profile to ``scores[profile, subject]``.
 
     Parameters
     ----------
-    profiles : list of (rows, table)
-        int32 shape (query_length,) and int8 shape (n_rows, 32); a query has at most 2**24 residues.
-    gap_open, gap_extend : int
-        0 to 16,383, not both 0; a gap of k residues costs ``open + k * extend``.
+    profiles : list of (rows, table, gap_open, gap_extend)
+        int32 shape (query_length,) and int8 shape (n_rows, 32); a query has at most 2**24 residues. Gap costs are 0 to
+        16,383, not both 0; a gap of k residues costs ``open + k * extend``.
     residues, starts, lengths
         uint8; uint64 and uint32 shape (n_subjects,). Each subject must lie inside ``residues``. Any order is allowed,
         but ascending lengths avoid a sort.
     scores : int32 array, shape (n_profiles, n_subjects), C order
         Exact if the score is at least the floor of the profile and subject; otherwise any number below that floor.
-    floors : list of int, one per profile
+    floors : sequence of (int, list of int)
+        A number of residues, ascending from 0 on, and the floor of each profile for the subjects with at least so many;
         0 if every score is needed.
     instruction_set : str
         One of :func:`instruction_sets` that is usable on this machine.
@@ -236,9 +216,6 @@ def score_partition(
     band_rows : int
         Query rows per band of the upper bound: 1, 4 or 6, or 0 for exact scores of all subjects, or -1 for a choice by
         query and floor. No score that reaches its floor depends on it.
-    longer : sequence of (int, list of int)
-        Floors of longer subjects, instead of ``floors``: a number of residues, ascending from 1 on, and the floor of
-        each profile for the subjects with at least so many.
 
     Returns
     -------
@@ -255,9 +232,7 @@ def score_partition(
     """
 
 def bound_partition(
-    profile: tuple[NDArray[np.int32], NDArray[np.int8]],
-    gap_open: int,
-    gap_extend: int,
+    profile: tuple[NDArray[np.int32], NDArray[np.int8], int, int],
     residues: NDArray[np.uint8],
     starts: NDArray[np.uint64],
     lengths: NDArray[np.uint32],

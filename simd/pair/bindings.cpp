@@ -1,6 +1,5 @@
-// Bindings of simd/pair: Python functions that align one pair of sequences with all threads, or many pairs with one
-// thread each; that trace the path of a pair whose matrix was computed elsewhere; and that convert runs to CIGARs.
-// Inputs are NumPy arrays of 16-bit letters.
+// Bindings of simd/pair: Python functions that align pairs of sequences; that trace the path of a pair whose matrix was
+// computed elsewhere; and that convert runs to CIGARs. Inputs are NumPy arrays of 16-bit letters.
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -83,25 +82,6 @@ nb::list list_of(const std::vector<Run>& runs) {
     return list;
 }
 
-nb::tuple align_pair(Letters query, Letters subject, ScoreTable table, std::int32_t match, std::int32_t mismatch,
-                     std::int32_t gap_open, std::int32_t gap_extend, bool local, unsigned free_ends, bool path,
-                     int n_threads, std::uint64_t memory_bytes, const nb::object& progress,
-                     const std::string& instruction_set) {
-    const pair::Kernels& kernels = pair::kernels_of(instruction_set);
-    const Scoring scoring = checked_scoring(table, match, mismatch, gap_open, gap_extend, local, free_ends);
-    check_letters(query, subject, scoring);
-    check_threads(n_threads);
-    const PairProblem problem{scoring, query.data, query.length, subject.data, subject.length};
-    const std::uint64_t cells = std::uint64_t{query.length} * subject.length;
-    pair::PairPath found;
-    run_tasks(1, 1, cells, progress, [&](std::size_t, Observer& observer) {
-        found = align(problem, kernels, path, memory_bytes, {n_threads, observer});
-    });
-    const nb::object runs = path ? nb::object(list_of(found.runs)) : nb::none();
-    return nb::make_tuple(found.end.score, found.end.row, found.end.column, found.query_start, found.subject_start,
-                          runs);
-}
-
 // Consecutive sequences in one array, with the position at which each ends.
 struct Sequences {
     Letters letters;
@@ -143,7 +123,7 @@ nb::tuple align_pairs(Letters query, Positions query_ends, Letters subject, Posi
     for (std::size_t i = 0; i < n; ++i) cells += std::uint64_t{queries.length(i)} * subjects.length(i);
     run_tasks(n, n_threads, cells, progress, [&](std::size_t i, Observer& observer) {
         const PairProblem problem{scoring, queries.begin(i), queries.length(i), subjects.begin(i), subjects.length(i)};
-        const pair::PairPath found = align(problem, kernels, path, memory_bytes, {1, observer});
+        const pair::PairPath found = align(problem, kernels, path, memory_bytes, {n == 1 ? n_threads : 1, observer});
         const std::size_t values[] = {found.end.row, found.end.column, found.query_start, found.subject_start};
         ends[5 * i] = found.end.score;
         for (std::size_t k = 0; k < 4; ++k) ends[5 * i + 1 + k] = static_cast<std::int64_t>(values[k]);
@@ -288,24 +268,18 @@ class PairWalk {
 
 void bind_pair(nb::module_& module) {
     define(
-        module, "align_pair", &align_pair,
-        {"query", "subject", "table", "match", "mismatch", "gap_open", "gap_extend", "local", "free_ends", "path"},
-        "n_threads"_a = 1, "memory_bytes"_a = std::uint64_t{256} << 20, "progress"_a = nb::none(),
-        "instruction_set"_a = "auto",
-        "One pair as docs/design/diamond.md defines it: score, query_end, subject_end, query_start, subject_start and\n"
-        "runs, which are pairs of 'M', 'D' or 'I' and a length, from the start. Without `path` both starts are 0 and\n"
-        "runs is None. Letters, uint16, are rows and columns of `table`; without a table equal letters score `match`,\n"
-        "others `mismatch`. `free_ends`: flags of swsearch.engine.pair_arrays.FreeEnds. Raises ValueError for arguments\n"
-        "that do not fit, TypeError for arrays of another kind, and KeyboardInterrupt, after all threads have ended.");
-    define(
         module, "align_pairs", &align_pairs,
         {"query", "query_ends", "subject", "subject_ends", "table", "match", "mismatch", "gap_open", "gap_extend",
          "local", "free_ends", "path"},
         "n_threads"_a = 1, "memory_bytes"_a = std::uint64_t{256} << 20, "progress"_a = nb::none(),
         "instruction_set"_a = "auto",
-        "Many pairs as align_pair aligns one, each by one thread. Sequence i ends at *_ends[i] and begins where the one\n"
-        "before it ends. Returns int64 (n, 5): score, query_end, subject_end, query_start, subject_start; int64 (n,)\n"
-        "ends of each pair's runs; and uint32 runs, length * 4 + operation (0 M, 1 I, 2 D), from the start.");
+        "Pairs as docs/design/diamond.md defines them: a single one by all threads, several by one thread each.\n"
+        "Sequence i ends at *_ends[i] and begins where the one before it ends. Letters, uint16, are rows and columns of\n"
+        "`table`; without a table equal letters score `match`, others `mismatch`. `free_ends`: flags of\n"
+        "swsearch.engine.pair_arrays.FreeEnds. Returns int64 (n, 5): score, query_end, subject_end, query_start,\n"
+        "subject_start, both starts 0 without `path`; int64 (n,) ends of each pair's runs; and uint32 runs, length * 4 +\n"
+        "operation (0 M, 1 I, 2 D), from the start. Raises ValueError for arguments that do not fit, TypeError for\n"
+        "arrays of another kind, and KeyboardInterrupt, after all threads have ended.");
     define(module, "write_cigars", &write_cigars,
            {"query", "query_ends", "subject", "subject_ends", "query_starts", "subject_starts", "run_ends", "runs"},
            "n_threads"_a = 1,
@@ -313,7 +287,7 @@ void bind_pair(nb::module_& module) {
     nb::class_<PairWalk>(
         module, "PairWalk",
         "The path of a pair from an end that a sweep elsewhere found, back through blocks of its matrix\n"
-        "(docs/design/diamond.md, \"Path\"). Letters and scores as for `align_pair`. Raises ValueError for\n"
+        "(docs/design/diamond.md, \"Path\"). Letters and scores as for `align_pairs`. Raises ValueError for\n"
         "arguments that do not fit.")
         .def(nb::init<const Array&, const Array&, const std::optional<Array>&, std::int32_t, std::int32_t, std::int32_t,
                       std::int32_t, bool, unsigned, std::size_t, std::size_t>(),
@@ -331,7 +305,7 @@ void bind_pair(nb::module_& module) {
             "one column further left. `corner`: of each group, H above its first row in its column; `next_f`: next F of its\n"
             "last row. All int32.")
         .def("finish", &PairWalk::finish,
-             "query_start, subject_start and runs as `align_pair` returns them, once the path is done.");
+             "query_start, subject_start and runs, pairs of 'M', 'D' or 'I' and a length, once the path is done.");
 }
 
 }  // namespace swsearch

@@ -3,10 +3,12 @@
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 
 #include "common/instruction_sets.hpp"
 #include "common/python.hpp"
@@ -26,11 +28,12 @@ bool is_band_size(int band_rows) {
            std::end(score::kBandSizes);
 }
 
-using RowsAndTable = std::pair<Array, Array>;
+using ProfileArrays = std::tuple<Array, Array, int, int>;  // rows, table, and the costs of gaps
 
-score::Query checked_query(const RowsAndTable& profile, int gap_open, int gap_extend) {
-    const score::Query query = checked_profile(view_of<const std::int32_t>(profile.first, "rows"),
-                                               Passed<Table>::checked(profile.second, "table"), gap_open, gap_extend);
+score::Query checked_query(const ProfileArrays& profile) {
+    const auto& [rows, table, gap_open, gap_extend] = profile;
+    const score::Query query = checked_profile(view_of<const std::int32_t>(rows, "rows"),
+                                               Passed<Table>::checked(table, "table"), gap_open, gap_extend);
     check_that(query.length >= 1 && query.length <= kMaxQueryLength && query.n_rows <= kMaxQueryLength,
                "a query has 1 to 16777216 residues and table rows");
     return query;
@@ -39,20 +42,20 @@ score::Query checked_query(const RowsAndTable& profile, int gap_open, int gap_ex
 using FloorSteps = std::vector<std::pair<std::uint32_t, std::vector<std::int32_t>>>;
 using Counts = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
-Counts score_partition(const std::vector<RowsAndTable>& profiles, int gap_open, int gap_extend, Residues residues,
-                       Starts starts, Lengths lengths, Matrix<std::int32_t> scores,
-                       const std::vector<std::int32_t>& floors, const std::string& instruction_set, int n_threads,
-                       const nb::object& progress, int band_rows, const FloorSteps& longer) {
+Counts score_partition(const std::vector<ProfileArrays>& profiles, Residues residues, Starts starts, Lengths lengths,
+                       Matrix<std::int32_t> scores, const FloorSteps& floors, const std::string& instruction_set,
+                       int n_threads, const nb::object& progress, int band_rows) {
     check_that(band_rows == score::kNoBand || band_rows == score::kChooseBand || is_band_size(band_rows), kBandMessage);
-    check_that(floors.size() == profiles.size(), "floors must have one element a profile");
-    std::vector<score::Floors::Step> steps{{0, floors}};
-    for (const auto& [shortest, floors_from] : longer) {
+    std::vector<score::Floors::Step> steps;
+    for (const auto& [shortest, floors_from] : floors) {
         check_that(floors_from.size() == profiles.size(), "floors must have one element a profile");
-        check_that(shortest > steps.back().shortest, "the lengths of floors must ascend");
+        check_that(steps.empty() ? shortest == 0 : shortest > steps.back().shortest,
+                   "the lengths of floors must begin at 0 and ascend");
         steps.push_back({shortest, floors_from});
     }
+    check_that(!steps.empty(), "there are no floors");
     std::vector<score::Query> queries;
-    for (const RowsAndTable& profile : profiles) queries.push_back(checked_query(profile, gap_open, gap_extend));
+    for (const ProfileArrays& profile : profiles) queries.push_back(checked_query(profile));
     const Subjects subjects = checked_subjects(residues, starts, lengths);
     for (std::uint32_t i = 0; i < subjects.n; ++i) {
         if (subjects.lengths[i] > kMaxSubjectLength)
@@ -74,12 +77,12 @@ Counts score_partition(const std::vector<RowsAndTable>& profiles, int gap_open, 
     return counts;
 }
 
-int bound_partition(const RowsAndTable& profile, int gap_open, int gap_extend, Residues residues, Starts starts,
-                    Lengths lengths, View<std::int32_t> bounds, int band_rows, const std::string& instruction_set) {
+int bound_partition(const ProfileArrays& profile, Residues residues, Starts starts, Lengths lengths,
+                    View<std::int32_t> bounds, int band_rows, const std::string& instruction_set) {
     check_that(is_band_size(band_rows), kBandMessage);
-    const score::Query query = checked_query(profile, gap_open, gap_extend);
+    const score::Query query = checked_query(profile);
     const score::Kernels& kernels = score::fastest_kernels_of(instruction_set, {query});
-    check_that(gap_open + gap_extend <= kernels.max_gap[score::kBits8], "the gap costs exceed 8 bits");
+    check_that(query.open + query.extend <= kernels.max_gap[score::kBits8], "the gap costs exceed 8 bits");
     const Subjects subjects = checked_subjects(residues, starts, lengths);
     check_that(bounds.length == subjects.n, "bounds must have one element a subject");
     return score::bound_subjects(query, subjects, bounds.data, kernels, band_rows);
@@ -95,15 +98,13 @@ std::vector<std::pair<std::string, bool>> instruction_set_list() {
 
 void bind_score(nb::module_& module) {
     define(module, "score_partition", &score_partition,
-           {"profiles", "gap_open", "gap_extend", "residues", "starts", "lengths", "scores", "floors",
-            "instruction_set", "n_threads"},
-           "progress"_a = nb::none(), "band_rows"_a = score::kChooseBand, "longer"_a = FloorSteps{},
+           {"profiles", "residues", "starts", "lengths", "scores", "floors", "instruction_set", "n_threads"},
+           "progress"_a = nb::none(), "band_rows"_a = score::kChooseBand,
            "Local scores of every subject against every profile, into scores[profile, subject]; a score below its "
-           "floor may be any number below it. longer: (shortest length, floors) of longer subjects.");
+           "floor may be any number below it. floors: (shortest length, floors) by ascending length from 0 on.");
     define(
         module, "bound_partition", &bound_partition,
-        {"profile", "gap_open", "gap_extend", "residues", "starts", "lengths", "bounds", "band_rows",
-         "instruction_set"},
+        {"profile", "residues", "starts", "lengths", "bounds", "band_rows", "instruction_set"},
         "Upper bounds of the local scores of every subject, into bounds. Returns the number from which on a bound is "
         "-1 instead.");
     module.def(

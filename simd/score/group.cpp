@@ -36,12 +36,13 @@ Group::Group(uint32_t number, const Query& query, int first_round)
     : numbers{number}, queries{query}, n_rows(query.length), round(first_round) {}
 
 bool Group::takes(const Query& query, int first_round) const {
+    const Query& front = queries.front();
     if (first_round != round || n_rows + query.length > kBlockRows || query.n_rows > kProfileRows ||
-        queries.front().n_rows > kProfileRows) {
+        front.n_rows > kProfileRows || front.open != query.open || front.extend != query.extend) {
         return false;
     }
     std::vector<int8_t> joined = table_;
-    join_tables(joined, queries.front());
+    join_tables(joined, front);
     join_tables(joined, query);
     return joined.size() <= size_t{kProfileRows} * kCodes;
 }

@@ -33,8 +33,8 @@ class Group {
     Group(Group&&) = default;
     Group& operator=(Group&&) = default;
 
-    // Whether a query can share the passes. All queries of a call have the same gap costs. The rows must fit the cache,
-    // and the tables, with equal rows counted once, must fit the score profile.
+    // Whether a query can share the passes. The gap costs must be equal, the rows must fit the cache, and the tables,
+    // with equal rows counted once, must fit the score profile.
     bool takes(const Query& query, int first_round) const;
     void add(uint32_t number, const Query& query);
 

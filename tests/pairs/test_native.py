@@ -31,10 +31,12 @@ LETTERS = "ACGT"
 
 def align(query, subject, mode, *, costs=(2, -3), gap=(5, 2), table=None, path=True, threads=1,
           memory_bytes=1 << 26, instruction_set="auto"):  # fmt: skip
-    return _native.align_pair(
-        np.asarray(query, np.uint16), np.asarray(subject, np.uint16), table, *costs, *gap, *PROBLEMS[mode],
+    sides = [np.asarray(side, np.uint16) for side in (query, subject)]
+    (ends,), _, runs = _native.align_pairs(
+        sides[0], np.array([len(sides[0])]), sides[1], np.array([len(sides[1])]), table, *costs, *gap, *PROBLEMS[mode],
         path, threads, memory_bytes, None, instruction_set,
     )  # fmt: skip
+    return (*ends.tolist(), [("MID"[run & 3], run >> 2) for run in runs.tolist()] if path else None)
 
 
 def letters(seed, length, n_letters=4):
@@ -242,7 +244,9 @@ def test_free_ends_are_those_that_parasail_names(free, function):
         query, subject = (query[:40], subject) if seed % 2 else (query, subject[10:50])
         texts = ["".join(LETTERS[x] for x in side) for side in (query, subject)]
         expected = getattr(parasail, function + "_scan_32")(*texts, 7, 2, matrix).score
-        assert _native.align_pair(query, subject, None, 2, -3, 5, 2, False, free, False)[0] == expected
+        ends = np.array([len(query)]), np.array([len(subject)])
+        found = _native.align_pairs(query, ends[0], subject, ends[1], None, 2, -3, 5, 2, False, free, False)
+        assert found[0][0, 0] == expected
 
 
 def test_the_cost_set_of_2009_agrees_with_a_plain_recurrence():
@@ -263,7 +267,9 @@ def test_memory_is_linear():
         "import resource, numpy as np\nfrom swsearch import _native\n"
         "q = np.random.default_rng(0).integers(0, 4, 60_000).astype(np.uint16)\ns = q[500:].copy()\n"
         "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\nbefore = peak()\n"
-        "_native.align_pair(q, s, None, 2, -3, 5, 2, False, 0, True, 2, 32 << 20)\nprint(peak() - before)"
+        "ends = [np.array([len(side)]) for side in (q, s)]\n"
+        "_native.align_pairs(q, ends[0], s, ends[1], None, 2, -3, 5, 2, False, 0, True, 2, 32 << 20)\n"
+        "print(peak() - before)"
     )
     grown = int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
     assert grown < 200 * 1024

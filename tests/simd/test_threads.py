@@ -26,8 +26,8 @@ LONG = LETTERS[:12_000]
 
 def scores(n_threads: int) -> object:
     out = np.empty((1, 400), np.int32)
-    profile = (QUERY.astype(np.int32), TABLE)
-    _native.score_partition([profile], 5, 2, RESIDUES, STARTS, LENGTHS, out, [0], "auto", n_threads)
+    profile = (QUERY.astype(np.int32), TABLE, 5, 2)
+    _native.score_partition([profile], RESIDUES, STARTS, LENGTHS, out, [(0, [0])], "auto", n_threads)
     return out.tolist()
 
 
@@ -39,7 +39,9 @@ def alignments(n_threads: int) -> object:
 
 def long_pair(n_threads: int) -> object:
     """Align more than 50 million cells, which are computed in a separate thread."""
-    return _native.align_pair(LONG, LONG[::-1].copy(), None, 2, -3, 5, 2, True, 15, True, n_threads)
+    end = np.array([len(LONG)])
+    found = _native.align_pairs(LONG, end, LONG[::-1].copy(), end, None, 2, -3, 5, 2, True, 15, True, n_threads)
+    return [part.tolist() for part in found]
 
 
 def pairs(n_threads: int) -> object:

@@ -108,33 +108,18 @@ class CpuEngine(Closeable):
         shortest = sorted({0, *(length for request in requests for length, _ in request.floors_by_length)})
         floors = [[min(request.floor_of(length), _LARGEST_FLOOR) for request in requests] for length in shortest]
         scores = np.empty((len(profiles), len(partition)), dtype=np.int32)
-        counts = [(0, 0)] * len(profiles)
-        # The native function takes one gap cost per call; usually all profiles share it.
-        for gap in dict.fromkeys(profile.gap for profile in profiles):
-            chosen = [i for i, profile in enumerate(profiles) if profile.gap == gap]
-            out = scores if len(chosen) == len(profiles) else np.empty((len(chosen), len(partition)), dtype=np.int32)
-            found = _native.score_partition(
-                [(profiles[i].rows, profiles[i].table) for i in chosen],
-                gap.open,
-                gap.extend,
-                partition.residues,
-                np.ascontiguousarray(partition.starts),
-                np.ascontiguousarray(partition.lengths),
-                out,
-                [floors[0][i] for i in chosen],
-                self.instruction_set,
-                self.threads,
-                progress,
-                self._band_rows,
-                [
-                    (length, [of_profiles[i] for i in chosen])
-                    for length, of_profiles in zip(shortest[1:], floors[1:], strict=True)
-                ],
-            )
-            for i, count in zip(chosen, found, strict=True):
-                counts[i] = count
-            if out is not scores:
-                scores[chosen] = out
+        counts = _native.score_partition(
+            [(profile.rows, profile.table, profile.gap.open, profile.gap.extend) for profile in profiles],
+            partition.residues,
+            np.ascontiguousarray(partition.starts),
+            np.ascontiguousarray(partition.lengths),
+            scores,
+            list(zip(shortest, floors, strict=True)),
+            self.instruction_set,
+            self.threads,
+            progress,
+            self._band_rows,
+        )
         # The index of each subject's floor.
         step_of = np.searchsorted(shortest[1:], partition.lengths, side="right")
         blocks = []

@@ -15,7 +15,7 @@ from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, SequencePairs, limited
 from swsearch.errors import InputError
 from swsearch.threads import check_threads
-from swsearch.typing import Letters, Progress
+from swsearch.typing import Progress
 
 SHORT_LETTERS: Final = 2048
 """Maximum number of letters of either sequence of a short pair; a longer pair alone occupies all threads."""
@@ -45,37 +45,25 @@ class CpuPairs:
     ) -> PairPaths:
         """See :class:`swsearch.engine.pair_arrays.PairBackend`; scores may not exceed 30 bits."""
         short = (pairs.lengths.min(axis=0) >= 1) & (pairs.lengths.max(axis=0) <= SHORT_LETTERS)
+        batches = [pairs] if short.all() else [SequencePairs.of([pair]) for pair in pairs]
         report = limited(progress, int(pairs.cells.sum()))
         try:
-            if len(short) > 1 and short.all():
-                return self._align_short(pairs, problem, path, report)
-            return PairPaths.concatenate([self._align_one(*pair, problem, path, report) for pair in pairs])
+            return PairPaths.concatenate([self._align(batch, problem, path, report) for batch in batches])
         except ValueError as error:
             raise InputError(str(error)) from error
 
-    def _align_short(
+    def _align(
         self, pairs: SequencePairs, problem: AlignmentProblem, path: bool, progress: Progress | None
     ) -> PairPaths:
-        """Align all pairs in one native call, in which each thread aligns one pair after another."""
+        """Align all pairs in one native call: each on one thread, but a single one on all threads."""
+        fastest = "auto" if len(pairs) == 1 else _fastest_for_short(path=path)
         ends, run_ends, runs = _native.align_pairs(
             pairs.queries.letters, pairs.queries.ends, pairs.subjects.letters, pairs.subjects.ends,
             problem.table, problem.match, problem.mismatch, problem.gap_open, problem.gap_extend,
             problem.local, problem.free_ends, path, self._n_threads, self._memory_bytes,
-            progress, self._instruction_set or _fastest_for_short(path=path),
+            progress, self._instruction_set or fastest,
         )  # fmt: skip
         return PairPaths(ends, run_ends, runs)
-
-    def _align_one(
-        self, query: Letters, subject: Letters, problem: AlignmentProblem, path: bool, progress: Progress | None
-    ) -> PairPaths:
-        """Align one pair on all threads."""
-        *ends, runs = _native.align_pair(
-            query, subject,
-            problem.table, problem.match, problem.mismatch, problem.gap_open, problem.gap_extend,
-            problem.local, problem.free_ends, path, self._n_threads, self._memory_bytes,
-            progress, self._instruction_set or "auto",
-        )  # fmt: skip
-        return PairPaths.of_pair(ends, runs or ())
 
 
 def _fastest_for_short(*, path: bool) -> str:

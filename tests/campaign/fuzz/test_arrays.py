@@ -52,8 +52,9 @@ def _score(rng: random.Random) -> list[Any]:
     p = _problem(rng)
     scores = np.zeros((1, len(p["lengths"])), np.int32)
     sets = [name for name, usable in _native.instruction_sets() if usable]
-    profiles = [(p["rows"], p["table"])]
-    return [profiles, 11, 1, p["residues"], p["starts"], p["lengths"], scores, [0], rng.choice(sets), rng.randint(1, 3)]
+    profiles = [(p["rows"], p["table"], 11, 1)]
+    subjects = [p["residues"], p["starts"], p["lengths"]]
+    return [profiles, *subjects, scores, [(0, [0])], rng.choice(sets), rng.randint(1, 3)]
 
 
 def _align(rng: random.Random) -> list[Any]:
@@ -73,18 +74,17 @@ def _align_known(rng: random.Random) -> list[Any]:
     return arguments
 
 
-def _pair(rng: random.Random) -> list[Any]:
+def _pairs(rng: random.Random) -> list[Any]:
     p = _problem(rng)
-    modes = [rng.random() < 0.5 for _ in range(4)]
+    n_before = rng.choice([0, 3])  # a single pair, or four
+    ends = [
+        np.array([*sorted(rng.randint(0, len(p[part])) for _ in range(n_before)), len(p[part])])
+        for part in ("letters", "others")
+    ]
+    modes = [rng.random() < 0.5, rng.randint(0, 15), rng.random() < 0.5]
     table = rng.choice([None, np.ascontiguousarray(p["table"][:, :20])])
     resources = [rng.randint(1, 3), rng.choice([0, 1 << 20]), None, "auto"]
-    return [p["letters"], p["others"], table, 2, -3, 5, 2, *modes, *resources]
-
-
-def _pairs(rng: random.Random) -> list[Any]:
-    one = _pair(rng)
-    ends = [np.array([*sorted(rng.randint(0, len(part)) for _ in range(3)), len(part)]) for part in one[:2]]
-    return [one[0], ends[0], one[1], ends[1], *one[2:]]
+    return [p["letters"], ends[0], p["others"], ends[1], table, 2, -3, 5, 2, *modes, *resources]
 
 
 def _cigars(rng: random.Random) -> list[Any]:
@@ -213,7 +213,6 @@ CALLS: Final[dict[str, tuple[Callable[..., object], Callable[[random.Random], li
     "score_partition": (_native.score_partition, _score),
     "align_local": (_native.align_local, _align),
     "align_local with ends": (_native.align_local, _align_known),
-    "align_pair": (_native.align_pair, _pair),
     "align_pairs": (_native.align_pairs, _pairs),
     "write_cigars": (_native.write_cigars, _cigars),
     "read_records": (_native.read_records, _records),

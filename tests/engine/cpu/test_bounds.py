@@ -34,9 +34,7 @@ def kernel_bounds(profile: QueryProfile, partition: Partition, rows: int, instru
     """Return the bounds of one kernel, and the smallest bound that stands for every larger one, too."""
     found = np.empty(len(partition), np.int32)
     largest = _native.bound_partition(
-        (profile.rows, profile.table),
-        profile.gap.open,
-        profile.gap.extend,
+        (profile.rows, profile.table, profile.gap.open, profile.gap.extend),
         partition.residues,
         np.ascontiguousarray(partition.starts),
         np.ascontiguousarray(partition.lengths),

@@ -301,14 +301,12 @@ class TestDoor:
 
     def call(self, **changes: object) -> list[int]:
         arguments: dict[str, object] = {
-            "profiles": [(np.zeros(3, np.int32), np.ones((1, 32), np.int8))],
-            "gap_open": 1,
-            "gap_extend": 1,
+            "profiles": [(np.zeros(3, np.int32), np.ones((1, 32), np.int8), 1, 1)],
             "residues": np.zeros(64, np.uint8),
             "starts": np.array([0, 16], np.uint64),
             "lengths": np.array([3, 4], np.uint32),
             "scores": np.zeros((1, 2), np.int32),
-            "floors": [0],
+            "floors": [(0, [0])],
             "instruction_set": "scalar",
             "n_threads": 1,
         }
@@ -320,20 +318,21 @@ class TestDoor:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"gap_open": -1}, "gap costs"),
-            ({"gap_open": 0, "gap_extend": 0}, "gap costs"),
-            ({"gap_extend": 16384}, "gap costs"),
+            *(
+                ({"profiles": [(np.zeros(3, np.int32), np.ones((1, 32), np.int8), *gap)]}, "gap costs")
+                for gap in ((-1, 1), (0, 0), (1, 16384))
+            ),
             (
-                {"profiles": [(np.array([1], np.int32), np.ones((1, 32), np.int8))]},
+                {"profiles": [(np.array([1], np.int32), np.ones((1, 32), np.int8), 1, 1)]},
                 r"rows\[0\] is not a row of the table",
             ),
             (
-                {"profiles": [(np.array([-1], np.int32), np.ones((1, 32), np.int8))]},
+                {"profiles": [(np.array([-1], np.int32), np.ones((1, 32), np.int8), 1, 1)]},
                 r"rows\[0\] is not a row of the table",
             ),
-            ({"profiles": [(np.zeros(0, np.int32), np.ones((1, 32), np.int8))]}, "1 to 16777216"),
+            ({"profiles": [(np.zeros(0, np.int32), np.ones((1, 32), np.int8), 1, 1)]}, "1 to 16777216"),
             (
-                {"profiles": [(np.zeros(1, np.int32), np.ones((0, 32), np.int8))]},
+                {"profiles": [(np.zeros(1, np.int32), np.ones((0, 32), np.int8), 1, 1)]},
                 r"rows\[0\] is not a row of the table",
             ),
             ({"starts": np.array([0, 61], np.uint64)}, "subject 1 leaves"),
@@ -341,10 +340,11 @@ class TestDoor:
             ({"lengths": np.array([65, 1], np.uint32)}, "subject 0 leaves"),
             ({"starts": np.zeros(3, np.uint64)}, "starts and lengths differ"),
             ({"scores": np.zeros((2, 2), np.int32)}, "scores must have shape"),
-            ({"floors": []}, "floors must have one"),
-            ({"longer": [(5, [])]}, "floors must have one"),
-            ({"longer": [(0, [9])]}, "must ascend"),
-            ({"longer": [(7, [9]), (7, [10])]}, "must ascend"),
+            ({"floors": []}, "no floors"),
+            ({"floors": [(0, [])]}, "floors must have one"),
+            ({"floors": [(0, [0]), (5, [])]}, "floors must have one"),
+            ({"floors": [(1, [9])]}, "begin at 0"),
+            ({"floors": [(0, [0]), (7, [9]), (7, [10])]}, "ascend"),
             ({"n_threads": 0}, "threads"),
             ({"instruction_set": "z80"}, "no instruction set is named z80"),
         ],
@@ -362,8 +362,8 @@ class TestDoor:
             {"lengths": np.array([3, 4], np.uint64)},
             {"scores": np.zeros((1, 2), np.int64)},
             {"scores": np.zeros((1, 4), np.int32)[:, ::2]},
-            {"profiles": [(np.zeros(3, np.int64), np.ones((1, 32), np.int8))]},
-            {"profiles": [(np.zeros(3, np.int32), np.ones((1, 31), np.int8))]},
+            {"profiles": [(np.zeros(3, np.int64), np.ones((1, 32), np.int8), 1, 1)]},
+            {"profiles": [(np.zeros(3, np.int32), np.ones((1, 31), np.int8), 1, 1)]},
         ],
     )
     def test_arrays_of_another_kind(self, changes: dict[str, object]) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from swsearch import _native
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cpu.pairs import CpuPairs
@@ -48,11 +47,8 @@ def sweep() -> Iterator[DiamondSweep]:
 
 
 def on_cpu(query: np.ndarray, subject: np.ndarray, p: AlignmentProblem) -> PairEnd:
-    found = _native.align_pair(
-        query, subject, p.table, p.match, p.mismatch, p.gap_open, p.gap_extend, p.local, p.free_ends,
-        False, 2, 1 << 26, None, "auto",
-    )  # fmt: skip
-    return PairEnd(found[0], found[1], found[2])
+    found = CpuPairs(2).align(SequencePairs.of([(query, subject)]), p, path=False)
+    return PairEnd(*found.ends[0, :3].tolist())
 
 
 def related(rng: np.random.Generator, m: int, n: int, letters: int) -> tuple[np.ndarray, np.ndarray]:
