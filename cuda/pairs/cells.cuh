@@ -2,19 +2,14 @@
 // of a lane's query rows are stored in 32-bit words, and the operations on these words (add, maximum, pack, unpack).
 //
 // Used by diamond.cuh, pair_scores.cuh and the entries with SWS_CELLS. The host chooses the type for each launch
-// (swsearch/engine/cuda/pairs/diamond_plan.py). docs/glossary.md explains diamond and corner.
+// (swsearch/engine/cuda/pairs/diamond_plan.py), and refuses pairs whose scores could exceed the limits of wide cells.
 //
 //   type         rows per word   scores                            exact
-//   NarrowCells  2               16 bits, relative to a base       if the scores of a diamond fit 16 bits (see below)
+//   NarrowCells  2               16 bits, relative to a base       if the scores of a diamond fit 16 bits
 //   WideCells    1               32 bits, absolute                 up to 2^30, in local problems up to 2^31 - 2^16
 //
-// Neighbouring nodes differ by at most a step that follows from the costs (docs/design/diamond.md), so all scores of a
-// diamond differ from the score at its corner by at most a reach S. Narrow cells store scores relative to a base of
-// corner - S. No H of the diamond is then below the base, and neither is an H less the cost of opening a gap; therefore
-// the maximum with zero, which the hardware instructions include at no cost, changes no H. In local problems the base
-// is at least 0; if it is 0, that maximum is the zero of the recurrence. The host chooses narrow cells only if 2 * S
-// plus the largest score is at most 32,767 (SweepShape.fits in swsearch/engine/cuda/pairs/diamond_plan.py), otherwise
-// wide cells. It refuses pairs whose scores could exceed the limits of wide cells.
+// docs/design/diamond.md ("On a GPU", 16 bits) defines the base, which lies a reach below the score at the diamond's
+// corner, and why the maximum with zero of the hardware instructions then changes no H.
 //
 // The two rows of a narrow word are kWords rows and one column apart: the low half is at column j, the high half at
 // column j - 1, and neighbouring lanes are two columns apart. Therefore the halves are independent of each other, and a

@@ -1,29 +1,12 @@
 // The recurrence of the diamond kernels: it computes one diamond, which is 32 steps of a strip of query rows. sweep.cuh
 // and locate_best.cu use it, and describe the memory. Inputs: H and F of the row above the diamond (a HorizonNode per
 // lane), the state of the lanes, and the scores of the letters. Outputs: the new state, H and F of the strip's lowest
-// row and, in local problems, the best score.
+// row and, in local problems, the best score. docs/design/diamond.md ("On a GPU") has the mapping of cells to lanes and
+// the order of the recurrence, by which the dependency chain from row to row is one instruction.
 //
-// The method follows US patent 9,110,855 (matrix-based dynamic programming); docs/design/diamond.md describes it, and
-// tests/engine/cuda/pairs/horizon_model.py models it.
-//
-// Threads and cells. A warp computes a strip; each of its 32 lanes stores kRows rows in registers. In step t lane a
-// computes column t - kLag * a, so no lane needs a value that another lane computes in the same step: the cells of a
-// step are a band of independent cells, and all lanes are busy in the 32 steps of a diamond. The rightmost cells of
-// each row, which the next diamond of the strip needs, stay in registers. The lowest row, which the strip below needs,
-// is collected in shared memory and written to the horizon (horizon.cuh) after the diamond.
-//
-// The recurrence, for query row i and subject column j, with first = open + extend; E(i, j+1) and F(i+1, j) are the
-// values that the next cells use:
-//
-//     U         = max(H(i-1, j-1) + s(i, j), E(i, j))         and at least 0 in local problems
-//     H(i, j)   = max(U, F(i, j))
-//     E(i, j+1) = max(E - extend, U - first)                  a gap that consumes the subject
-//     F(i+1, j) = max(F - extend, U - first)                  a gap that consumes the query
-//
-// F(i+1, j) could open from H instead of U with the same result, because F - first is not larger than F - extend.
-// E(i, j+1) ignores F: a gap in one sequence next to a gap in the other costs the same in either order, and in the
-// order computed here the gap that consumes the subject comes first. Therefore the dependency chain from row to row is
-// one instruction, not three. With open = 0 both gaps are H - first.
+// In step t lane a computes column t - kLag * a. The rightmost cells of each row, which the next diamond of the strip
+// needs, stay in registers. The lowest row, which the strip below needs, is collected in shared memory and written to
+// the horizon (horizon.cuh) after the diamond.
 //
 // Scores are exact up to 2^30, in local problems up to 2^31 - 2^16. The host refuses pairs whose scores could be
 // larger, and chooses narrow cells only if they can represent every score of a diamond (cells.cuh).

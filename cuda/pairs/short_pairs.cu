@@ -1,12 +1,7 @@
 // Aligns thousands of short pairs, one warp per pair. Inputs: 16-bit letters of all pairs (ShortPairs) and the scoring.
 // Outputs: the score and the end positions (ShortResult) and, on request, the runs of the path, which is traced back
-// through a decision that is stored for every cell.
-//
-// For query row i and subject column j, with a gap of k letters at open + k * extend:
-//
-//     H(i, j)   = max(H(i-1, j-1) + s(i, j), E(i, j), F(i, j))      and at least 0 if the problem is local
-//     E(i, j+1) = max(E(i, j) - extend, H(i, j) - open - extend)    a gap that consumes the subject (D)
-//     F(i+1, j) = max(F(i, j) - extend, H(i, j) - open - extend)    a gap that consumes the query (I)
+// through a decision that is stored for every cell. The recurrence, the end that is chosen among several, and the path
+// are those of docs/design/diamond.md.
 //
 // Threads and cells. A lane stores kRows consecutive query rows in registers and is one column behind the lane above
 // it. The values that it needs from that lane were computed one step before and arrive by a shuffle of H and one of F.
@@ -15,14 +10,9 @@
 // gaps, whether the gaps that leave the cell open there. A lane's decisions of one step are one or two words; those of
 // a warp are adjacent.
 //
-// Maximum. Each lane stores its best allowed end. The warp reduces these to the best score and, among equal scores, the
-// smallest column, then the smallest row.
-//
-// Path. The same warp traces the path back from its end: diagonally if the diagonal term gave H, else along the gap
-// that consumes the subject if that gave H, else along the other gap; a gap ends at the first cell at which it may have
-// been opened. The lanes load the decisions of 32 columns of the current rows at a time, so one memory access serves
-// all steps until the path leaves them. Runs are written beginning with the last run of the path, then copied, in order
-// from its start, to an array that all pairs share.
+// Path. The same warp traces the path back from its end. The lanes load the decisions of 32 columns of the current rows
+// at a time, so one memory access serves all steps until the path leaves them. Runs are written beginning with the last
+// run of the path, then copied, in order from its start, to an array that all pairs share.
 //
 // Limits. Sequences have 1 to 8,192 letters; scores and costs are at most 16,383 in magnitude. No score then exceeds
 // 2^30, and all scores are exact in 32 bits. The host refuses other pairs.

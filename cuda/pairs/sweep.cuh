@@ -4,15 +4,9 @@
 // each strip's best score and its diamond, in others H of the last rows and columns; on request, saved rows and lane
 // states for a path.
 //
-// The method follows US patent 9,110,855 (matrix-based dynamic programming): a matrix is divided into diamonds over a
-// linear horizon (docs/design/diamond.md).
-//
-// Threads and cells. A matrix is divided into strips of query rows, and a strip into diamonds of 32 steps. A warp
-// computes the diamonds of a strip from left to right, with the rightmost cells in registers, and waits if the horizon
-// above has not been written. A diamond can be computed as soon as the diamond to its left is complete, and so are all
-// diamonds of the strip above whose lowest row lies above it. Strips are taken in order by means of a counter, so a
-// strip waits only for one that a running warp has taken, and the host starts no more blocks than the device can run at
-// the same time. Therefore the kernel always makes progress.
+// The method follows US patent 9,110,855 (docs/design/diamond.md, which explains how strips are taken, and why the
+// kernel always makes progress). A warp computes the diamonds of a strip from left to right, and waits if the horizon
+// above has not been written.
 //
 // Memory. The horizon (horizon.cuh) has an entry for each column, padded to complete diamonds. The strip below
 // overwrites it in place, because it writes columns kDepth columns behind those that it reads. Memory grows with the

@@ -10,12 +10,10 @@
 // wider type.
 //
 // FastPair uses a property of half precision: the bit patterns 0x0000 to 0x07FF are the integers 0 to 2,047 times 2^-24
-// (subnormals and the first binade have the same step). The fp16 sum of two such patterns is therefore the exact
-// integer sum, and it is computed by the multiply-add units, so that the integer unit, the scarce resource, computes
-// only the maxima. A negative addend has the sign bit and the magnitude. A negative sum has a pattern of 0x8000 or
-// more, which is a very negative 16-bit integer, and every maximum of a sum includes zero. A sum beyond 2,047 is
-// rounded, but never to less than 2,048, and maxima only grow. Therefore a best score of at most 2,047 proves that
-// nothing was rounded.
+// (docs/design/cuda-engine.md, "Arithmetic"). A negative addend has the sign bit and the magnitude. A negative sum has a
+// pattern of 0x8000 or more, which is a very negative 16-bit integer, and every maximum of a sum includes zero. A sum
+// beyond 2,047 is rounded, but never to less than 2,048, and maxima only grow. Therefore a best score of at most 2,047
+// proves that nothing was rounded.
 
 #pragma once
 

@@ -1,26 +1,12 @@
-// An upper bound of the scores that strip.cuh computes: it proves for most subjects that no alignment reaches a given
-// score. inter_task.cu calls it in place of align_strip. Inputs: the staged profile strip, packed residues and the
-// boundary of the strip above. Outputs: the largest E in every lane and the boundary of this strip.
+// An upper bound of the scores that strip.cuh computes, by which most subjects are excluded. inter_task.cu calls it in
+// place of align_strip. Inputs: the staged profile strip, packed residues and the boundary of the strip above. Outputs:
+// the largest E in every lane and the boundary of this strip. docs/design/bound.md has the recurrence, its proof, and
+// what the kernel changes; `kept` is K there, and E is looked at after every four columns.
 //
-// The method. Every kBand consecutive query rows are a band. The rows of a band share one E, and F passes from band to
-// band only. In column j, for each band from the top down, where c = open + extend is the cost of a gap of one residue
-// and d = min(kBand * extend, c):
-//
-//     t(i)    = kept(i-1, j-1) + s(i, j)             for each row of the band
-//     g       = max over the band's t - c
-//     Y       = max(E, F, g, 0)
-//     kept(i) = max(t(i), Y)                         for each row of the band
-//     E'      = max(E - extend, g)                   of the next column
-//     F'      = max(Y - d, g)                        of the band below
-//
-// Theorem: kept(i, j) >= H(i, j) in every cell. E is looked at after every four columns; if the largest one is below
-// the limit T - open - 4 * extend, no alignment scores T. A larger one proves nothing: those subjects are scored by an
-// exact kernel. docs/design/bound.md proves both, and that what the kernel changes leaves the result a bound.
-//
-// Changes. Registers hold E, F and Y with c added ("raised"): g + c is then the maximum of the band's t, without a sum,
-// and subtracting c from Y is a part of the instruction that computes kept. Raised values are at least 0. The sums t
-// are those of FastPair, which rounds beyond 2,047; T is at most 2,047 less the largest profile score (bound_limit in
-// planner.py), and c at most 2,047. Rows past the query's end and columns outside the subject score -128.
+// Registers hold E, F and Y with the cost of a gap of one residue added ("raised"): g is then the maximum of the band's
+// t, without a sum, and the subtraction from Y is a part of the instruction that computes kept. The sums t are those of
+// FastPair, so the limit is at most 2,047 less the largest profile score (bound_limit in planner.py). Rows past the
+// query's end and columns outside the subject score -128.
 //
 // Threads and cells are those of strip.cuh, except that both halves of a word are in the same column, even if they
 // belong to one query (row blocks). So lanes are one column apart, and one residue and one sum serve both halves. The

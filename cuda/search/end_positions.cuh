@@ -1,13 +1,9 @@
-// The ends of best alignments: for each listed subject whose best score is known, this file finds the column of the
-// subject and the row of the query at which an alignment of that score ends. The kernel itself is in intra_task.cuh and
-// uses the EndObserver of this file; the exact scores and lengths are those given there. Input: the best scores.
-// Output: one 64-bit position per subject (WantedEnds).
+// The ends of best alignments (docs/design/cuda-engine.md): for each listed subject whose best score is known, the
+// column of the subject and the row of the query at which an alignment of that score ends. The kernel is that of
+// intra_task.cuh, with the EndObserver of this file. Input: the best scores. Output: one 64-bit position per subject.
 //
-// The score is known from an exact kernel, so a cell is an end if its H equals the score, and a lane only compares each
-// word of H. If there are several such cells, the result is the one in the smallest column and, within this column, in
-// the smallest row (docs/design/traceback.md). A position is one number, ordered by column, then by row. Memory stores
-// the maximum of the complements of the positions, by atomic operations. Therefore zero means that no end was found,
-// and the result does not depend on the order in which strips and lanes find ends.
+// Memory stores the maximum of the complements of the positions, which are ordered by column, then by row. Therefore
+// zero means that no end was found, and the result does not depend on the order in which strips and lanes find ends.
 //
 // H in a padding column or row is below the best score, which is above 0, because padding scores -128 and a gap has a
 // cost.

@@ -1,14 +1,9 @@
 // The kernels of the forward pass for one instruction set: Gotoh's recurrence for the local score of one query and one
-// subject, with the query striped over the lanes. They store the column in which the best score is reached first.
-//
-// The striped layout is that of M. Farrar, Striped Smith-Waterman speeds database searches six times over other SIMD
-// implementations, Bioinformatics 23:156, 2007.
+// subject, with the query striped over the lanes (docs/design/traceback.md, which has the source). They store the
+// column in which the best score is reached first.
 //
 // Query row r is in lane r / segments of vector r % segments. A column is computed in one pass over its vectors, in
-// which F begins anew in each lane, followed by a second one that adds the F from the lanes above. Those are determined
-// between the passes by a prefix scan over the lanes, so that F that crosses many lanes, which is usual where the
-// sequences are similar, costs no more than one further pass. E is computed from the final H of the previous column, so
-// that a gap that consumes the subject may follow one that consumes the query.
+// which F begins anew in each lane, followed by a second one that adds the F from the lanes above.
 //
 // Exactness: all values of the first pass are above -first - extend, and the second pass ends before its F is below the
 // negative of the largest H, so wrapping arithmetic is exact as long as H is at most kNarrowLimit in 16-bit lanes, and

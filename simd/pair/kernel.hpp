@@ -3,10 +3,7 @@
 // strip's lowest row, its new state and, on request, its best score.
 //
 // A strip consists of `lanes * rows` consecutive query rows: lane a has rows a * rows to a * rows + rows - 1. In step t
-// lane a computes column t - kSkew * a, so that no lane needs a value that another one computes in the same step: this
-// is the diamond of docs/design/diamond.md, `lanes` processing units wide. With a skew of 2 a lane does not need the
-// values of the previous step either, so a core executes two steps at a time, and the dependency of F from row to row
-// of a lane does not delay it.
+// lane a computes column t - kSkew * a: the diamond of docs/design/diamond.md, which explains the skew.
 
 #pragma once
 

@@ -1,13 +1,10 @@
-// The function sweep (declared in pair.hpp): computes strips of the alignment matrix of one pair on several threads.
-// The constructors of Pair and Tiling are here as well.
+// The function sweep (declared in pair.hpp): computes strips of the alignment matrix of one pair on several threads, in
+// the tiles of docs/design/diamond.md, which threads take from a queue. The constructors of Pair and Tiling are here as
+// well.
 //
 // Called by find_best and find_path (path.cpp). In: the pair, its tiling, a range of strips, and the row of H and F
 // above them. Out: `row` becomes the lowest row; on request the best score with its end (Best), and the saved rows and
 // strip states from which a path is traced (Saved).
-//
-// A strip is a block of consecutive query rows, and a tile is a number of steps of a strip. Each lane is two columns
-// behind the lane above it, so a tile has the shape of a diamond (docs/design/diamond.md). A tile is ready when the
-// tile to its left and two tiles of the strip above are finished; threads take ready tiles from a queue.
 
 #include <algorithm>
 #include <atomic>

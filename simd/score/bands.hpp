@@ -1,13 +1,8 @@
-// One pass of the upper bound of docs/design/bound.md, which contains the recurrence and its proof, for the kernel for
-// many subjects.
+// One pass of the upper bound of docs/design/bound.md, for the kernel for many subjects.
 //
 // Inputs: rows of a query and four columns of the subjects, as for the exact pass (many_subjects.hpp). Output: the
-// largest E, from which the kernel computes an upper bound of each score.
-//
-// kRows query rows form a band, which has one E; F passes from band to band. In lanes that saturate at 0, a column of a
-// band takes one addition and one maximum per row for t, one maximum per row for K, and 6 operations for the band: 3 *
-// kRows + 6 in total, compared with 8 * kRows of the exact cells. Lanes whose additions wrap (lanes.hpp) take one
-// maximum more, but only 2 * kRows + 4 maxima in all. The last band is completed with rows that score kPadding.
+// largest E, from which the kernel computes an upper bound of each score. kRows query rows form a band; the last one is
+// completed with rows that score kPadding. docs/design/cpu-engine.md counts the operations.
 
 #pragma once
 

@@ -1,13 +1,9 @@
 // Group: several queries that the SIMD score kernels score in the same passes over the subjects, with the subjects and
-// windows that are still to be scored against them.
+// windows that are still to be scored against them (docs/design/cpu-engine.md, "Several queries per pass").
 //
-// Used by score/search.cpp. In: group_queries takes the queries of a call and, for each, the round in which it begins
-// (a round for each kernel for bounds, then rounds that score in 8, 16 and 32 bits). Out: groups of consecutive
-// queries, built greedily. search.cpp adds the subjects, and passes what saturates to groups of later rounds.
-//
-// For each pass, the kernel for many subjects transposes a block of subject columns and computes the scores of four
-// columns with every row of the score table (the score profile). The queries of a group share this work, which takes a
-// quarter of the time of a query of 40 residues.
+// Used by score/search.cpp. In: group_queries takes the queries of a call and, for each, the round in which it begins.
+// Out: groups of consecutive queries, built greedily. search.cpp adds the subjects, and passes what saturates to groups
+// of later rounds.
 
 #pragma once
 

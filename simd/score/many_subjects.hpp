@@ -1,45 +1,17 @@
-// The kernel for many subjects: Gotoh's recurrence for local scores, one subject per lane.
+// The kernel for many subjects: O. Gotoh's recurrence for local scores (J. Mol. Biol. 162:705, 1982), one subject per
+// lane. docs/design/cpu-engine.md has the order of the operations, the score profile, and the blocks of rows.
 //
 // Inputs: the queries, and the residues of up to kMaxLanes subjects. Output: an int32 score, or a bound, per query and
-// subject.
-//
-// The recurrence is that of O. Gotoh, An improved algorithm for matching biological sequences, J. Mol. Biol. 162:705,
-// 1982.
-//
-// All lanes of a vector are at the same matrix cell; lane l has the values of subject l, with scores of 8, 16 or 32
-// bits (lanes.hpp). Four subject columns are computed in one pass over the query rows, so that H and E of a row are
-// read and written once per four columns, while F and H of the row above stay in registers. The scores of the four
-// columns against each table row are computed first (the score profile), and the inner loop reads them as memory
-// operands. For a query with more table rows than fit the profile, such as a position-specific matrix, the inner loop
-// looks up the scores of each row.
-//
-//     U[i, j] = max(0, H[i-1, j-1] + s, F[i, j])
-//     H[i, j] = max(U[i, j], E[i, j])
-//     E[i, j] = max(U[i, j-1] - first, E[i, j-1] - extend)     gap that consumes the subject, stored per row
-//     F[i, j] = max(U[i-1, j] - first, F[i-1, j] - extend)     gap that consumes the query, stored per column
-//
-// with first = open + extend. Gaps open from U, which equals H unless E determines H. The result is Gotoh's H in every
-// cell: opening a gap of the same kind right after E is never better than extending E; and F right after E costs the
-// same as the two gaps in the other order, over cells that lie between the same two corners and therefore exist. The
-// advantage is that E waits for one maximum per column instead of two.
+// subject. Several queries are computed against the same four columns one after another, each with its own cells. For a
+// query with more table rows than fit the profile, such as a position-specific matrix, the inner loop looks up scores.
 //
 // Exactness. An optimal alignment ends with a pair, so the best U is the best H. A score below the largest number of
 // the lane is exact; a lane that reaches this number is reported as kSaturated. 32 bits represent any score, because a
 // query has at most 2^24 residues (lanes.hpp).
 //
-// Bounds. The kernels for bounds (kBandRows > 0) do not compute the maximum of U. That of bands of one row computes the
-// exact cells. Each cell of the four columns contributes
-// at least U - first - 3 * extend to the E that enters the next four columns, so the best U is at most first + 3 *
-// extend above the largest such E. This holds in any row and column and for any costs, extend = 0 included. If a
-// subtraction saturates at 0, the sum is only larger; if U saturates, the sum reaches 255, which is detected. Padding
-// cells have values below those of their neighbours. One maximum per four columns replaces four, and the few subjects
-// whose bound reaches the caller's floor are scored again. With more rows per band, the cells are bounds as well
-// (bands.hpp).
-//
-// Several queries are computed against the same four columns one after another, each with its own cells: the columns
-// are transposed and the profile is computed once for all of them. A query longer than kBlockRows is divided into
-// blocks of rows whose H and E stay in the second-level cache; H and F of a block's last row are saved for the next
-// block.
+// Bounds. The kernels for bounds (kBandRows > 0) do not compute the maximum of U, but the largest E after every four
+// columns (docs/design/bound.md). Those of bands of one row compute the exact cells. Padding cells have values below
+// those of their neighbours.
 
 #pragma once
 

@@ -1,20 +1,12 @@
-// The kernel for one long subject: Gotoh's recurrence for the local score, with the query striped over the lanes.
+// The kernel for one long subject: Gotoh's recurrence for the local score, with the query striped over the lanes (M.
+// Farrar, Bioinformatics 23:156, 2007); docs/design/cpu-engine.md describes how F crosses lanes.
 //
 // Inputs: a query and the residues of one subject. Output: the int32 score.
 //
-// The striped layout is that of M. Farrar, Striped Smith-Waterman speeds database searches six times over other SIMD
-// implementations, Bioinformatics 23:156, 2007.
-//
-// Lane l of vector s has query position l * n_stripes + s. Therefore the vectors of one column depend on each other
-// only through F, which passes from stripe to stripe, and from the last stripe of a lane to the first stripe of the
-// next lane. The first pass over the stripes ignores the latter. In the paper, further passes propagate F from lane to
-// lane. Here the F that enters each lane, through any number of lanes above, is computed at once, because passing a
-// complete lane only reduces F by n_stripes * extend. A second pass propagates it from stripe to stripe as long as it
-// can still increase a cell. Therefore each column takes at most two passes, even if the score of a long alignment
-// keeps F above 0 in all rows.
-//
-// E need not be computed again after the second pass: a gap in E right after one in F does not score higher than the
-// same two gaps in the other order. Numbers and exactness are those of the kernel for many subjects.
+// Lane l of vector s has query position l * n_stripes + s. The first pass over the stripes ignores the F that passes
+// from the last stripe of a lane to the first stripe of the next; a second pass applies it. E need not be computed
+// again after it: a gap in E right after one in F does not score higher than the same two gaps in the other order.
+// Numbers and exactness are those of the kernel for many subjects.
 
 #pragma once
 

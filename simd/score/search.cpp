@@ -1,19 +1,6 @@
 // Divides a search into items of work, runs them on threads, and scores saturated subjects again. Inputs and output are
-// those of score_subjects (search.hpp).
-//
-// Subjects are divided into batches of similar length, one subject per lane. The longest subjects of a batch are scored
-// by the kernel for one subject if that is cheaper: a titin among ordinary proteins, or the few subjects of a small
-// database. A subject that is very long in comparison with the largest span of an alignment of the query is divided
-// into overlapping windows, one per lane. Work is sorted by cost, the most expensive first, and each thread takes the
-// next item.
-//
-// Queries that can share passes over the subjects do so in their first round (group.hpp). Subjects that must be scored
-// again are scored for each query separately.
-//
-// Every query begins with the narrowest lanes that can represent the gap cost. Subjects that saturate in 8 bits are
-// scored again in 16 bits, and those that saturate in 16 bits are scored again in 32. If the caller gives a floor and
-// there are many subjects, a round that only bounds the scores comes first, and the subjects that may reach the floor
-// are scored again. The kernel of this round is chosen for each query and floor by a sample of the subjects.
+// those of score_subjects (search.hpp). docs/design/cpu-engine.md describes batches, windows, rounds and the choice of
+// bounds; queries that can share passes over the subjects do so in their first round (group.hpp).
 
 #include "score/search.hpp"
 

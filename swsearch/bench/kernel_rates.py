@@ -145,34 +145,24 @@ def best_kernel_seconds(engine: Any, work: Callable[[], Any]) -> tuple[float, fl
     return least, (engine.timing.seconds - before) / runs, result
 
 
-class _Judge:
-    """Compares the results of different methods for the same items."""
+Known = dict[Hashable, tuple[object, str]]
+"""The results of a task, each with the method that gave it first."""
 
-    def __init__(self, task: str) -> None:
-        self._task = task
-        self._known: dict[Hashable, object] = {}
-        self._by: dict[Hashable, str] = {}
 
-    def check(self, kernel: str, found: Mapping[Any, object]) -> int:
-        """The number of results in ``found`` that an earlier method also has; all of them are stored for later calls.
+def _compared(task: str, known: Known, kernel: str, found: Mapping[Any, object]) -> int:
+    """The number of results in ``found`` that an earlier method also has; the others are added to ``known``.
 
-        Raises
-        ------
-        EngineError
-            A result differs from that of another method.
-        """
-        shared = 0
-        for place, value in found.items():
-            if place not in self._known:
-                self._known[place], self._by[place] = value, kernel
-                continue
-            shared += 1
-            if self._known[place] != value:
-                raise EngineError(
-                    f"{self._task} {place}: {kernel} gives {value}, {self._by[place]} gave {self._known[place]}; "
-                    "one of them is wrong: please report this"
-                )
-        return shared
+    Raises :class:`EngineError` if a result differs from that of another method.
+    """
+    n_known = len(known)
+    for place, value in found.items():
+        before, other = known.setdefault(place, (value, kernel))
+        if before != value:
+            raise EngineError(
+                f"{task} {place}: {kernel} gives {value}, {other} gave {before}; "
+                "one of them is wrong: please report this"
+            )
+    return len(found) - (len(known) - n_known)
 
 
 def even_share(n_items: int, cells: int, limit: int) -> slice:
@@ -204,7 +194,7 @@ def measure_search(workload: Workload, query_length: int, threads: int, gpu: Gpu
     requests = score_requests(profiles_of(workload, generated_query(workload.scheme.alphabet, query_length)))
     partition = workload.partition
     task_cells = sum(request.profile.length for request in requests) * partition.n_residues
-    judge = _Judge("search, subject")
+    known: Known = {}
 
     def measured(kernel: str, engine: ScoreEngine, limit: int, n_threads: int) -> KernelRow:
         chosen = partition[even_share(len(partition), task_cells, limit)]
@@ -219,7 +209,8 @@ def measure_search(workload: Workload, query_length: int, threads: int, gpu: Gpu
             for place, score in zip(block.subject_index.tolist(), block.score.tolist(), strict=True)
         }
         cells = sum(request.profile.length for request in requests) * chosen.n_residues
-        return KernelRow("search", kernel, n_threads, cells, seconds, own, judge.check(kernel, found))
+        n_compared = _compared("search, subject", known, kernel, found)
+        return KernelRow("search", kernel, n_threads, cells, seconds, own, n_compared)
 
     yield measured("reference", ReferenceEngine(), REFERENCE_CELLS, 1)
     for name in reversed(usable_instruction_sets()):
@@ -247,7 +238,7 @@ def measure_pair(length: int, threads: int, gpu: Gpu) -> Iterator[KernelRow]:
     pair = tuple(PairSequence(name, "".join(rng.choice(list("ACGT"), length))) for name in ("query", "subject"))
     query, subject = pair[0], pair[1]
     scoring = cost_set("nw2009")
-    judge = _Judge("pair")
+    known: Known = {}
 
     def measured(kernel: str, n_threads: int, backend: PairBackend, *, path: bool = False) -> KernelRow:
         def work() -> PairAlignment:
@@ -256,7 +247,8 @@ def measure_pair(length: int, threads: int, gpu: Gpu) -> Iterator[KernelRow]:
         if n_threads == 0:
             work()  # compiles the kernel
         seconds, found = best_seconds(work)
-        return KernelRow("pair", kernel, n_threads, length**2, seconds, None, judge.check(kernel, {0: found.score}))
+        n_compared = _compared("pair", known, kernel, {0: found.score})
+        return KernelRow("pair", kernel, n_threads, length**2, seconds, None, n_compared)
 
     if length**2 <= MAX_CELLS:
         yield measured("reference", 1, ReferencePairs())
@@ -294,7 +286,7 @@ def measure_batch(n_pairs: int, length: int, threads: int, gpu: Gpu) -> Iterator
     problem = AlignmentProblem(
         True, FreeEnds.ALL, scoring.gap_open, scoring.gap_extend, scoring.match, scoring.mismatch
     )
-    judge = _Judge("batch, pair")
+    known: Known = {}
 
     def by_reference() -> dict[int, str]:
         chosen = np.arange(n_pairs)[even_share(n_pairs, n_pairs * length**2, REFERENCE_CELLS)].tolist()
@@ -309,7 +301,8 @@ def measure_batch(n_pairs: int, length: int, threads: int, gpu: Gpu) -> Iterator
         return {index: f"{a} {b} {c} {written[index]}" for index, (a, b, c) in enumerate(rows)}
 
     def row(kernel: str, n_threads: int, seconds: float, found: dict[int, str], own: float | None = None) -> KernelRow:
-        return KernelRow("batch", kernel, n_threads, len(found) * length**2, seconds, own, judge.check(kernel, found))
+        n_compared = _compared("batch, pair", known, kernel, found)
+        return KernelRow("batch", kernel, n_threads, len(found) * length**2, seconds, own, n_compared)
 
     yield row("reference", 1, *best_seconds(by_reference))
 

@@ -56,7 +56,7 @@ class StripCheckpoints(Closeable):
             self._stack = stack.pop_all()
 
     def row(self, strip: int, first: int, last: int) -> NDArray[np.uint64]:
-        """NDArray[np.uint64] of a strip's lowest row in columns first to last - 1, counted from 0."""
+        """The entries of a strip's lowest row in columns first to last - 1, counted from 0."""
         entries = np.empty(last - first, np.uint64)
         offset = (int(self._row_indices[strip]) * self.row_columns + first) * ENTRY_BYTES
         self._device.download(entries, self.rows, Stream.COMPUTE, offset)

@@ -78,7 +78,7 @@ class DiamondLaunch:
         device.prepare([self._kernel(entry) for entry in entries])
         letters = self._letters = lay_out(pairs, problem, shape, compared=self._compared)
         table = self._table = _pair_table(pairs, letters, shape, problem)
-        self._n_strips = _first_strips(table, shape)[-1]
+        self.n_strips = _first_strips(table, shape)[-1]
         columns = int(table["horizon"][-1]) + filled_columns(int(table["columns"][-1]))
         self._lasts_words = int(table["last_column"][-1]) + int(table["rows"][-1])
         self._pairs = self._uploaded(table.view(np.uint8))
@@ -87,25 +87,20 @@ class DiamondLaunch:
         self._lines = self._uploaded(letters.lines)
         self._horizon = self._cleared(columns * ENTRY_BYTES)
         self._known = self._cleared(len(table) * 4)
-        self._found = self._allocate(self._n_strips * 8)
-        self._states = self._allocate(self._n_strips * shape.state_bytes if problem.local else 0)
+        self._found = self._allocate(self.n_strips * 8)
+        self._states = self._allocate(self.n_strips * shape.state_bytes if problem.local else 0)
         self._lasts = self._allocate(self._lasts_words * 4)
-        self._listed = self._allocate(self._n_strips * 4 if problem.local else 0)
-        self._positions = self._allocate(self._n_strips * 8 if problem.local else 0)
+        self._listed = self._allocate(self.n_strips * 4 if problem.local else 0)
+        self._positions = self._allocate(self.n_strips * 8 if problem.local else 0)
         self._counter = self._allocate(4)
         # The arrays may be freed after the call, so the copies must have ended.
         device.synchronize()
 
-    @property
-    def n_strips(self) -> int:
-        """Number of strips of all pairs."""
-        return self._n_strips
-
     def sweep(self, checkpoints: StripCheckpoints | None = None, progress: Progress | None = None) -> None:
         """Sweep all pairs once; a call with a single pair may save rows in ``checkpoints``."""
         with self.device.timed(self._timing):
-            for strips in self._strips_per_launch(0, self._n_strips, int(self._table["columns"].max())):
-                self._start("sweep_pairs", strips, self._parameters(strips.stop, checkpoints))
+            columns = int(self._table["columns"].max())
+            for strips in self._launched("sweep_pairs", 0, self.n_strips, columns, checkpoints):
                 if progress is not None:
                     self.device.synchronize()
                     progress(cells_of(self._table, self.shape, strips))
@@ -130,34 +125,33 @@ class DiamondLaunch:
             else:
                 device.upload(self._horizon, top[: filled_columns(columns)], Stream.COMPUTE)
             device.synchronize()
-            for strips in self._strips_per_launch(first, last, columns):
-                self._start("trace_pairs", strips, self._parameters(strips.stop, checkpoints))
+            for _ in self._launched("trace_pairs", first, last, columns, checkpoints):
                 device.synchronize()
 
     def ends(self) -> list[PairEnd]:
         """The best end of each pair after a sweep, the border of the matrix excluded."""
         return self._local_ends() if self.problem.local else self._border_ends()
 
-    def _strips_per_launch(self, first: int, last: int, columns: int) -> Iterator[range]:
-        """Ranges of strips, one per launch."""
-        n_strips = max(1, CELLS_PER_LAUNCH // (self.shape.strip_rows * columns))
-        for start in range(first, last, n_strips):
-            yield range(start, min(start + n_strips, last))
-
-    def _start(self, entry: str, strips: range, parameters: np.void) -> None:
-        """Launch a range of strips; the strips before it were launched earlier."""
+    def _launched(
+        self, entry: str, first: int, last: int, columns: int, checkpoints: StripCheckpoints | None
+    ) -> Iterator[range]:
+        """Launch strips first to last - 1, and return the range of each launch after it was started."""
         device = self.device
         spec, shared_bytes = self._kernel(entry), self._shared_bytes
         # The grid has at most as many blocks as run at a time, because a strip may wait only for a strip that runs.
         resident = device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes)
-        device.upload(self._counter, np.array([strips.start], np.uint32), Stream.COMPUTE)
-        grid = min(resident, -(-len(strips) // SWEEP_WARPS))
-        device.launch(spec, grid, shared_bytes, parameters, Stream.COMPUTE)
+        n_strips = max(1, CELLS_PER_LAUNCH // (self.shape.strip_rows * columns))
+        for start in range(first, last, n_strips):
+            strips = range(start, min(start + n_strips, last))
+            device.upload(self._counter, np.array([strips.start], np.uint32), Stream.COMPUTE)
+            grid = min(resident, -(-len(strips) // SWEEP_WARPS))
+            device.launch(spec, grid, shared_bytes, self._parameters(strips.stop, checkpoints), Stream.COMPUTE)
+            yield strips
 
     def _local_ends(self) -> list[PairEnd]:
         """The best end of each pair over all its strips."""
         device = self.device
-        found = np.empty((self._n_strips, 2), np.int32)
+        found = np.empty((self.n_strips, 2), np.int32)
         device.download(found, self._found, Stream.COMPUTE)
         firsts = _first_strips(self._table, self.shape)
         best = np.maximum.reduceat(found[:, 0], firsts[:-1])
@@ -166,7 +160,7 @@ class DiamondLaunch:
         if len(wanted):
             device.upload(self._listed, wanted.astype(np.uint32), Stream.COMPUTE)
             parameters = packed(
-                LOCATE, sweep=self._parameters(self._n_strips, None), strips=self._listed.address,
+                LOCATE, sweep=self._parameters(self.n_strips, None), strips=self._listed.address,
                 n_strips=len(wanted), positions=self._positions.address,
             )  # fmt: skip
             grid = -(-len(wanted) // SWEEP_WARPS)

@@ -28,7 +28,6 @@ from swsearch.sequences.alphabet import PAD_CODE
 from swsearch.typing import Letters
 
 DIAMOND_STEPS: Final = 32
-"""Words per lane for which the kernel can be compiled, descending."""
 FIXED_SHARED_BYTES: Final = 8 * DIAMOND_STEPS + 1024
 """Shared memory per warp for a diamond's lowest row and for the window of letters."""
 PAD_SCORE: Final = -128
