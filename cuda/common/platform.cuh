@@ -106,19 +106,9 @@ SWS_DEVICE u32 add_high_products(u32 numbers, u32 bytes, u32 sum) {
     return result;
 }
 
-// Loads and stores that are executed only if `wanted` is true. They are predicated instructions, so the inner loop has
-// no branch; around a branch the compiler copies a lane's complete state from register to register. load_if returns
-// `otherwise` if nothing is loaded.
-SWS_DEVICE u32 load_if(bool wanted, const u32* address, u32 otherwise) {
-    u32 value = otherwise;
-    asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; @p ld.global.u32 %0, [%2]; }"
-                 : "+r"(value)
-                 : "r"(static_cast<int>(wanted)), "l"(address)
-                 : "memory");
-    return value;
-}
-
-// Loads that leave their destination unchanged if `wanted` is false.
+// Loads and stores that are executed only if `wanted` is true; other loads leave their destination unchanged. They are
+// predicated instructions, so the inner loop has no branch; around a branch the compiler copies a lane's complete state
+// from register to register.
 SWS_DEVICE void load_over(bool wanted, const u32* address, u32& value) {
     asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; @p ld.global.u32 %0, [%2]; }"
                  : "+r"(value)

@@ -10,8 +10,8 @@
 // wider type.
 //
 // FastPair uses a property of half precision: the bit patterns 0x0000 to 0x07FF are the integers 0 to 2,047 times 2^-24
-// (docs/design/cuda-engine.md, "Arithmetic"). A negative addend has the sign bit and the magnitude. A negative sum has a
-// pattern of 0x8000 or more, which is a very negative 16-bit integer, and every maximum of a sum includes zero. A sum
+// (docs/design/cuda-engine.md, "Arithmetic"). A negative addend has the sign bit and the magnitude. A negative sum has
+// a pattern of 0x8000 or more, which is a very negative 16-bit integer, and every maximum of a sum includes zero. A sum
 // beyond 2,047 is rounded, but never to less than 2,048, and maxima only grow. Therefore a best score of at most 2,047
 // proves that nothing was rounded.
 

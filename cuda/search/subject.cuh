@@ -46,7 +46,9 @@ class ResidueStream {
    private:
     // A word of the subject; padding before its first word and after its last.
     SWS_DEVICE u32 word(int index) const {
-        return load_if(static_cast<u32>(index) < static_cast<u32>(n_words_), words_from(residues_, index), kPadding);
+        u32 word = kPadding;
+        load_over(static_cast<u32>(index) < static_cast<u32>(n_words_), words_from(residues_, index), word);
+        return word;
     }
 
     const u32* residues_;

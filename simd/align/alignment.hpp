@@ -39,8 +39,8 @@ class Query {
    public:
     Query(const Profile& profile, const std::uint8_t* codes, const std::uint8_t* identity, const Kernels& kernels);
 
-    // Scores in the striped order of `lanes` lanes; computed on first use.
-    const std::int8_t* striped(int lanes) const;
+    // Scores in the striped order of the narrow or of the wide lanes; computed on first use.
+    const std::int8_t* striped(bool narrow) const;
     std::size_t segments(int lanes) const { return (length + std::size_t(lanes) - 1) / std::size_t(lanes); }
 
     // Scores of all query rows against one subject code.
@@ -66,9 +66,8 @@ class Query {
     const std::uint8_t* const identity_;
     std::vector<std::int8_t> scores_;        // [code][row]
     std::vector<std::int64_t> best_before_;  // [row] sum of the best scores of the rows before it
-    mutable std::mutex mutex_;
+    mutable std::once_flag is_striped_[2];
     mutable std::vector<std::int8_t> striped_[2];
-    mutable int striped_lanes_[2] = {0, 0};
 };
 
 struct Path {

@@ -43,7 +43,7 @@ bool ForwardPass::run_all(bool narrow) {
     const int lanes = narrow ? query_.kernels.narrow_lanes : query_.kernels.wide_lanes;
     lanes_ = static_cast<std::size_t>(lanes);
     kernel_ = narrow ? query_.kernels.narrow : query_.kernels.wide;
-    state_.profile = query_.striped(lanes);
+    state_.profile = query_.striped(narrow);
     state_.segments = query_.segments(lanes);
     state_.overflow = false;
     bytes_ = state_.segments * lanes_ * (narrow ? sizeof(std::int16_t) : sizeof(std::int32_t));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <stdexcept>
 
 #include "align/alignment.hpp"
 #include "common/instruction_sets.hpp"
@@ -44,23 +43,19 @@ std::uint64_t Query::max_columns(const End& end) const {
     return end.query_end + static_cast<std::uint64_t>(std::max<std::int64_t>(for_gaps, 0) / extend);
 }
 
-const std::int8_t* Query::striped(int lanes) const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    for (int i = 0; i < 2; ++i) {
-        if (striped_lanes_[i] == lanes) return striped_[i].data();
-        if (striped_lanes_[i] != 0) continue;
-        const std::size_t n_segments = segments(lanes);
-        const std::size_t width = static_cast<std::size_t>(lanes);
-        striped_[i].assign(kCodes * n_segments * width, std::int8_t{-128});
+const std::int8_t* Query::striped(bool narrow) const {
+    std::vector<std::int8_t>& scores = striped_[narrow];
+    std::call_once(is_striped_[narrow], [&] {
+        const int lanes = narrow ? kernels.narrow_lanes : kernels.wide_lanes;
+        const std::size_t n_segments = segments(lanes), width = static_cast<std::size_t>(lanes);
+        scores.assign(kCodes * n_segments * width, std::int8_t{-128});
         for (std::size_t code = 0; code < kCodes; ++code) {
-            std::int8_t* out = striped_[i].data() + code * n_segments * width;
-            const std::int8_t* in = scores_.data() + code * length;
+            std::int8_t* const out = scores.data() + code * n_segments * width;
+            const std::int8_t* const in = scores_.data() + code * length;
             for (std::size_t row = 0; row < length; ++row) out[striped_index(row, n_segments, width)] = in[row];
         }
-        striped_lanes_[i] = lanes;
-        return striped_[i].data();
-    }
-    throw std::logic_error("a query is striped for two widths at most");
+    });
+    return scores.data();
 }
 
 }  // namespace swsearch::align

@@ -52,15 +52,12 @@ struct GapFactors {
     float deletion, further_deletion, insertion, further_insertion;
 };
 
-// Forward of a query and as many subjects as the kernel has lanes, between calls that each compute some columns. With
-// e(i, j) = sum over a of query[i][a] * subjects[j][a],
-//     M(i, j) = e(i, j) * (start + P(i-1, j-1) + Y(i-1, j-1)),   P = M + X
-//     X(i, j) = deletion(i) * M(i-1, j) + further_deletion(i) * X(i-1, j)
-//     Y(i, j) = insertion(i) * P(i, j-1) + further_insertion(i) * Y(i, j-1)
-// and the total is the sum of all M. The rows are computed in blocks of kBlockRows. All values of a block and lane
-// share a power of two, so none leaves the range of float: after a column, if the sum of its rows' M, and of the
-// start + P + Y of the column before, is above 2^kStep or below 2^-kStep, the exponent changes by kStep; and a block
-// that is entered by values of a larger exponent takes that one.
+// Forward of a query and as many subjects as the kernel has lanes, between calls that each compute some columns: the
+// recurrence of docs/design/sensitivity.md, with the gap factors of each row, and `start` in place of 1. The total is
+// the sum of all M. The rows are computed in blocks of kBlockRows. All values of a block and lane share a power of two,
+// so none leaves the range of float: after a column, if the sum of its rows' M, and of the start + P + Y of the column
+// before, is above 2^kStep or below 2^-kStep, the exponent changes by kStep; and a block that is entered by values of a
+// larger exponent takes that one.
 struct ForwardState {
     const int16_t* query;    // [n_blocks * kBlockRows][kAminoAcids]; rows past the last one are 0
     const GapFactors* gaps;  // [n_blocks * kBlockRows], likewise

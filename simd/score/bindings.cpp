@@ -1,5 +1,5 @@
 // Bindings of simd/score: Python functions that score many subjects against several queries, and that list the
-// instruction sets of all kernels. Inputs and outputs are NumPy arrays.
+// instruction sets of all kernels. Inputs and outputs are NumPy arrays. swsearch/_native.pyi describes the functions.
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -99,17 +99,10 @@ std::vector<std::pair<std::string, bool>> instruction_set_list() {
 void bind_score(nb::module_& module) {
     define(module, "score_partition", &score_partition,
            {"profiles", "residues", "starts", "lengths", "scores", "floors", "instruction_set", "n_threads"},
-           "progress"_a = nb::none(), "band_rows"_a = score::kChooseBand,
-           "Local scores of every subject against every profile, into scores[profile, subject]; a score below its "
-           "floor may be any number below it. floors: (shortest length, floors) by ascending length from 0 on.");
-    define(
-        module, "bound_partition", &bound_partition,
-        {"profile", "residues", "starts", "lengths", "bounds", "band_rows", "instruction_set"},
-        "Upper bounds of the local scores of every subject, into bounds. Returns the number from which on a bound is "
-        "-1 instead.");
-    module.def(
-        "instruction_sets", &instruction_set_list,
-        "(name, usable here) of every instruction set that is built, best first; for all functions of this module.");
+           "progress"_a = nb::none(), "band_rows"_a = score::kChooseBand);
+    define(module, "bound_partition", &bound_partition,
+           {"profile", "residues", "starts", "lengths", "bounds", "band_rows", "instruction_set"});
+    module.def("instruction_sets", &instruction_set_list);
 }
 
 }  // namespace swsearch

@@ -1,9 +1,8 @@
 // The number types of scores in the kernels of simd/score: biased, saturating numbers of 8 or 16 bits, or ordinary ones
 // of 32 bits.
 //
-// A number n of 8 bits, 0 to 255, is stored as the signed byte n - 128; one of 16 bits as the signed word n - 32,768.
-// The smallest number is then 0, below which a saturating addition cannot fall, and the largest one marks a lane whose
-// score must be computed again in a wider type.
+// docs/design/cpu-engine.md describes biased numbers, of which the largest marks a lane whose score must be computed
+// again in a wider type.
 //
 // 32 bits represent any score: it is at most 127 times the query's length, and the bindings refuse queries of more than
 // 2^24 residues. In this type E and F may be negative, but never by more than the cost of a gap's first residue.
@@ -16,14 +15,11 @@
 namespace swsearch::score {
 namespace {
 
-// kOnePort: the processor executes maxima and saturating operations of these vectors on a single port, as Intel's do
-// with 512 bits. A comparison and a blend use another port, so that part of the maxima are computed by them.
-//
-// kWraps, of 8 bits: the processor has one more port for additions that wrap, as Intel's have. There is room below 0
-// for all subtractions, which therefore need not saturate: 0 is stored as kRoom - 128, and what must not be below 0 is
-// raised to it (at_least_zero). The scores that bounds add do not saturate either: they are at least -kRoom / 2
-// (raised), and at most kHighestScore, so that a number that could wrap is above the largest bound that the kernel
-// reports. docs/design/bound.md proves this. The costs must satisfy open + 2 * extend <= kRoom / 2.
+// The forms for Intel's processors (docs/design/cpu-engine.md, "The limits of the processor"): with kOnePort, a part of
+// the maxima are computed by a comparison and a blend. With kWraps, of 8 bits, there is room below 0 for all
+// subtractions, which therefore need not saturate: 0 is stored as kRoom - 128, and what must not be below 0 is raised
+// to it (at_least_zero). The scores that bounds add do not saturate either; docs/design/bound.md proves that a number
+// that could wrap is above the largest bound that the kernel reports. open + 2 * extend is at most kRoom / 2.
 template <class T, bool kOnePort = false, bool kWraps = false>
 struct ScoreLanes : Lanes<T> {
     using typename Lanes<T>::V;

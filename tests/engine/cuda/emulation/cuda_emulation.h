@@ -263,10 +263,6 @@ inline unsigned permute_bytes(unsigned low, unsigned high, unsigned selector) {
     return chosen;
 }
 
-inline unsigned load_if(bool wanted, const unsigned* address, unsigned otherwise) {
-    return wanted ? *address : otherwise;
-}
-
 inline unsigned long long look_in_block(const unsigned long long* address) { return *address; }
 inline void show_in_block(unsigned long long* address, unsigned long long value) { *address = value; }
 inline void let_others_run() {}
