@@ -1,4 +1,4 @@
-"""The CUDA engine: the kernels of ``cuda/``, compiled at run time and launched through PyCUDA.
+"""The CUDA engine: the kernels of ``cuda/``, launched through PyCUDA.
 
 Inputs are query profiles and partitions of the packed database, or pairs of sequences. Outputs are scores and end
 positions of subjects, or scores, ends and paths of pairs.

@@ -148,7 +148,7 @@ def _gather_values(*arrays: Any) -> object:
 
 def _walk(*arguments: Any) -> object:
     """Walk over a pair and over blocks of it."""
-    made, block = arguments[:12], arguments[12:]
+    made, block = arguments[:11], arguments[11:]
     walk = _native.PairWalk(*made)
     before = walk.row, walk.column
     assert before[0] <= len(made[0])
@@ -163,7 +163,7 @@ def _walk_arguments(rng: random.Random) -> list[Any]:
     n, m = len(p["letters"]), len(p["others"])
     edges = [np.array([rng.randint(-50, 50) for _ in range(50)], np.int32) for _ in range(6)]
     ends = [rng.randint(0, n), rng.randint(0, m)]
-    modes = [rng.random() < 0.5 for _ in range(3)]
+    modes = [rng.random() < 0.5, rng.randint(0, 15)]
     block = [rng.randint(0, n), rng.randint(0, m), 7]
     return [p["letters"], p["others"], None, 2, -3, 5, 2, *modes, *ends, *block, *edges]
 

@@ -1,7 +1,7 @@
 """A GPU accessed through PyCUDA: the device of all searches on real hardware.
 
 :class:`PyCudaDevice` implements :class:`swsearch.engine.cuda.runtime.device.Device`. It takes compiled kernels from
-the cache or the compilers, translates PyCUDA's errors, and allows the devices of a thread to be closed in any order.
+the cache, translates PyCUDA's errors, and allows the devices of a thread to be closed in any order.
 :func:`cuda_info` tells whether there is such a device on this machine and, if not, the reason and the remedy.
 """
 
