@@ -32,7 +32,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.compiler import installed_nvrtc
 from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
-from swsearch.engine.cuda.search.plan import PlanOptions
+from swsearch.engine.cuda.search.plan import PlanOptions, distinct_kernels
 from swsearch.engine.cuda.search.planner import Planner
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import sequence_profile
@@ -53,7 +53,7 @@ def kernels_of(length: int, architecture: int) -> list[KernelSpec]:
     nothing = np.empty(0, np.uint8)
     partition = Partition(nothing, np.zeros(len(lengths), np.uint64), lengths, np.arange(len(lengths), dtype=np.uint32))
     facts = DeviceFacts("planned", "none", architecture, MULTIPROCESSORS, 227 << 10, 1 << 36, 1e9, "0000:00:00.0")
-    return Planner(facts, PlanOptions()).plan([request], partition).kernels
+    return distinct_kernels(Planner(facts, PlanOptions()).plan([request], partition))
 
 
 def run_query(queries: Path, path: Path, cache: Path, out: Path) -> float:

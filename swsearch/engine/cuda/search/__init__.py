@@ -27,8 +27,7 @@ module                 holds
 ``end_positions``      the end positions of the best alignments of scored subjects
 ``forward``            Forward scores of the candidates of a sensitive search, in threads of their own
 *the engines*
-``calls``              the calls that an engine scores, and their batches in progress
-``engine``             :class:`CudaEngine`, one GPU, with several batches in flight
+``engine``             :class:`CudaEngine`, one GPU, with several batches in flight; the calls that it scores
 ``multi_gpu``          :class:`CudaDevices`, one or several GPUs, each driven by its own thread
 =====================  ===============================================================================
 """

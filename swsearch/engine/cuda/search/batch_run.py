@@ -100,7 +100,7 @@ class BatchRun:
     ) -> None:
         self.plan = plan
         self.slot = slot
-        self._subjects = subjects
+        self.subjects = subjects
         self._short = subjects.prefix(plan.n_short)
         self._resources = resources
         self._device = resources.device
@@ -139,7 +139,7 @@ class BatchRun:
         counters = slot.upload("counters", np.array(values or [0], np.uint32))  # none without the inter-task kernel
         for query in self._queries:
             if query.plan.long is not None:
-                query.long = resources.long.plan(plan, query.plan, self._subjects, slot, SIDES[query.number])
+                query.long = resources.long.plan(plan, query.plan, self.subjects, slot, SIDES[query.number])
         self._began = device.event(Stream.COMPUTE)
         # These launches precede the inter-task kernel, whose persistent blocks would occupy the multiprocessors.
         for query in self._queries:
@@ -172,7 +172,7 @@ class BatchRun:
 
     def _score_many(self, query: _InFlight, listed: InterTaskPlan, passing: Selection) -> None:
         """Score the subjects that pass a bound by the inter-task kernels, unless they are few."""
-        subjects = self._subjects
+        subjects = self.subjects
         launch = InterTaskLaunch(
             listed, f"profile listed {query.number}", [query.plan.profile],
             address(subjects.starts), address(subjects.lengths), self.plan.n_short, [query.scores],
@@ -247,7 +247,6 @@ class BatchRun:
         self._ended.wait()
         timing = self._resources.timing
         timing.add(self._began, self._ended)
-        timing.cells += self.plan.n_cells
         blocks = []
         for query in self._queries:
             block, n_bounded = self._block(query), self._n_bounded(query)
@@ -266,7 +265,7 @@ class BatchRun:
         if query.long is not None:
             of_long = query.long.finish(self._resources.timing)
             if floor is not None:
-                of_long = of_long.at_least(_floors(query.plan, np.arange(plan.n_short, len(self._subjects))))
+                of_long = of_long.at_least(_floors(query.plan, np.arange(plan.n_short, len(self.subjects))))
         if not plan.n_short:
             return of_long
         n_again = sum(again.n_found for again in query.again)
@@ -278,7 +277,7 @@ class BatchRun:
             values = self._widened(query, np.arange(plan.n_short), query.values.copy())
             # Without a floor, these are all subjects.
             return ScoreBlock(
-                self._subjects.partition.subject_index, np.concatenate([values, of_long.score]),
+                self.subjects.partition.subject_index, np.concatenate([values, of_long.score]),
                 n_again + of_long.n_rescored, within=of_long.within,
             )  # fmt: skip
         rows, scores, n_left_out = self._wanted(query, floor)
@@ -314,7 +313,6 @@ class BatchRun:
         run = BatchRun(plan, self._short, resources, resources.spare)
         run.start()
         (block,) = run.finish()
-        resources.timing.cells -= plan.n_cells  # each pair counts once
         return block
 
     def _widened(self, query: _InFlight, rows: NDArray[np.intp], scores: Scores) -> Scores:

@@ -1,8 +1,8 @@
 """The CUDA engine: scores profiles against partitions on one GPU.
 
 Inputs are score requests and a partition; the output is one :class:`swsearch.hits.score_block.ScoreBlock` per request.
-Callers that have several calls pass a source of them to :meth:`CudaEngine.serve`, so that the device does not wait
-between two calls. The engine plans a call, begins to compile its kernels, loads the partition piece by piece
+Callers that have several calls pass a source of :class:`ScoreCall` to :meth:`CudaEngine.serve`, so that the device does
+not wait between two calls. The engine plans a call, begins to compile its kernels, loads the partition piece by piece
 (``subjects``), and starts each batch of queries against a piece (``batch_run``) before it takes the results of earlier
 ones: while the device computes one batch, the profiles of later ones are packed and uploaded, and the results of
 earlier ones are handed on. The batches of the next call are started before those of the last one have ended, if both
@@ -25,9 +25,8 @@ from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.batch_run import BatchRun, Resources
-from swsearch.engine.cuda.search.calls import BatchGroup, CallInProgress, ScoreCall
 from swsearch.engine.cuda.search.end_positions import EndFinder
-from swsearch.engine.cuda.search.plan import BatchPlan, PlanOptions, SearchPlan
+from swsearch.engine.cuda.search.plan import BatchPlan, PlanOptions, distinct_kernels
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import DeviceSubjects, SubjectStore
 from swsearch.engine.cuda.search.windows import CutSubjects, SubjectCutter
@@ -50,12 +49,85 @@ IN_FLIGHT: Final = 3
 of two batches, for example because another thread holds the interpreter's lock, before the device waits for it."""
 
 
+class ScoreCall:
+    """Requests against one partition, and their blocks by index. The device's thread calls all methods.
+
+    A subclass may hand the blocks on while the device computes others. An error that a method raises ends all calls in
+    progress.
+
+    Attributes
+    ----------
+    error : BaseException or None
+        The reason if blocks are missing.
+    cut : CutSubjects or None
+        If given, windows of the subjects are scored in their place.
+    waiting : dict
+        The batches without results, by the indices of their requests.
+    parts, tiled : dict
+        By request: the blocks of the pieces that were scored, and that of the subjects that were scored by diamonds.
+    """
+
+    def __init__(
+        self, requests: Sequence[ScoreRequest], partition: Partition, progress: Progress | None = None
+    ) -> None:
+        self.requests = requests
+        self.partition = partition
+        self.blocks: dict[int, ScoreBlock] = {}
+        self.error: BaseException | None = None
+        self.cut: CutSubjects | None = None
+        self.waiting: dict[tuple[int, ...], BatchPlan] = {}
+        self.parts: dict[int, list[ScoreBlock]] = {}
+        self.tiled: dict[int, ScoreBlock] = {}
+        self._progress = progress
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether nobody waits for the results any longer; no further batch is started then."""
+        return False
+
+    def launched(self) -> None:
+        """The device computes scores of the call; called once or more often."""
+
+    def prepared(self) -> None:
+        """The call is planned, and its kernels are being compiled."""
+
+    def advanced(self, n_cells: int) -> None:
+        """Further cells were computed."""
+        if self._progress is not None:
+            self._progress(n_cells)
+
+    def scored(self, index: int, block: ScoreBlock) -> None:
+        """The block of a request, by its index, is complete."""
+        self.blocks[index] = block
+
+    def ended(self, error: BaseException | None) -> None:
+        """The device has finished with this call."""
+        self.error = error
+
+    def groups(self) -> list[Group]:
+        """The waiting batches as groups."""
+        return [(self, n_direct) for n_direct in dict.fromkeys(batch.n_direct for batch in self.waiting.values())]
+
+    def complete(self, indices: tuple[int, ...]) -> None:
+        """Hand on the blocks of a batch that was scored against all subjects."""
+        del self.waiting[indices]
+        for index in indices:
+            tiled = [self.tiled[index]] if index in self.tiled else []
+            block = ScoreBlock.concatenate([*self.parts.pop(index), *tiled])
+            self.scored(index, block if self.cut is None else self.cut.block(block, self.requests[index].floor))
+
+
+Group = tuple[ScoreCall, int]
+"""A call, and the batches of it for which all subjects but the first ``n_direct`` are scored by diamonds."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Flight:
-    """A batch in flight, scored against a piece of its subjects; ``is_last`` says whether it is the last one."""
+    """A batch in flight, scored against a piece of ``subjects``; ``is_last`` says whether it is the last one."""
 
     run: BatchRun
-    group: BatchGroup
+    call: ScoreCall
+    subjects: Partition
     is_last: bool
 
 
@@ -107,15 +179,15 @@ class CudaEngine(Closeable):
         self._sweep = DiamondSweep(self.device, self.make_room, self.timing)
         smallest = self.device.facts.memory_bytes // SMALLEST_SHARE
         self._slots = [Slot(self.device, smallest=smallest) for _ in range(IN_FLIGHT)]
-        self._n_slots = IN_FLIGHT
         self._free_slots = deque(self._slots)
         self._flights: deque[_Flight] = deque()
-        self._calls: list[CallInProgress] = []
+        self._calls: list[ScoreCall] = []
 
     def explain(self, requests: Sequence[ScoreRequest], partition: Partition) -> list[str]:
         """A description for the user of how a call would begin now."""
-        cut, plan = self._plan(requests, partition, scores=False)
-        return [*([cut.line()] if cut is not None else []), *plan.lines()]
+        cut, batches = self._plan(requests, partition, scores=False)
+        lines = [line for batch in batches for line in batch.lines()]
+        return lines if cut is None else [cut.line(), *lines]
 
     def make_room(self) -> None:
         """Free all device memory that is cached between calls; databases are uploaded again when they are needed."""
@@ -127,7 +199,7 @@ class CudaEngine(Closeable):
         """Do what a search of the partition needs before its first kernel, as far as memory suffices."""
         with contextlib.suppress(OutOfDeviceMemory):  # the search itself takes smaller pieces, or reports it
             self.store.preload(partition)
-            for slot in self._slots[: self._n_slots]:
+            for slot in self._slots:
                 slot.reserve()
 
     # --- The protocol ---
@@ -173,19 +245,21 @@ class CudaEngine(Closeable):
         databases is halved, down to a megabyte; the batches that have no result yet are scored again. All other errors,
         and a final lack of memory, end all calls in progress, which receive the error.
         """
-        groups: deque[BatchGroup] = deque()
+        groups: deque[Group] = deque()
         try:
             while True:
                 try:
                     if not self._step(groups, take, between):
                         return
                 except OutOfDeviceMemory:
-                    in_flight = dict.fromkeys(flight.group for flight in self._flights)
-                    groups = deque(dict.fromkeys([*in_flight, *groups]))
                     self._abandon()
                     self._free_batches()
-                    if not self._take_less_memory():
+                    if len(self._slots) > 1:
+                        self._free_slots = deque(self._slots[:1])
+                        del self._slots[1:]
+                    elif not self.store.halve_limit():
                         raise
+                    groups = deque(group for call in self._calls for group in call.groups())
         except BaseException as error:
             calls, self._calls = self._calls, []
             if not calls:
@@ -193,19 +267,18 @@ class CudaEngine(Closeable):
             try:
                 self._abandon()  # the next call reuses the memory of the batches in flight
             finally:
-                for progress in calls:
-                    progress.call.ended(error)
+                for call in calls:
+                    call.ended(error)
 
-    def _step(
-        self, groups: deque[BatchGroup], take: Callable[[], ScoreCall | None], between: Callable[[], None]
-    ) -> bool:
+    def _step(self, groups: deque[Group], take: Callable[[], ScoreCall | None], between: Callable[[], None]) -> bool:
         """Start the batches of a group, or plan a call, or finish a batch; returns whether there was such work."""
         between()
         if groups:
-            self._score(groups[0], between)
+            self._score(*groups[0], between)
             groups.popleft()
         elif (call := take()) is not None:
-            groups.extend(self._planned(call))
+            self._prepare(call)
+            groups.extend(call.groups())
         elif self._flights:
             self._finish()
         else:
@@ -213,96 +286,84 @@ class CudaEngine(Closeable):
             return False
         return True
 
-    def _take_less_memory(self) -> bool:
-        """Whether less memory is taken from now on."""
-        if self._n_slots > 1:
-            self._n_slots = 1
-        elif not self.store.halve_limit():
-            return False
-        self._free_slots = deque(self._slots[: self._n_slots])
-        return True
-
     def _abandon(self) -> None:
         """Let go of the batches in flight, which are scored again or not at all."""
-        for flight in self._flights:
-            flight.group.progress.n_in_flight = 0
         self._flights.clear()
-        self._free_slots = deque(self._slots[: self._n_slots])
+        self._free_slots = deque(self._slots)
         self.device.synchronize()
 
-    def _planned(self, call: ScoreCall) -> list[BatchGroup]:
-        """The batches of a call, whose kernels are loaded or being compiled."""
-        progress = CallInProgress(call, len(call.requests))
-        self._calls.append(progress)
-        groups: dict[int, BatchGroup] = {}
-        if not len(call.partition):
-            for index in range(len(call.requests)):
-                progress.deliver(index, ScoreBlock.concatenate([]))
-        elif not progress.is_dropped:
-            progress.cut, plan = self._plan(call.requests, call.partition)
-            self.device.prepare(plan.kernels)
-            for batch in plan.batches:
-                group = groups.setdefault(batch.n_direct, BatchGroup(progress, batch.n_direct))
-                group.waiting[batch.indices] = batch
-        progress.tell(call.prepared)
-        self._end_if_done(progress)
-        return list(groups.values())
+    def _prepare(self, call: ScoreCall) -> None:
+        """Plan the batches of a call, and load or begin to compile their kernels."""
+        self._calls.append(call)
+        if not call.is_cancelled:
+            if len(call.partition):
+                call.cut, batches = self._plan(call.requests, call.partition)
+                self.device.prepare(distinct_kernels(batches))
+                call.waiting = {batch.indices: batch for batch in batches}
+            else:
+                for index in range(len(call.requests)):
+                    call.scored(index, ScoreBlock.concatenate([]))
+            call.prepared()
+        self._end_if_done(call)
 
     def _plan(
         self, requests: Sequence[ScoreRequest], partition: Partition, *, scores: bool = True
-    ) -> tuple[CutSubjects | None, SearchPlan]:
+    ) -> tuple[CutSubjects | None, list[BatchPlan]]:
         """The plan of a call, for windows of its subjects if they are cut; without ``scores``, it is only explained."""
         cut = self._cutter.cut(requests, partition, self.store.limit_bytes, scores=scores)
         if cut is not None:
             requests, partition = [cut.request(request) for request in requests], cut.partition
         return cut, self.planner.plan(requests, partition)
 
-    def _end_if_done(self, progress: CallInProgress) -> None:
-        if (progress.n_missing == 0 or progress.is_dropped) and not progress.n_in_flight and progress in self._calls:
-            self._calls.remove(progress)
-            progress.call.ended(progress.error)
+    def _end_if_done(self, call: ScoreCall) -> None:
+        is_done = not call.waiting or call.is_cancelled
+        if is_done and call in self._calls and all(flight.call is not call for flight in self._flights):
+            self._calls.remove(call)
+            call.ended(None)
 
     # --- Batches ---
 
-    def _score(self, group: BatchGroup, between: Callable[[], None]) -> None:
+    def _score(self, call: ScoreCall, n_direct: int, between: Callable[[], None]) -> None:
         """Start the waiting batches of a group; those of a streamed partition are also finished."""
-        progress = group.progress
-        if progress.is_dropped:
-            self._end_if_done(progress)
-            return
-        batches = list(group.waiting.values())
-        group.blocks = {index: [] for batch in batches for index in batch.indices}
-        if group.n_direct < len(progress.partition) and not group.tiled:
+        batches = [batch for batch in call.waiting.values() if batch.n_direct == n_direct]
+        subjects = call.partition if call.cut is None else call.cut.partition
+        if n_direct < len(subjects):
             self._drain()
-            self._score_tiled(group)
-        if group.n_direct == 0:
-            for index, block in group.tiled.items():
-                progress.deliver(index, block)
-            self._end_if_done(progress)
-            return
-        partition = group.partition
-        if not self.store.keeps(partition) or not all(flight.group.has_subjects_of(group) for flight in self._flights):
+            self._score_tiled(call, batches, subjects[n_direct:])
+            subjects = subjects[:n_direct]
+        call.parts |= {index: [] for batch in batches for index in batch.indices}
+        if n_direct:
+            self._start(call, batches, subjects, between)
+        elif not call.is_cancelled:
+            for batch in batches:
+                call.complete(batch.indices)
+        self._end_if_done(call)
+
+    def _start(
+        self, call: ScoreCall, batches: Sequence[BatchPlan], subjects: Partition, between: Callable[[], None]
+    ) -> None:
+        """Start batches against all pieces of their subjects, until the call is cancelled."""
+        others = (flight.subjects.memory for flight in self._flights)
+        if not self.store.keeps(subjects) or any(other != subjects.memory for other in others):
             self._drain()  # the subjects may take the memory of others
-        sleeping = len(batches) > self._n_slots or bool(self._flights)
+        sleeping = len(batches) > len(self._slots) or bool(self._flights)
         n_started = 0
         query_residues = sum(query.profile.length for batch in batches for query in batch.queries)
-        with contextlib.closing(self.store.pieces(partition, query_residues)) as pieces:
-            for subjects in pieces:
-                n_started += len(subjects)
+        with contextlib.closing(self.store.pieces(subjects, query_residues)) as pieces:
+            for piece in pieces:
+                n_started += len(piece)
                 for batch in batches:
                     between()
-                    if progress.is_dropped:
+                    if call.is_cancelled:
                         break
                     if not self._free_slots:
                         self._finish()
-                    run = self._started(batch, subjects, progress.call.launched, sleeping=sleeping)
-                    self._flights.append(_Flight(run, group, n_started == len(partition)))
-                    progress.n_in_flight += 1
-                if subjects.streamed:
+                    run = self._started(batch, piece, call.launched, sleeping=sleeping)
+                    self._flights.append(_Flight(run, call, subjects, n_started == len(subjects)))
+                if piece.streamed:
                     self._drain()  # the next piece takes the memory of this one
-                if progress.is_dropped:
-                    break
-        self._end_if_done(progress)
+                if call.is_cancelled:
+                    return
 
     def _started(
         self, batch: BatchPlan, subjects: DeviceSubjects, launched: Callable[[], None], *, sleeping: bool
@@ -319,26 +380,27 @@ class CudaEngine(Closeable):
     def _finish(self) -> None:
         """Wait for the batch that was started first, and hand its results on."""
         flight = self._flights[0]
-        group, run = flight.group, flight.run
-        progress = group.progress
+        call, run = flight.call, flight.run
         found = run.finish()
         self._flights.popleft()
         self._free_slots.append(run.slot)
-        progress.n_in_flight -= 1
         for index, block in zip(run.plan.indices, found, strict=True):
-            group.blocks[index].append(block)
+            call.parts[index].append(block)
         self.store.advance()
-        n_cells = run.plan.n_cells
-        if progress.cut is not None:  # the cells of the overlaps count once, and with the last piece
-            rows = sum(query.profile.length for query in run.plan.queries)
-            n_cells = rows * progress.cut.whole.n_residues if flight.is_last else 0
-            self.timing.cells += n_cells - run.plan.n_cells
-        progress.tell(progress.call.advanced, n_cells)
-        if flight.is_last:
-            del group.waiting[run.plan.indices]
-            for index in run.plan.indices:
-                progress.deliver(index, group.joined(index))
-        self._end_if_done(progress)
+        n_residues = run.subjects.partition.n_residues
+        if call.cut is not None:  # the residues of the overlaps count once, and with the last piece
+            n_residues = call.cut.whole.n_residues if flight.is_last else 0
+        self._advanced(call, run.plan, n_residues)
+        if flight.is_last and not call.is_cancelled:
+            call.complete(run.plan.indices)
+        self._end_if_done(call)
+
+    def _advanced(self, call: ScoreCall, batch: BatchPlan, n_residues: int) -> None:
+        """Count the cells of a batch and some subjects."""
+        n_cells = sum(query.profile.length for query in batch.queries) * n_residues
+        self.timing.cells += n_cells
+        if not call.is_cancelled:
+            call.advanced(n_cells)
 
     def _drain(self) -> None:
         """Finish all batches in flight; the device is idle then."""
@@ -348,25 +410,19 @@ class CudaEngine(Closeable):
 
     def _rest(self) -> None:
         """Free the buffers that larger ones have replaced; the device is idle. Single batches then use one slot."""
-        self._free_slots = deque(self._slots[: self._n_slots])
+        self._free_slots = deque(self._slots)
         for scratch in (self._resources.scratch, *(slot.scratch for slot in self._slots)):
             scratch.free_replaced()
 
-    def _score_tiled(self, group: BatchGroup) -> None:
-        """Score the subjects of a group that are scored by diamonds."""
-        progress = group.progress
-        long = progress.partition[group.n_direct :]
-        tiled = {}
-        for batch in group.waiting.values():
-            if progress.is_dropped:
-                return
+    def _score_tiled(self, call: ScoreCall, batches: Sequence[BatchPlan], subjects: Partition) -> None:
+        """Score subjects by diamonds, unless this was done before the device ran out of memory."""
+        for batch in batches:
             (query,) = batch.queries
-            block = ScoreBlock(long.subject_index, self._diamond_scores(query.profile, long))
-            tiled[query.index] = block if query.request.floor is None else block.at_least(query.request.floor)
-            n_cells = query.profile.length * long.n_residues
-            self.timing.cells += n_cells
-            progress.tell(progress.call.advanced, n_cells)
-        group.tiled = tiled
+            if query.index not in call.tiled and not call.is_cancelled:
+                block = ScoreBlock(subjects.subject_index, self._diamond_scores(query.profile, subjects))
+                floor = query.request.floor
+                call.tiled[query.index] = block if floor is None else block.at_least(floor)
+                self._advanced(call, batch, subjects.n_residues)
 
     def _diamond_scores(self, profile: QueryProfile, subjects: Partition) -> Scores:
         """The subjects' best scores by diamonds, which the profile must suit."""

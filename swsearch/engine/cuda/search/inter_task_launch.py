@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.runtime.device import Buffer, Scratch, Stream, Texture
-from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, Arithmetic
+from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, Arithmetic, Pairing
 from swsearch.engine.cuda.runtime.parameters import INTER_TASK, OPEN_COUNTERS, packed
 from swsearch.engine.cuda.search.launches import address
 from swsearch.engine.cuda.search.plan import BatchPlan, BoundPlan, InterTaskPlan
@@ -48,7 +48,7 @@ class InterTaskLaunch:
     @property
     def counters(self) -> list[int]:
         """The work counters of the strips before the launch, closed if there is a condition (``open_counters.cu``)."""
-        return [0 if self.condition is None else strip.shape.tile.closed_counter for strip in self.plan.strips]
+        return [0 if self.condition is None else strip.tile.closed_counter for strip in self.plan.strips]
 
 
 class InterTaskLauncher:
@@ -150,20 +150,19 @@ class InterTaskLauncher:
         # Only the launches for a list, which are those of one query, may overlap with the next batch.
         in_place = stream is Stream.FINISH
         boundary = None
-        if any(strip.has_strip_below for strip in strips):
-            words = max(strip.shape.tile.boundary_words for strip in strips)
+        if len(strips) > 1:
+            words = max(strip.tile.boundary_words for strip in strips)
             n_bytes = (1 if in_place else 2) * self._boundary_columns * words * 4
             boundary = self._scratch.buffer(f"boundary {stream.name}", n_bytes)
         gap = self._plan.queries[0].profile.gap
         first_unit = 0
         for number, (strip, kernel) in enumerate(zip(strips, launch.plan.kernels, strict=True)):
-            shape = strip.shape
-            scores = launch.scores if strip.is_shared else launch.scores[-1:]
+            scores = launch.scores if strip.tile.pairing is Pairing.TWO_QUERIES else launch.scores[-1:]
             parameters = packed(
                 INTER_TASK,
                 profile=profile.handle,
                 query=(
-                    first_unit, strip.has_strip_above, strip.has_strip_below,
+                    first_unit, number > 0, number + 1 < len(strips),
                     *boundary_addresses(boundary, number, in_place=in_place),
                 ),
                 subjects=(
@@ -174,12 +173,12 @@ class InterTaskLauncher:
                 scores_high=address(scores[-1]),
                 work_counter=counters + number * 4,
             )  # fmt: skip
-            groups = shape.threads // shape.tile.group
-            grid = min(device.facts.multiprocessors * shape.blocks, -(-launch.n_subjects // groups))
-            device.launch(kernel, grid, shape.tile.shared_bytes, parameters, stream)
+            groups = strip.threads // strip.tile.group
+            grid = min(device.facts.multiprocessors * strip.blocks, -(-launch.n_subjects // groups))
+            device.launch(kernel, grid, strip.tile.shared_bytes, parameters, stream)
             if number == 0 and launch.count is None:
                 self._launched()
-            first_unit += shape.tile.strip_units
+            first_unit += strip.tile.strip_units
         if launch.count is not None:
             self._count_passing(launch, launch.count)
 

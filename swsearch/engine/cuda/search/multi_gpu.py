@@ -28,8 +28,7 @@ import numpy as np
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
-from swsearch.engine.cuda.search.calls import ScoreCall
-from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.cuda.search.engine import CudaEngine, ScoreCall
 from swsearch.engine.cuda.search.forward import ForwardThread
 from swsearch.engine.cuda.search.plan import PlanOptions, expected_rate
 from swsearch.engine.cuda.search.subjects import ONE_SLOT_RESIDUES, device_bytes

@@ -1,6 +1,6 @@
 """The plan of an engine call: which kernel scores which subjects against which query, and why.
 
-A :class:`swsearch.engine.cuda.search.planner.Planner` makes a :class:`SearchPlan`; compilation, the packing of
+A :class:`swsearch.engine.cuda.search.planner.Planner` makes a list of :class:`BatchPlan`; compilation, the packing of
 profiles, the launches and ``swsearch query --explain`` read it. Three things are decided later, because they depend on
 results: whether a bound takes the place of scores, the type of scores beyond 16 bits, and that of long subjects whose
 scores exceed 11 bits.
@@ -31,11 +31,11 @@ two thirds, the measured proportion, of what the instructions of the inner loop 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
-from typing import Final
+from itertools import groupby, pairwise
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,8 @@ from swsearch.engine.cuda.search.slots import ProfileStrips, profile_strips
 from swsearch.engine.cuda.search.tiles import TunedTile, shape_kernel
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import QueryProfile
+
+Item = TypeVar("Item")
 
 BITS: Final = {
     Arithmetic.FAST: "11 bits",
@@ -123,36 +125,22 @@ def expected_rate(facts: DeviceFacts, *, bounded: bool) -> float:
     return facts.multiprocessors * facts.clock_hz * cells * (BOUND_SPEEDUP if bounded else 1.0)
 
 
-@dataclass(frozen=True)
-class Strip:
-    """A launch of the inter-task kernel: some rows of one query, or of two.
-
-    Only the last strip may have fewer rows left than its tile. Row blocks below those of two queries are of the longer
-    query, which is the last one of its batch.
-    """
-
-    shape: TunedTile
-    first_row: int
-    edges: BoundaryMode
-    has_strip_above: bool
-    has_strip_below: bool
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether two queries share its words, the shorter one in the low halves."""
-        return self.shape.tile.pairing is Pairing.TWO_QUERIES
+def _runs(items: Iterable[Item]) -> list[tuple[Item, int]]:
+    """Each run of equal items, and its length."""
+    return [(item, len(list(same))) for item, same in groupby(items)]
 
 
 @dataclass(frozen=True)
 class InterTaskPlan:
     """The inter-task launches of a batch: strips of the exact kernel or of the bound, in the fast type.
 
-    ``cost`` are picoseconds per subject residue. ``gap`` are the gap costs that the kernels have as constants, and
-    ``band`` is the number of rows of a band of the bound, or 0. With ``listed``, the subjects are those of a list.
+    ``strips`` are the tiles from the first row down, one for each launch, of which only the last may have fewer rows
+    left. Row blocks below the strips of two queries are of the longer query, which is the last one of its batch.
+    ``gap`` are the gap costs that the kernels have as constants, and ``band`` is the number of rows of a band of the
+    bound, or 0. With ``listed``, the subjects are those of a list.
     """
 
-    strips: tuple[Strip, ...]
-    cost: float
+    strips: tuple[TunedTile, ...]
     gap: Gap = None
     band: int = 0
     listed: bool = False
@@ -160,26 +148,34 @@ class InterTaskPlan:
     @cached_property
     def kernels(self) -> tuple[KernelSpec, ...]:
         """The kernel of each strip."""
+        edges = [BoundaryMode.NONE if len(self.strips) == 1 else BoundaryMode.OWN]
+        for above, strip in pairwise(self.strips):
+            is_like_above = strip.tile.pairing is above.tile.pairing
+            edges.append(BoundaryMode.OWN if is_like_above else BoundaryMode.READS_PAIR)
         return tuple(
-            shape_kernel(strip.shape, self.gap, strip.edges, band=self.band, listed=self.listed)
-            for strip in self.strips
+            shape_kernel(strip, self.gap, mode, band=self.band, listed=self.listed)
+            for strip, mode in zip(self.strips, edges, strict=True)
         )
+
+    @cached_property
+    def cost(self) -> float:
+        """The time in picoseconds per subject residue; a single strip has no boundary."""
+        return self.strips[0].alone if len(self.strips) == 1 else sum(strip.edges for strip in self.strips)
 
     def line(self) -> str:
         """A description for the user."""
         kind = f"bound, bands of {self.band} rows" if self.band else "exact"
-        shapes = [f"{strip.shape.tile.group} x {strip.shape.tile.words}" for strip in self.strips]
-        runs = [(shape, len(list(same))) for shape, same in groupby(shapes)]
+        runs = _runs(f"{strip.tile.group} x {strip.tile.words}" for strip in self.strips)
         tiles = ", ".join(shape if n == 1 else f"{n} times {shape}" for shape, n in runs)
         return f"{BITS[Arithmetic.FAST]}, {kind}, strips of lanes x words: {tiles}"
 
     def packed(self, profiles: Sequence[QueryProfile]) -> list[ProfileStrips]:
         """The strips of the batch's profiles as they are packed: consecutive strips of one tile together."""
-        found = []
-        for tile, same in groupby(self.strips, lambda strip: strip.shape.tile):
-            strips = list(same)
-            chosen = profiles if strips[0].is_shared else profiles[-1:]
-            found.append(ProfileStrips(chosen, tile, Arithmetic.FAST, strips[0].first_row, len(strips)))
+        found, first_row = [], 0
+        for tile, n_strips in _runs(strip.tile for strip in self.strips):
+            chosen = profiles if tile.pairing is Pairing.TWO_QUERIES else profiles[-1:]
+            found.append(ProfileStrips(chosen, tile, Arithmetic.FAST, first_row, n_strips))
+            first_row += n_strips * tile.rows
         return found
 
 
@@ -259,9 +255,9 @@ class QueryPlan:
 class BatchPlan:
     """One query, or two that share words, the shorter first, against the subjects of a partition.
 
-    ``n_short``, ``n_direct`` and ``n_subjects`` are the ends of the
-    ranges of the routes. Subjects of the second one with more than ``window_columns`` residues are cut into windows
-    of about this number. If the device lists more than ``most_again`` subjects, it scores none of them again.
+    ``n_short``, ``n_direct`` and ``n_subjects`` are the ends of the ranges of the routes. Subjects of the second one
+    with more than ``window_columns`` residues are cut into windows of about this number. If the device lists more than
+    ``most_again`` subjects, it scores none of them again.
     """
 
     queries: tuple[QueryPlan, ...]
@@ -272,7 +268,6 @@ class BatchPlan:
     n_subjects: int
     window_columns: int
     most_again: int
-    n_cells: int
 
     @property
     def indices(self) -> tuple[int, ...]:
@@ -338,18 +333,7 @@ class BatchPlan:
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class SearchPlan:
-    """The batches of an engine call, in the order of their launches."""
-
-    batches: tuple[BatchPlan, ...]
-
-    @cached_property
-    def kernels(self) -> list[KernelSpec]:
-        """The kernels of all batches, each once; the inter-task kernels, which take longest to compile, come first."""
-        inter_task = [kernel for batch in self.batches for kernel in batch.first_kernels]
-        return list(dict.fromkeys([*inter_task, *(kernel for batch in self.batches for kernel in batch.kernels)]))
-
-    def lines(self) -> list[str]:
-        """A description for the user, one line per route."""
-        return [line for batch in self.batches for line in batch.lines()]
+def distinct_kernels(plans: Sequence[BatchPlan]) -> list[KernelSpec]:
+    """The kernels of all batches, each once; the inter-task kernels, which take longest to compile, come first."""
+    inter_task = [kernel for batch in plans for kernel in batch.first_kernels]
+    return list(dict.fromkeys([*inter_task, *(kernel for batch in plans for kernel in batch.kernels)]))

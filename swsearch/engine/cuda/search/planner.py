@@ -1,7 +1,7 @@
 """Plans engine calls: decides which kernel scores which subjects against which query.
 
 Inputs are score requests, a partition and the properties of the device; the output is a
-:class:`swsearch.engine.cuda.search.plan.SearchPlan`, which explains the routes. Nothing here needs a GPU:
+:class:`swsearch.engine.cuda.search.plan.BatchPlan` for each batch, which explains the routes. Nothing here needs a GPU:
 
 :class:`Planner`                         the batches of a call, and the routes of one
 :func:`pair_queries`                     which two queries are scored together, one in each half of a 32-bit word
@@ -51,8 +51,6 @@ from swsearch.engine.cuda.search.plan import (
     ListedRoute,
     PlanOptions,
     QueryPlan,
-    SearchPlan,
-    Strip,
 )
 from swsearch.engine.cuda.search.tiles import (
     FEW_LISTED,
@@ -275,7 +273,7 @@ def layout(architecture: int, lengths: tuple[int, ...], gap: Gap = None, *, band
     """
     one = _table(architecture, Pairing.TWO_BLOCKS, band)
     if len(lengths) == 1:
-        return _linked(_cover(one, lengths[0], whole=True), gap, band=band)
+        return InterTaskPlan(_cover(one, lengths[0], whole=True), gap, band)
     shorter, longer = lengths
     two = _table(architecture, Pairing.TWO_QUERIES, band)
     reach = two.shapes[-1].tile.rows
@@ -284,7 +282,7 @@ def layout(architecture: int, lengths: tuple[int, ...], gap: Gap = None, *, band
         shared = _cover(two, rows, whole=False)
         left = max(longer - sum(shape.tile.rows for shape in shared), 0)
         found.append(shared + _cover(one, left, whole=False))
-    return _linked(min(found, key=_cost), gap, band=band)
+    return min((InterTaskPlan(strips, gap, band) for strips in found), key=lambda plan: plan.cost)
 
 
 @cache
@@ -296,28 +294,7 @@ def listed_layout(n_rows: int, gap: Gap) -> InterTaskPlan:
     lag.
     """
     n_strips = -(-n_rows // (2 * WARP * MOST_LISTED_WORDS))
-    return _linked([listed_shape(-(-n_rows // (2 * WARP * n_strips)))] * n_strips, gap, listed=True)
-
-
-def _cost(shapes: Sequence[TunedTile]) -> float:
-    """The time of these tiles; a single one has no boundary."""
-    if len(shapes) == 1:
-        return shapes[0].alone
-    return sum(shape.edges for shape in shapes)
-
-
-def _linked(shapes: Sequence[TunedTile], gap: Gap, *, band: int = 0, listed: bool = False) -> InterTaskPlan:
-    """Convert tiles, from the first row down, to strips that pass their boundaries to the strips below."""
-    strips: list[Strip] = []
-    first_row = 0
-    for index, shape in enumerate(shapes):
-        has_strip_above, has_strip_below = index > 0, index + 1 < len(shapes)
-        edges = BoundaryMode.OWN if has_strip_above or has_strip_below else BoundaryMode.NONE
-        if has_strip_above and shapes[index - 1].tile.pairing is not shape.tile.pairing:
-            edges = BoundaryMode.READS_PAIR
-        strips.append(Strip(shape, first_row, edges, has_strip_above, has_strip_below))
-        first_row += shape.tile.rows
-    return InterTaskPlan(tuple(strips), _cost(shapes), gap, band, listed)
+    return InterTaskPlan((listed_shape(-(-n_rows // (2 * WARP * n_strips))),) * n_strips, gap, listed=True)
 
 
 @dataclass(frozen=True)
@@ -395,7 +372,7 @@ class Planner:
         self._partition: Partition | None = None
         self._plans: dict[Hashable, BatchPlan] = {}
 
-    def plan(self, requests: Sequence[ScoreRequest], partition: Partition) -> SearchPlan:
+    def plan(self, requests: Sequence[ScoreRequest], partition: Partition) -> list[BatchPlan]:
         """Plan the batches of an engine call against subjects in the order of their lengths, at least one.
 
         Each request is in one batch; batches are ordered by their first request, so that results become available in
@@ -403,15 +380,13 @@ class Planner:
         """
         profiles = [request.profile for request in requests]
         if len(profiles) == 1:
-            return SearchPlan((self._known((0,), requests, partition),))
+            return [self._known((0,), requests, partition)]
         n_tiled = [self.first_tiled(partition, profile) for profile in profiles]
         alone = [index for index, first in enumerate(n_tiled) if first < len(partition)]
-        return SearchPlan(
-            tuple(
-                self._known(indices, [requests[index] for index in indices], partition)
-                for indices in self.batches(profiles, alone)
-            )
-        )
+        return [
+            self._known(indices, [requests[index] for index in indices], partition)
+            for indices in self.batches(profiles, alone)
+        ]
 
     def batches(self, profiles: Sequence[QueryProfile], alone: Sequence[int] = ()) -> list[tuple[int, ...]]:
         """Indices of the profiles of each batch: two that are faster together, or one, such as each of ``alone``."""
@@ -463,7 +438,7 @@ class Planner:
         if diamonds and len(profiles) == 1:
             n_direct = self.first_tiled(partition, profiles[0])
         rows = [profile.length for profile in profiles]
-        groups = max(strip.shape.blocks * strip.shape.threads // strip.shape.tile.group for strip in inter_task.strips)
+        groups = max(strip.blocks * strip.threads // strip.tile.group for strip in inter_task.strips)
         n_residues = residues_of_first(partition, n_direct)
         n_short = first_long(
             partition.lengths[:n_direct],
@@ -504,7 +479,6 @@ class Planner:
             len(partition),
             n_columns,
             most_again,
-            partition.n_residues * sum(rows),
         )
 
     def window_columns(self, n_residues: int, rows: Sequence[int]) -> int:

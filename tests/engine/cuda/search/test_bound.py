@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,14 +14,14 @@ from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device, Stream
-from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, Arithmetic, BoundaryMode, Pairing, Tile
+from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, Arithmetic, Pairing, Tile
 from swsearch.engine.cuda.runtime.parameters import INTER_TASK, OPEN_COUNTERS, packed
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.plan import InterTaskPlan, PlanOptions, Strip
+from swsearch.engine.cuda.search.plan import InterTaskPlan, PlanOptions
 from swsearch.engine.cuda.search.planner import plan_inter_task, plan_inter_task_bound
 from swsearch.engine.cuda.search.slots import pack_strips
 from swsearch.engine.cuda.search.subjects import SubjectStore, device_bytes
-from swsearch.engine.cuda.search.tiles import TunedTile, available_bands, shape_kernel, tiles
+from swsearch.engine.cuda.search.tiles import TunedTile, available_bands, tiles
 from swsearch.engine.protocol import ScoreRequest, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError
@@ -45,16 +44,10 @@ UNTOUCHED = -7
 # --- The kernel ---
 
 
-def linked(shapes: Sequence[Tile]) -> tuple[Strip, ...]:
-    """Return strips of these tiles, from the first row down."""
-    modes = [BoundaryMode.NONE if len(shapes) == 1 else BoundaryMode.OWN]
-    for above, tile in pairwise(shapes):
-        modes.append(BoundaryMode.OWN if above.pairing is tile.pairing else BoundaryMode.READS_PAIR)
-    first_rows = np.cumsum([0, *(tile.rows for tile in shapes)])
-    return tuple(
-        Strip(TunedTile(tile, 64, 1), int(first_rows[place]), mode, place > 0, place + 1 < len(shapes))
-        for place, (tile, mode) in enumerate(zip(shapes, modes, strict=True))
-    )
+def plan_of(shapes: Sequence[Tile], gap: GapPenalty, band: int) -> InterTaskPlan:
+    """Return a plan with a strip of each of these tiles, from the first row down."""
+    strips = tuple(TunedTile(tile, 64, 1) for tile in shapes)
+    return InterTaskPlan(strips, Arithmetic.FAST.compiled_gap(gap.open, gap.extend), band)
 
 
 def kernel_results(
@@ -72,20 +65,19 @@ def kernel_results(
     scores = [device.allocate(len(partition) * 4) for _ in profiles]
     boundaries = [device.allocate(subjects.residue_bytes * 8) for _ in range(2)]
     counters = device.allocate(4 * len(plan.strips))
-    values = [strip.shape.tile.closed_counter if closed else 0 for strip in plan.strips]
+    values = [strip.tile.closed_counter if closed else 0 for strip in plan.strips]
     device.upload(counters, np.array(values, np.uint32), Stream.COMPUTE)
     for buffer in scores:
         device.upload(buffer, np.full(len(partition), UNTOUCHED, np.int32), Stream.COMPUTE)
     first_unit = 0
-    gap = Arithmetic.FAST.compiled_gap(profiles[0].gap.open, profiles[0].gap.extend)
-    for number, strip in enumerate(plan.strips):
-        tile, of_strip = strip.shape.tile, scores if strip.is_shared else scores[-1:]
-        kernel = shape_kernel(strip.shape, gap, strip.edges, band=plan.band)
+    for number, (strip, kernel) in enumerate(zip(plan.strips, plan.kernels, strict=True)):
+        tile = strip.tile
+        of_strip = scores if tile.pairing is Pairing.TWO_QUERIES else scores[-1:]
         parameters = packed(
             INTER_TASK,
             profile=texture.handle,
             query=(
-                first_unit, strip.has_strip_above, strip.has_strip_below,
+                first_unit, number > 0, number + 1 < len(plan.strips),
                 boundaries[number % 2].address, boundaries[1 - number % 2].address,
             ),
             subjects=(
@@ -110,10 +102,9 @@ def expected_results(
     profile: QueryProfile, partition: Partition, plan: InterTaskPlan, *, is_last: bool
 ) -> NDArray[np.int32]:
     """Return the bound of each subject in plain NumPy, for the strips that the query has in the plan."""
-    strips = [strip for strip in plan.strips if strip.is_shared or is_last]
+    tiles_of_query = [strip.tile for strip in plan.strips if is_last or strip.tile.pairing is Pairing.TWO_QUERIES]
     lanes = np.concatenate([
-        np.repeat(np.arange(strip.shape.tile.group), strip.shape.tile.rows // strip.shape.tile.group // plan.band)
-        for strip in strips
+        np.repeat(np.arange(tile.group), tile.rows // tile.group // plan.band) for tile in tiles_of_query
     ])  # fmt: skip
     table = np.vstack([profile.table, np.full((1, N_CODES), PAD_SCORE)]).astype(np.int32)
     rows = np.full(len(lanes) * plan.band, len(profile.table))
@@ -153,7 +144,7 @@ def test_with_a_closed_counter_no_subject_is_scored(emulated: MakeDevice, group:
     tile = one(group, 2)
     assert 2**31 <= tile.closed_counter * (32 // group) < 2**32 - 2**20
     (query,), partition = protein_case(5, (12,))
-    plan = InterTaskPlan(linked([tile]), 0.0)
+    plan = InterTaskPlan((TunedTile(tile, 64, 1),))
     (found,) = kernel_results(
         emulated(any_tile=True), [sequence_profile(query, default_scheme(PROTEIN))], partition, plan, closed=True
     )
@@ -219,7 +210,7 @@ def test_the_kernel_computes_the_bound(
         if letters == 2:
             profiles[-1] = random_profile(rng, lengths[-1], 9, gap, -14, 7)
         partition = related_subjects(rng, queries, letters)
-        plan = InterTaskPlan(linked(shapes), 0.0, band=band)
+        plan = plan_of(shapes, gap, band)
         found = kernel_results(device, profiles, partition, plan)
         for query, profile in enumerate(profiles):
             expected = expected_results(profile, partition, plan, is_last=query + 1 == len(profiles))
@@ -239,7 +230,7 @@ def test_rounded_values_remain_bounds(emulated: MakeDevice, architecture: int, p
     subjects = [query[:n] for n in range(10, 64, 3)] + [np.concatenate([query[:30], query[34:]]), query[::-1].copy()]
     partition = Partition.pack(subjects)
     tile = Tile(pairing, 4, 16 if pairing is Pairing.TWO_QUERIES else 8)
-    plan = InterTaskPlan(linked([tile]), 0.0, band=4)
+    plan = plan_of([tile], gap, 4)
     (block,) = ReferenceEngine().score(score_requests(profiles[:1]), partition)
     exact = np.empty(len(partition), np.int64)
     exact[np.argsort(partition.subject_index)] = block.score[np.argsort(block.subject_index)]
@@ -365,7 +356,7 @@ def test_long_subjects_alone_need_no_bound(emulated: MakeDevice) -> None:
     profiles = profiles_of([query], default_scheme(PROTEIN))
     with CudaEngine(emulated(), options=PlanOptions(band_rows=5)) as engine:
         (found,) = engine.score(score_requests(profiles, [50]), partition)
-        assert engine.planner.plan([ScoreRequest(profiles[0], 50)], partition).batches[0].n_short == 0
+        assert engine.planner.plan([ScoreRequest(profiles[0], 50)], partition)[0].n_short == 0
     assert_same([found], ReferenceEngine().score(score_requests(profiles, [50]), partition))
     assert (len(found), found.n_bounded) == (1, 0)
 
@@ -422,5 +413,5 @@ def test_the_plan_names_the_bound(emulated: MakeDevice) -> None:
     requests = [ScoreRequest(profile, 40) for profile in profiles_of(queries, default_scheme(PROTEIN))]
     for band, kind in ((5, "bound, bands of 5 rows"), (0, "11 bits, exact"), (None, "11 bits, exact")):
         with CudaEngine(emulated(), options=PlanOptions(band_rows=band)) as engine:
-            lines = engine.planner.plan(requests, partition).lines()
+            lines = engine.explain(requests, partition)
         assert any(kind in line for line in lines)

@@ -8,8 +8,7 @@ import pytest
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Buffer, DeviceLost
-from swsearch.engine.cuda.search.calls import ScoreCall
-from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.cuda.search.engine import CudaEngine, ScoreCall
 from swsearch.engine.cuda.search.plan import PlanOptions
 from swsearch.engine.cuda.search.subjects import device_bytes
 from swsearch.engine.protocol import ScoreRequest, score_requests
@@ -226,7 +225,9 @@ def test_a_cancelled_call_ends_without_blocks_and_the_others_go_on(emulated: Mak
         assert events.count(f"{call.name} ended") == 1
 
 
-def test_an_error_of_one_caller_ends_its_call_alone(emulated: MakeDevice) -> None:
+def test_an_error_of_a_caller_ends_the_calls_in_progress(emulated: MakeDevice) -> None:
+    """A later call is scored."""
+
     class Interrupted(Noted):
         def advanced(self, n_cells: int) -> None:
             raise KeyboardInterrupt
@@ -236,7 +237,8 @@ def test_an_error_of_one_caller_ends_its_call_alone(emulated: MakeDevice) -> Non
     wrong = Interrupted("wrong", score_requests(profiles_of(17, 30, 31, 32, 33), None), partition, events)
     other = Noted("other", score_requests(profiles_of(18, 30, 31), None), partition, events)
     with CudaEngine(emulated(), options=PlanOptions(pairs=False)) as engine:
-        engine.serve(source([wrong, other]))
+        engine.serve(source([wrong]))
+        engine.serve(source([other]))
     assert isinstance(wrong.error, KeyboardInterrupt)
     assert not wrong.blocks
     assert_complete(other)

@@ -192,7 +192,7 @@ def test_long_subjects_of_two_queries_that_share_words(emulated: MakeDevice) -> 
     partition = Partition.pack(subjects)
     device = emulated(multiprocessors=24)
     with engine_for(device) as engine:
-        (batch,) = engine.planner.plan([ScoreRequest(each) for each in profiles], partition).batches
+        (batch,) = engine.planner.plan([ScoreRequest(each) for each in profiles], partition)
         assert len(batch.queries) == 2
         assert_as_reference(engine, profiles, partition)
     assert [entry for entry, _ in device.launches].count("intra_task") >= 4
@@ -236,7 +236,7 @@ def test_all_subjects_may_be_long(emulated: MakeDevice) -> None:
     for rows, n_direct, entries in ((400, 0, {"sweep_pairs", "locate_best"}), (1_000, 2, {"intra_task"})):
         device = emulated(multiprocessors=16)
         with engine_for(device, rows=rows) as engine:
-            batches = engine.planner.plan([ScoreRequest(each) for each in profiles], partition).batches
+            batches = engine.planner.plan([ScoreRequest(each) for each in profiles], partition)
             assert {(batch.n_short, batch.n_direct) for batch in batches} == {(0, n_direct)}
             assert_as_reference(engine, profiles, partition)
         assert {entry for entry, _ in device.launches} == entries
@@ -246,8 +246,8 @@ def test_queries_of_many_rows_share_words_where_no_subject_is_long(emulated: Mak
     profiles = [sequence_profile(random_codes(np.random.default_rng(8), 450, 4), default_scheme(DNA))] * 2
     short = Partition.pack([random_codes(np.random.default_rng(9), 50, 4)] * 3)
     with engine_for(emulated()) as engine:
-        plan = engine.planner.plan([ScoreRequest(each) for each in profiles], short)
-        assert [batch.indices for batch in plan.batches] == [(0, 1)]
+        batches = engine.planner.plan([ScoreRequest(each) for each in profiles], short)
+        assert [batch.indices for batch in batches] == [(0, 1)]
 
 
 def test_alignments_of_unbounded_length_are_scored_by_diamonds_or_whole(emulated: MakeDevice) -> None:

@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.runtime.kernels import (
-    MAX_LIST_WARPS,
-    Arithmetic,
-    BoundaryMode,
-    Pairing,
-    Tile,
-)
+from swsearch.engine.cuda.runtime.kernels import MAX_LIST_WARPS, Arithmetic, Pairing, Tile
 from swsearch.engine.cuda.runtime.pycuda_device import MultiprocessorLimits, fitting_blocks
 from swsearch.engine.cuda.search.launches import IntraTaskTeams, choose_teams, intra_task_teams
 from swsearch.engine.cuda.search.planner import ROW_UNIT, bound_limit, first_long, layout, pair_queries
@@ -65,21 +59,13 @@ def test_strips_cover_every_row_once(lengths: tuple[int, ...]) -> None:
         found = layout(architecture, lengths)
         row = 0
         for index, strip in enumerate(found.strips):
-            assert strip.first_row == row < lengths[-1]
-            assert strip.has_strip_above == (index > 0)
-            assert strip.has_strip_below == (index + 1 < len(found.strips))
-            shared = strip.shape.tile.pairing is Pairing.TWO_QUERIES
+            assert row < lengths[-1]
+            shared = strip.tile.pairing is Pairing.TWO_QUERIES
             assert shared == (len(lengths) == 2 and row < lengths[0]) or row >= lengths[0]
-            above = found.strips[index - 1].shape.tile.pairing if index else strip.shape.tile.pairing
-            hands_over = above is not strip.shape.tile.pairing
-            assert strip.edges is (
-                BoundaryMode.NONE
-                if len(found.strips) == 1
-                else BoundaryMode.READS_PAIR
-                if hands_over
-                else BoundaryMode.OWN
-            )
-            row += strip.shape.tile.rows
+            above = found.strips[max(index - 1, 0)].tile.pairing
+            mode = "kNone" if len(found.strips) == 1 else "kOwn" if above is strip.tile.pairing else "kReadsPair"
+            assert dict(found.kernels[index].constants)["EDGES"] == mode
+            row += strip.tile.rows
         assert row >= lengths[-1]
 
 

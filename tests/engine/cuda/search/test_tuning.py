@@ -107,7 +107,7 @@ def test_proteins_take_the_bound_on_every_architecture(architecture: int) -> Non
     for of_queries in ((100,), (144,), (222,), (375,), (567,), (1000,), (2000,), (100, 105), (370, 375), (1900, 2000)):
         profiles = [sequence_profile(random_codes(rng, length), default_scheme(PROTEIN)) for length in of_queries]
         requests = [ScoreRequest(profile, 70) for profile in profiles]
-        for batch in Planner(facts_of(architecture), PlanOptions()).plan(requests, partition).batches:
+        for batch in Planner(facts_of(architecture), PlanOptions()).plan(requests, partition):
             assert batch.bound is not None, of_queries
             assert batch.bound.inter_task.cost < 0.9 * batch.inter_task.cost
 
