@@ -114,7 +114,7 @@ PERMITTED = {
     "engine/cuda/search/batch_run.py": "the same on a GPU, and the largest score that its arithmetic holds",
     "engine/cuda/search/selection.py": "the top-k bound that the engine was given",
     "engine/cuda/search/end_positions.py": "the largest score that an arithmetic holds",
-    "engine/cuda/search/long_subjects.py": "the same",
+    "engine/cuda/search/launches.py": "the same",
     "engine/cuda/history/cudasw2.py": "the largest score that an arithmetic holds",
     "search/simulation.py": "statistics",
     "hits/chains.py": "which chain of alignments is the best",

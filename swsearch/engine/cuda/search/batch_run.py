@@ -12,7 +12,7 @@ than are worth scoring again one by one, a score exceeds 16 bits, or more subjec
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from swsearch.engine.cuda.runtime.device import Buffer, Device, Event, Scratch, Stream, Texture, Timing
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search.inter_task_launch import InterTaskLaunch, InterTaskLauncher
-from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
-from swsearch.engine.cuda.search.long_subjects import LongSubjectLauncher, LongSubjects
+from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, LongSubjects, address
 from swsearch.engine.cuda.search.plan import BatchPlan, FloorRange, InterTaskPlan, ListedRoute, PlanOptions, QueryPlan
 from swsearch.engine.cuda.search.planner import Planner, listed_route
 from swsearch.engine.cuda.search.selection import ScoreFilter, Selection, Selector, best_of
@@ -48,7 +47,6 @@ class Resources:
         self.scratch = Scratch(device)
         self.spare = Slot(device)
         self.lists = IntraTaskLauncher(device, self.scratch)
-        self.long = LongSubjectLauncher(self.lists)
         self.timing = Timing()
 
 
@@ -139,7 +137,7 @@ class BatchRun:
         counters = slot.upload("counters", np.array(values or [0], np.uint32))  # none without the inter-task kernel
         for query in self._queries:
             if query.plan.long is not None:
-                query.long = resources.long.plan(plan, query.plan, self.subjects, slot, SIDES[query.number])
+                query.long = LongSubjects(resources.lists, plan, query.plan, self.subjects, slot, SIDES[query.number])
         self._began = device.event(Stream.COMPUTE)
         # These launches precede the inter-task kernel, whose persistent blocks would occupy the multiprocessors.
         for query in self._queries:
@@ -245,19 +243,8 @@ class BatchRun:
     def finish(self) -> list[ScoreBlock]:
         """Wait for the batch, and return the block of each query."""
         self._ended.wait()
-        timing = self._resources.timing
-        timing.add(self._began, self._ended)
-        blocks = []
-        for query in self._queries:
-            block, n_bounded = self._block(query), self._n_bounded(query)
-            blocks.append(replace(block, n_bounded=n_bounded) if n_bounded else block)
-        return blocks
-
-    def _n_bounded(self, query: _InFlight) -> int:
-        """Number of subjects that a bound proved to score below the floor; known when the batch has ended."""
-        if not self.is_bounded or any(again.n_found > self.plan.most_again for again in query.again):
-            return 0
-        return max(self.plan.n_short - sum(again.n_found for again in query.again), 0)
+        self._resources.timing.add(self._began, self._ended)
+        return [self._block(query) for query in self._queries]
 
     def _block(self, query: _InFlight) -> ScoreBlock:
         plan, floor = self.plan, query.plan.request.floor
@@ -281,10 +268,11 @@ class BatchRun:
                 n_again + of_long.n_rescored, within=of_long.within,
             )  # fmt: skip
         rows, scores, n_left_out = self._wanted(query, floor)
+        n_bounded = max(plan.n_short - n_again, 0) if self.is_bounded else 0
         if query.plan.is_bounded:
             narrow = Arithmetic.FAST.largest_exact(query.plan.profile.max_score)
             n_again = int((scores > narrow).sum())
-        return ScoreBlock.concatenate([ScoreBlock(indices[rows], scores, n_again, n_left_out), of_long])
+        return ScoreBlock.concatenate([ScoreBlock(indices[rows], scores, n_again, n_left_out, n_bounded), of_long])
 
     def _wanted(self, query: _InFlight, floor: int) -> tuple[NDArray[np.intp], Scores, int]:
         """The subjects without warps of their own that reach the floor, ascending, with their exact scores.

@@ -1,29 +1,44 @@
-"""The parts that all launches of the engine's kernels share, and the launch of the kernel for listed subjects.
+"""The launches of the kernels for listed subjects, and those of the subjects of a batch that would end last.
 
-The engine and the search for ends launch their kernels through this module. A launch reads packed residues, a profile
-and a list of subjects on the device, and writes the scores of the subjects to device memory. :func:`intra_task_teams`
-and :func:`choose_teams` give the warps per subject and per block.
+A launch reads packed residues, a profile and a list of subjects on the device, and writes the scores of the subjects to
+device memory. :func:`intra_task_teams` and :func:`choose_teams` give the warps per subject and per block.
+
+Subjects that would end last have a warp, or several, for each of their windows. Those that are longer than the plan's
+limit are cut (:mod:`swsearch.engine.cuda.search.windows`), so that none takes longer than all other subjects together.
+A window is a part of the residues that the device has, so nothing is copied but its start and length.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from swsearch.database.format import padded
-from swsearch.engine.cuda.runtime.device import Buffer, Device, Scratch, Stream, Texture
-from swsearch.engine.cuda.runtime.kernels import MAX_LIST_WARPS, UNIT_BYTES, WARP, KernelSpec, Tile
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Scratch, Stream, Texture, Timing
+from swsearch.engine.cuda.runtime.kernels import MAX_LIST_WARPS, UNIT_BYTES, WARP, Arithmetic, KernelSpec, Tile
 from swsearch.engine.cuda.runtime.parameters import ENDS, INTRA_TASK, packed
-from swsearch.engine.cuda.search.plan import ListedRoute
+from swsearch.engine.cuda.search.plan import BatchPlan, ListedRoute, QueryPlan
+from swsearch.engine.cuda.search.planner import listed_route
+from swsearch.engine.cuda.search.slots import Slot
+from swsearch.engine.cuda.search.subjects import DeviceSubjects
 from swsearch.engine.cuda.search.tiles import FEW_LISTED
+from swsearch.engine.cuda.search.windows import Windows, most_columns, windows_in_place
+from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
+from swsearch.typing import Scores
 
 EDGE_BYTES: Final = 256 << 20
 """Maximum memory for boundaries of the kernel for listed subjects, unless a single subject needs more."""
 KNOWN_LISTS: Final = 256
 """Number of lists of one length whose blocks are remembered."""
+KNOWN_CUTS: Final = 16
+"""Number of cuts that are remembered: queries of one length share them if their letters score alike."""
 LIST_WARPS: Final = 3
 """Warps per block if each warp has a subject of its own."""
 
@@ -110,14 +125,34 @@ def choose_teams(
     return max(choices, key=lambda choice: (choice[1], choice[0].teams))
 
 
+@dataclass(frozen=True, eq=False)
+class _Cut:
+    """The windows of subjects, longest first in ``order``, and their starts (u64) and lengths (u32) in bytes."""
+
+    subjects: Partition
+    windows: Windows
+    order: NDArray[np.intp]
+    table: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, partition: Partition, n_short: int, spanned: int | None, n_columns: int, at_a_time: int) -> _Cut:
+        """Cut the subjects from ``n_short`` on (:func:`windows_in_place`)."""
+        long = partition[n_short:]
+        windows = windows_in_place(long.lengths, spanned, n_columns, at_a_time)
+        starts = long.starts[windows.subject] - partition.starts[0] + windows.begin.astype(np.uint64)
+        table = np.concatenate([starts.view(np.uint8), windows.length.astype(np.uint32).view(np.uint8)])
+        return cls(long, windows, np.argsort(-windows.length, kind="stable"), table)
+
+
 class IntraTaskLauncher:
-    """Launches the kernels for listed subjects on one device."""
+    """Launches the kernels for listed subjects on one device, and remembers blocks and windows."""
 
     def __init__(self, device: Device, scratch: Scratch) -> None:
         self.device = device
         self._scratch = scratch
         self._known: dict[tuple[KernelSpec, int, bool], list[tuple[IntraTaskTeams, int]]] = {}
         self._chosen: dict[tuple[KernelSpec, int, bool, int], tuple[IntraTaskTeams, int, KernelSpec]] = {}
+        self.cut = lru_cache(KNOWN_CUTS)(_Cut.of)
 
     def most_at_a_time(self, profile: QueryProfile, route: ListedRoute) -> int:
         """Largest number of subjects that the device scores at a time by teams of warps."""
@@ -163,14 +198,11 @@ class IntraTaskLauncher:
         teams: bool = False,
         further: tuple[int, ...] = (),
     ) -> Callable[[], None]:
-        """A function that launches the kernel: it scores the listed subjects.
+        """A function that launches the kernel, without host work before it: it scores the listed subjects.
 
-        Each is scored by a team of warps if they are few, or with ``teams``. The launch is fully planned, so that no
-        host work falls between the launches of a timed block.
-        ``on_device`` is packed in the tile of ``route``, whose kernel may have blocks of any number of warps.
-        The next plan for the same ``stream`` reuses its scratch buffers.
-        ``further`` are the addresses of known scores and of their ends for the kernel ``end_positions``. Raises
-        :class:`OutOfDeviceMemory`.
+        Each is scored by a team of warps if they are few, or with ``teams``. ``on_device`` is packed in the tile of
+        ``route``, and ``further`` are the addresses of known scores and of their ends for the kernel ``end_positions``.
+        The next plan for the same ``stream`` reuses its scratch buffers. Raises :class:`OutOfDeviceMemory`.
         """
         device, tile = self.device, route.tile
         strips = tile.strips(profile.length)
@@ -202,3 +234,92 @@ class IntraTaskLauncher:
         if route.kernel.entry == "end_positions":
             parameters = packed(ENDS, list=parameters, wanted=further)
         return partial(device.launch, spec, grid, tile.intra_task_bytes(chosen.strips), parameters, stream)
+
+
+class LongSubjects:
+    """The launch of one query for the subjects from ``n_short`` of a plan on, for which it has a route, and their
+    scores.
+
+    ``slot`` is that of the batch, and ``side`` a stream that no other query of the batch uses. Beside the inter-task
+    kernel a column takes many times as long as without it, so the launch precedes this kernel if a window would end
+    after it. Raises :class:`OutOfDeviceMemory`.
+    """
+
+    def __init__(
+        self,
+        lists: IntraTaskLauncher,
+        plan: BatchPlan,
+        query: QueryPlan,
+        subjects: DeviceSubjects,
+        slot: Slot,
+        side: Stream,
+    ) -> None:
+        assert query.long is not None
+        self._lists, self._device = lists, lists.device
+        self._profile, self._route = query.profile, query.long
+        spanned = most_columns([query.request], subjects.partition.lengths[plan.n_short :])
+        at_a_time = lists.most_at_a_time(query.profile, query.long)
+        self._cut = lists.cut(subjects.partition, plan.n_short, spanned, plan.window_columns, at_a_time)
+        is_late = int(self._cut.windows.length.max()) > 2 * plan.window_columns
+        self._stream = Stream.COMPUTE if is_late else side
+        self._residues = subjects.residues
+        self._slot, self._name = slot, f"long {side.name}"
+        self._scores = slot.scratch.buffer(f"scores {self._name}", len(self._cut.windows) * 4)
+        self._table = slot.upload(self._name, self._cut.table)
+        self._downloaded: Scores
+        self._launch = self._planned(query.long, self._cut.order, self._stream)
+
+    def start(self) -> None:
+        """Launch the kernel, after the work of the stream for computation so far."""
+        if self._stream is not Stream.COMPUTE:
+            self._device.follow(self._stream, Stream.COMPUTE)
+        self._launch()
+
+    def join(self) -> None:
+        """Let later work of the stream for computation wait for the scores."""
+        if self._stream is not Stream.COMPUTE:
+            self._device.follow(Stream.COMPUTE, self._stream)
+
+    def begin_download(self) -> None:
+        """Begin to download the scores; call :meth:`finish` when the download has ended."""
+        self._downloaded = self._slot.pinned(len(self._cut.windows), np.int32)
+        self._device.begin_download(self._downloaded, self._scores, Stream.FINISH)
+
+    def finish(self, timing: Timing) -> ScoreBlock:
+        """The block of all these subjects, whose scores above the floor are exact.
+
+        Windows whose scores exceed the type are scored again in this call, which waits for it.
+        """
+        scores, arithmetic = self._downloaded.copy(), self._route.arithmetic
+        beyond = self._beyond(scores, arithmetic)
+        n_rescored = len(np.unique(self._cut.windows.subject[beyond]))
+        while beyond.size and arithmetic.wider is not None:
+            arithmetic = arithmetic.wider
+            route = listed_route(self._device.facts.architecture, self._profile, arithmetic)
+            launch = self._planned(route, beyond, Stream.COMPUTE)
+            with self._device.timed(timing):
+                launch()
+            self._device.download(scores, self._scores, Stream.COMPUTE)
+            beyond = self._beyond(scores, arithmetic)
+        windows, indices = self._cut.windows, self._cut.subjects.subject_index
+        best = windows.best(scores)
+        cut = best[windows.length[best] < self._cut.subjects.lengths]
+        within = windows[cut].within(indices[windows.subject[cut]])
+        return ScoreBlock(indices, scores[best], n_rescored, within=within)
+
+    def _beyond(self, scores: Scores, arithmetic: Arithmetic) -> NDArray[np.intp]:
+        """The windows whose scores may be inexact in a type."""
+        return np.flatnonzero(scores > arithmetic.largest_exact(self._profile.max_score))
+
+    def _planned(self, route: ListedRoute, chosen: NDArray[np.intp], stream: Stream) -> Callable[[], None]:
+        """The launch of the chosen windows, in the given order."""
+        name, n = self._name, len(chosen)
+        counts = [n, 0]  # the list's length, and the counter of those taken from it
+        listed = self._slot.upload(f"list {name}", np.append(chosen, counts).astype(np.uint32))
+        profile = self._slot.profile(f"profile {name}", route.packed(self._profile))
+        on_device = Listed(
+            address(self._residues), address(self._table), address(self._table, 8 * len(self._cut.windows)),
+            address(listed), address(listed, 4 * n), n, int(self._cut.windows.length.max()), address(self._scores),
+            address(listed, 4 * n + 4),
+        )  # fmt: skip
+        return self._lists.plan(self._profile, profile, on_device, route=route, stream=stream, teams=True)

@@ -280,16 +280,10 @@ class BatchPlan:
         return [query.profile for query in self.queries]
 
     @property
-    def first_kernels(self) -> list[KernelSpec]:
-        """The inter-task kernels, those of the bound first."""
-        if not self.n_short:
-            return []
-        return [*(self.bound.inter_task.kernels if self.bound is not None else ()), *self.inter_task.kernels]
-
-    @property
     def kernels(self) -> list[KernelSpec]:
         """The kernels of the first launches, in the order of their use."""
-        kernels = self.first_kernels
+        bound = [] if self.bound is None else [*self.bound.inter_task.kernels]
+        kernels = [*bound, *self.inter_task.kernels] if self.n_short else []
         collects = False
         for query in self.queries:
             kernels += [*query.listed.kernels, OPEN_COUNTERS_KERNEL] if query.listed is not None else []
@@ -335,5 +329,5 @@ class BatchPlan:
 
 def distinct_kernels(plans: Sequence[BatchPlan]) -> list[KernelSpec]:
     """The kernels of all batches, each once; the inter-task kernels, which take longest to compile, come first."""
-    inter_task = [kernel for batch in plans for kernel in batch.first_kernels]
-    return list(dict.fromkeys([*inter_task, *(kernel for batch in plans for kernel in batch.kernels)]))
+    distinct = dict.fromkeys(kernel for batch in plans for kernel in batch.kernels)
+    return sorted(distinct, key=lambda kernel: kernel.entry != "inter_task")

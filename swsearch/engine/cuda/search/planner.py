@@ -22,6 +22,7 @@ queries, not on their letters, and planning a batch takes as long as a GPU needs
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -133,19 +134,9 @@ def _spread(n_subjects: int) -> NDArray[np.intp]:
     return distinct(np.linspace(0, n_subjects - 1, min(SAMPLED, n_subjects)).astype(np.intp))
 
 
-def suits_diamonds(profile: QueryProfile) -> bool:
-    """Whether the diamond kernel supports a profile; position-specific profiles may have too many rows."""
-    return len(profile.table) <= MAX_LINES and 0 < profile.gap.first <= MAX_GAP_FIRST
-
-
-def residues_of_first(partition: Partition, n_subjects: int) -> int:
-    """Residues of the first subjects, nearly all of the partition."""
-    return partition.n_residues - int(partition.lengths[n_subjects:].sum(dtype=np.uint64))
-
-
-def exceeds(profile: QueryProfile, longest: int) -> bool:
-    """Whether a subject of up to ``longest`` residues may score more than the fast type can represent exactly."""
-    return profile.max_score * min(profile.length, longest) > Arithmetic.FAST.largest_exact(profile.max_score)
+def total(lengths: Lengths) -> int:
+    """Residues of subjects of these lengths."""
+    return int(lengths.sum(dtype=np.uint64))
 
 
 def _compiled_gap(profile: QueryProfile, arithmetic: Arithmetic = Arithmetic.FAST) -> Gap:
@@ -161,37 +152,21 @@ def pair_queries(profiles: Sequence[QueryProfile], architecture: int) -> list[tu
 
     Every profile is in exactly one batch. Two queries share words only if their gap costs are equal.
     """
-    order = sorted(range(len(profiles)), key=lambda index: (profiles[index].length, index))
+
+    def is_faster(first: QueryProfile, second: QueryProfile) -> bool:
+        """Whether two queries are faster together; ``second`` is not the shorter one."""
+        if first.gap != second.gap:
+            return False
+        one, other, both = (plan_inter_task(each, architecture).cost for each in ([first], [second], [first, second]))
+        return both < one + other
+
+    order = deque(sorted(range(len(profiles)), key=lambda index: (profiles[index].length, index)))
     batches: list[tuple[int, ...]] = []
-    waiting: int | None = None
-    for index in order:
-        if waiting is not None and _worth_pairing(profiles[waiting], profiles[index], architecture):
-            batches.append((waiting, index))
-            waiting = None
-            continue
-        if waiting is not None:
-            batches.append((waiting,))
-        waiting = index
-    if waiting is not None:
-        batches.append((waiting,))
+    while order:
+        index = order.popleft()
+        paired = bool(order) and is_faster(profiles[index], profiles[order[0]])
+        batches.append((index, order.popleft()) if paired else (index,))
     return batches
-
-
-def _worth_pairing(first: QueryProfile, second: QueryProfile, architecture: int) -> bool:
-    """Whether two queries are faster together; ``second`` is not the shorter one."""
-    if first.gap != second.gap:
-        return False
-
-    def cost(*profiles: QueryProfile) -> float:
-        return plan_inter_task(profiles, architecture).cost
-
-    return cost(first, second) < cost(first) + cost(second)
-
-
-def widest_band(profiles: Sequence[QueryProfile]) -> int:
-    """Most rows of a band of the bound for one query or two: wider bands let too many subjects pass."""
-    n_rows = max(profile.length for profile in profiles)
-    return next((band for band, most_rows in WIDEST_BANDS[len(profiles)] if n_rows <= most_rows), NARROW_BAND)
 
 
 def bound_limit(profile: QueryProfile, floor: int) -> int | None:
@@ -238,8 +213,10 @@ def plan_inter_task_bound(profiles: Sequence[QueryProfile], architecture: int) -
 
     One query takes the bands with the fastest tiles, since those of narrower bands may fit its rows better. Two queries
     that share words always have a tile that fits, so they take the widest bands, and no time is spent on other plans.
+    Bands that are too wide let too many subjects pass.
     """
-    widest = widest_band(profiles)
+    n_rows = max(profile.length for profile in profiles)
+    widest = next((band for band, most_rows in WIDEST_BANDS[len(profiles)] if n_rows <= most_rows), NARROW_BAND)
     bands = [band for band in available_bands(architecture) if band <= widest] if len(profiles) == 1 else [widest]
     plans = [plan_inter_task(profiles, architecture, band=band) for band in bands]
     return min(plans, key=lambda plan: plan.cost)
@@ -379,10 +356,8 @@ class Planner:
         about the order of the requests.
         """
         profiles = [request.profile for request in requests]
-        if len(profiles) == 1:
-            return [self._known((0,), requests, partition)]
-        n_tiled = [self.first_tiled(partition, profile) for profile in profiles]
-        alone = [index for index, first in enumerate(n_tiled) if first < len(partition)]
+        n_direct = [self.first_tiled(partition, profile) for profile in profiles]
+        alone = [index for index, first in enumerate(n_direct) if first < len(partition)]
         return [
             self._known(indices, [requests[index] for index in indices], partition)
             for indices in self.batches(profiles, alone)
@@ -391,7 +366,7 @@ class Planner:
     def batches(self, profiles: Sequence[QueryProfile], alone: Sequence[int] = ()) -> list[tuple[int, ...]]:
         """Indices of the profiles of each batch: two that are faster together, or one, such as each of ``alone``."""
         if not self.options.pairs:
-            return [(index,) for index in range(len(profiles))]
+            alone = range(len(profiles))
         others = [index for index in range(len(profiles)) if index not in alone]
         pairs = pair_queries([profiles[index] for index in others], self.facts.architecture)
         found = [tuple(others[index] for index in pair) for pair in pairs]
@@ -439,47 +414,29 @@ class Planner:
             n_direct = self.first_tiled(partition, profiles[0])
         rows = [profile.length for profile in profiles]
         groups = max(strip.blocks * strip.threads // strip.tile.group for strip in inter_task.strips)
-        n_residues = residues_of_first(partition, n_direct)
-        n_short = first_long(
-            partition.lengths[:n_direct],
-            n_residues,
-            self.facts.multiprocessors * groups,
-            self.options.long_residues,
-        )
+        lengths = partition.lengths[:n_direct]
+        n_residues = partition.n_residues - total(partition.lengths[n_direct:])
+        n_short = first_long(lengths, n_residues, self.facts.multiprocessors * groups, self.options.long_residues)
         n_columns = self.window_columns(n_residues, rows)
-        n_long_residues = n_residues - residues_of_first(partition, n_short)
-        many = n_long_residues > n_columns * FEW_LISTED * self.facts.multiprocessors
+        many = total(lengths[n_short:]) > n_columns * FEW_LISTED * self.facts.multiprocessors
 
         bound = None
         if has_limits and band_rows is None and n_short >= max(self.options.bound_subjects, 1):
-            bound = plan_bound(profiles, partition.lengths[:n_short], inter_task, self.facts)
+            bound = plan_bound(profiles, lengths[:n_short], inter_task, self.facts)
         is_bounded = n_short > 0 and (bound is not None or inter_task.band > 0)
         queries = []
         for index, request, of_query in zip(indices, requests, ranges, strict=True):
             profile = request.profile
+            long = listed_route(architecture, profile, Arithmetic.FAST, tall=many) if n_short < n_direct else None
             listed = listed_layout(profile.length, _compiled_gap(profile)) if is_bounded else None
-            again = is_bounded or (n_direct > 0 and exceeds(profile, int(partition.lengths[n_direct - 1])))
-            queries.append(
-                QueryPlan(
-                    index,
-                    request,
-                    of_query,
-                    listed_route(architecture, profile, Arithmetic.FAST, tall=many) if n_short < n_direct else None,
-                    listed,
-                    listed_route(architecture, profile, Arithmetic.SHORT) if again else None,
-                )
-            )
+            highest = profile.max_score * min(profile.length, int(lengths[-1])) if n_direct else 0
+            exceeds = highest > Arithmetic.FAST.largest_exact(profile.max_score)
+            again = listed_route(architecture, profile, Arithmetic.SHORT) if is_bounded or exceeds else None
+            queries.append(QueryPlan(index, request, of_query, long, listed, again))
         most_again = int(max(len(partition) * MAX_BOUND_SHARE, WARP)) if is_bounded else n_short
         return BatchPlan(
-            tuple(queries),
-            inter_task,
-            bound,
-            n_short,
-            n_direct,
-            len(partition),
-            n_columns,
-            most_again,
-        )
+            tuple(queries), inter_task, bound, n_short, n_direct, len(partition), n_columns, most_again
+        )  # fmt: skip
 
     def window_columns(self, n_residues: int, rows: Sequence[int]) -> int:
         """Columns of a window that takes half the time of the launch of all others, which a bound may shorten.
@@ -496,10 +453,11 @@ class Planner:
         """Index of the first subject that is scored by diamonds; the length if there is none.
 
         Subjects are cut for queries of fewer rows if gaps cost something to extend
-        (:meth:`QueryProfile.most_columns`).
+        (:meth:`QueryProfile.most_columns`). Position-specific profiles may have too many rows for diamonds.
         """
         can_be_cut = profile.length <= self.options.diamond_rows and profile.gap.extend > 0
-        if can_be_cut or not suits_diamonds(profile):
+        suits_diamonds = len(profile.table) <= MAX_LINES and 0 < profile.gap.first <= MAX_GAP_FIRST
+        if can_be_cut or not suits_diamonds:
             return len(partition)
         limit = chain_limit(partition.n_residues, [profile.length], self.facts.multiprocessors)
         return first_longer(partition.lengths, max(limit, self.options.diamond_residues))

@@ -32,6 +32,7 @@ from swsearch.engine.cuda.search.planner import (
     first_longer,
     floor_ranges,
     plan_inter_task,
+    total,
 )
 from swsearch.engine.cuda.search.tiles import choose_list_tile, list_cost
 from swsearch.engine.protocol import ScoreRequest
@@ -307,4 +308,4 @@ def most_columns(requests: Sequence[ScoreRequest], lengths: Lengths) -> int | No
 
 def _residues_beyond(partition: Partition, limit: int) -> int:
     """Residues of the subjects that are longer than a limit."""
-    return int(partition.lengths[first_longer(partition.lengths, limit) :].sum(dtype=np.uint64))
+    return total(partition.lengths[first_longer(partition.lengths, limit) :])

@@ -117,6 +117,5 @@ def test_plans_of_all_lengths_take_kernels_of_the_package(architecture: int) -> 
                 of_batch = [requests[index] for index in chosen]
                 plan = Planner(facts, PlanOptions()).plan_batch(chosen, of_batch, partition, diamonds=True)
                 assert set(plan.kernels) <= shipped
-                assert plan.first_kernels
                 bands |= {dict(spec.constants).get("BAND", "0") for spec in plan.kernels}
     assert bands == {"0", *map(str, available_bands(architecture))}
