@@ -33,7 +33,7 @@ from swsearch.engine.cuda.pairs.diamond_plan import SweepShape
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.forward import ForwardScorer, ForwardWork
+from swsearch.engine.cuda.search.forward import ForwardScorer
 from swsearch.engine.cuda.search.plan import PlanOptions
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, SequencePairs
 from swsearch.engine.protocol import score_requests
@@ -94,12 +94,12 @@ def different_paths(device: PyCudaDevice, rng: np.random.Generator) -> tuple[int
 
 def different_forward_scores(rng: np.random.Generator) -> tuple[int, int]:
     """Number of Forward scores, of queries of one and of two strips, and of those that differ from the CPU's."""
-    scorer, model = ForwardScorer(PyCudaDevice()), column_model()
+    scorer, model = ForwardScorer(PyCudaDevice), column_model()
     compared = different = 0
     for length in (70, 530):
         query = ProfileModel.of_columns(rng.dirichlet(np.full(20, 0.3), length))
         subjects = Partition.pack([rng.integers(0, 27, int(n)).astype(np.uint8) for n in rng.integers(1, 300, 30)])
-        found = scorer.scores(ForwardWork.of((query, query.reversed), [subjects], model.width // 2), model)
+        found = scorer.scores((query, query.reversed), [subjects], model)
         odds = model.odds(subjects.residues, subjects.starts, subjects.lengths)
         compared += 2 * len(subjects)
         different += int((found != np.stack([odds.forward(query), odds.forward(query.reversed)])).sum())

@@ -17,13 +17,13 @@ module                 holds
 ``subjects``           the database on the device, either cached or streamed
 *the launches*
 ``slots``              the memory of a batch in flight, and query profiles as the kernels read them
-``launches``           the parts that all launches share; the launch of the kernel for listed subjects
+``launches``           the launches of the kernels for listed subjects, and those of subjects that would end last, whole
+                       or in windows, with warps of their own
 ``inter_task_launch``  the launches of the inter-task kernel, and of the bound that may take its place
 ``batch_run``          the launches of one batch, and its results
 ``selection``          which scores are copied back from the device
 ``windows``            long subjects cut into windows that overlap by what an alignment can span; those of a genome
                        gathered as subjects of the inter-task kernel
-``long_subjects``      the subjects that would end last, whole or in windows, with warps of their own
 ``end_positions``      the end positions of the best alignments of scored subjects
 ``forward``            Forward scores of the candidates of a sensitive search, in threads of their own
 *the engines*

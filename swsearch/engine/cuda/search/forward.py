@@ -100,8 +100,8 @@ def _packed_rows(query: ProfileModel) -> NDArray[np.uint32]:
     return np.ascontiguousarray(words.reshape(n_strips, WARP, BLOCK_ROWS, ROW_WORDS).transpose(0, 2, 3, 1))
 
 
-class ForwardThread:
-    """A thread that computes Forward scores of a GPU, which it opens at the first call.
+class ForwardScorer:
+    """A thread that computes Forward scores on a GPU, which it opens at the first call.
 
     Neither these calls nor the batches of a search, whose thread has opened the GPU too, wait for each other.
     """
@@ -109,41 +109,26 @@ class ForwardThread:
     def __init__(self, open_device: Callable[[], Device]) -> None:
         self._open_device = open_device
         self._thread = ThreadPoolExecutor(1, "forward")
-        self._scorer: ForwardScorer | None = None
+        self._is_open = False
+        self._device: Device
+        self._slot: Slot
+        self._network: tuple[ColumnModel, list[int]] | None = None
+        """A model, and the addresses of its layers on the device."""
 
-    def scores(self, queries: Sequence[ProfileModel], subjects: Sequence[Partition]) -> Floats | None:
+    def scores(
+        self, queries: Sequence[ProfileModel], subjects: Sequence[Partition], model: ColumnModel | None = None
+    ) -> Floats | None:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`; any thread may call it."""
-        model = column_model()
+        model = model or column_model()
         work = ForwardWork.of(queries, subjects, model.width // 2)
         return self._thread.submit(self._scores, work, model).result()
 
     def _scores(self, work: ForwardWork, model: ColumnModel) -> Floats | None:
-        if self._scorer is None:
-            self._scorer = ForwardScorer(self._open_device())
-        return self._scorer.scores(work, model)
-
-    def close(self) -> None:
-        """Close the GPU and end the thread."""
-        if self._scorer is not None:
-            self._thread.submit(self._scorer.close).result()
-        self._thread.shutdown()
-
-
-class ForwardScorer:
-    """Computes Forward scores on one device."""
-
-    def __init__(self, device: Device) -> None:
-        device.prepare([COLUMN_ODDS_KERNEL, FORWARD_KERNEL])
-        self._device = device
-        self._slot = Slot(device)
-        self._network: tuple[ColumnModel, list[int]] | None = None
-        """A model, and the addresses of its layers on the device."""
-
-    def scores(self, work: ForwardWork, model: ColumnModel) -> Floats | None:
-        """The scores in nats, float64 of shape (n_queries, n) in the order of the subjects.
-
-        None if the device has too little memory.
-        """
+        if not self._is_open:
+            self._device = self._open_device()
+            self._device.prepare([COLUMN_ODDS_KERNEL, FORWARD_KERNEL])
+            self._slot = Slot(self._device)
+            self._is_open = True
         try:
             totals, exponents = self._totals(work, model)
         except OutOfDeviceMemory:
@@ -157,9 +142,11 @@ class ForwardScorer:
         return scores
 
     def close(self) -> None:
-        """Free the memory, and close the device."""
-        self._slot.free()
-        self._device.close()
+        """Free the memory, close the GPU and end the thread."""
+        if self._is_open:
+            self._thread.submit(self._slot.free).result()
+            self._thread.submit(self._device.close).result()
+        self._thread.shutdown()
 
     def _upload(self, name: str, values: NDArray[Any]) -> int:
         """Begin to copy an array, and return its address."""

@@ -29,7 +29,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine, ScoreCall
-from swsearch.engine.cuda.search.forward import ForwardThread
+from swsearch.engine.cuda.search.forward import ForwardScorer
 from swsearch.engine.cuda.search.plan import PlanOptions, expected_rate
 from swsearch.engine.cuda.search.subjects import ONE_SLOT_RESIDUES, device_bytes
 from swsearch.engine.protocol import Forecast, Scored, ScoreRequest
@@ -51,43 +51,33 @@ FORWARD_THREADS: Final = 2
 
 @dataclass(frozen=True, eq=False)
 class _Shares:
-    """The subjects of a partition, divided among the devices: dealt one by one (:func:`_dealt`), or in ranges."""
+    """The subjects of a partition, divided among the devices; ``subject_index`` of a part are rows of the partition."""
 
     whole: Partition
     parts: list[Partition]
-    is_dealt: bool
+
+    @classmethod
+    def of(cls, partition: Partition, shares: Sequence[slice]) -> _Shares:
+        """Divide a partition into these rows."""
+        all_rows = np.arange(len(partition), dtype=np.uint32)
+        parts = [
+            Partition(
+                partition.residues,
+                np.ascontiguousarray(partition.starts[rows]),
+                np.ascontiguousarray(partition.lengths[rows]),
+                np.ascontiguousarray(all_rows[rows]),
+            )
+            for rows in shares
+        ]
+        return cls(partition, parts)
 
     def joined(self, blocks: list[ScoreBlock]) -> ScoreBlock:
-        """The blocks of all parts, in the order of the parts, as one block in stored order."""
-        block = ScoreBlock.concatenate(blocks)
-        return _in_stored_order(block, self.whole) if self.is_dealt else block
-
-
-class _Turns:
-    """Lets the devices of a call begin to compute one after another, and each go on when all compute.
-
-    The interpreter runs one thread at a time. If the threads of all devices prepared their launches together, each
-    device would wait until about all of them are prepared; so would it if a thread enqueued its other launches before
-    the next device computes.
-    """
-
-    def __init__(self, n_devices: int) -> None:
-        self._computing = [threading.Event() for _ in range(n_devices)]
-
-    def wait(self, number: int) -> None:
-        """Return when it is the turn of a device, after :data:`PATIENCE_SECONDS` at the latest."""
-        if number:
-            self._computing[number - 1].wait(PATIENCE_SECONDS)
-
-    def pass_on(self, number: int) -> None:
-        """Give the turn of a device to the next; returns when the last one has had it, or after this time."""
-        if not self._computing[number].is_set():
-            self._computing[number].set()
-            self._computing[-1].wait(PATIENCE_SECONDS)
-
-    def leave(self, number: int) -> None:
-        """Give a turn on that is not used."""
-        self._computing[number].set()
+        """The blocks of all parts as one block in stored order."""
+        block, indices = ScoreBlock.concatenate(blocks), self.whole.subject_index
+        within = {int(indices[row]): columns for row, columns in block.within.items()}
+        order = np.argsort(block.subject_index, kind="stable")
+        found = indices[block.subject_index[order]]
+        return replace(block, subject_index=found, score=block.score[order], within=within)
 
 
 class _Gpu:
@@ -156,7 +146,9 @@ class _Gpu:
 class _DeviceCall(ScoreCall):
     """The part of a scoring that one device does; its thread puts what has happened into the scoring's queue.
 
-    ``indices`` are those of the requests in the caller's list.
+    ``indices`` are those of the requests in the caller's list. The devices of a scoring begin to compute one after
+    another, and each goes on when all compute: the interpreter runs one thread at a time, so each device would wait
+    until about all have prepared their launches, or have enqueued all of them.
     """
 
     def __init__(
@@ -167,15 +159,14 @@ class _DeviceCall(ScoreCall):
         requests: Sequence[ScoreRequest],
         indices: Sequence[int],
         partition: Partition,
-        turns: _Turns,
     ) -> None:
         super().__init__([requests[index] for index in indices], partition)
         self.gpu = gpu
-        self._turns = turns
         self._scoring = scoring
         self._number = number
         self._indices = indices
         self.is_prepared = threading.Event()
+        self.computes = threading.Event()
         self.has_ended = threading.Event()
 
     @property
@@ -183,11 +174,15 @@ class _DeviceCall(ScoreCall):
         return self._scoring.is_cancelled
 
     def wait(self) -> None:
-        """Wait for the turn of the device."""
-        self._turns.wait(self._number)
+        """Wait for the turn of the device, for :data:`PATIENCE_SECONDS` at most."""
+        if self._number:
+            self._scoring.calls[self._number - 1].computes.wait(PATIENCE_SECONDS)
 
     def launched(self) -> None:
-        self._turns.pass_on(self._number)
+        """Give the turn to the next device, and wait for the last one, also for this time at most."""
+        if not self.computes.is_set():
+            self.computes.set()
+            self._scoring.calls[-1].computes.wait(PATIENCE_SECONDS)
 
     def prepared(self) -> None:
         self.is_prepared.set()
@@ -196,11 +191,11 @@ class _DeviceCall(ScoreCall):
         self._scoring.events.put(n_cells)
 
     def scored(self, index: int, block: ScoreBlock) -> None:
-        self._scoring.events.put((self._number, self._indices[index], block))
+        self._scoring.events.put((self._indices[index], block))
 
     def ended(self, error: BaseException | None) -> None:
         super().ended(error)
-        self._turns.leave(self._number)
+        self.computes.set()  # the turn is given on, too, where it was not used
         self.is_prepared.set()
         self.has_ended.set()
         self._scoring.events.put(None)
@@ -210,9 +205,8 @@ class DeviceScoring:
     """Scores that the devices' threads deliver as they complete; see :class:`swsearch.engine.protocol.Scoring`.
 
     ``work`` has, for each device, the indices of the requests that it scores, and the subjects. Without ``shares`` of
-    the subjects, each profile has a block of one device. Devices that are ``are_idle`` begin in
-    turns. ``events`` has what the devices' threads report: a number of computed cells, a block, or None when a device
-    ends.
+    the subjects, each profile has a block of one device. Devices that ``are_idle`` begin in turns. ``events`` has what
+    the devices' threads report: a number of computed cells, a block, or None when a device ends.
     """
 
     def __init__(
@@ -226,63 +220,57 @@ class DeviceScoring:
     ) -> None:
         self._shares = shares
         self.is_cancelled = False
-        self.events: queue.SimpleQueue[int | tuple[int, int, ScoreBlock] | None] = queue.SimpleQueue()
-        turns = _Turns(len(work))
-        self._calls = [
-            _DeviceCall(self, gpu, number, requests, *task, turns)
+        self.events: queue.SimpleQueue[int | Scored | None] = queue.SimpleQueue()
+        self.calls = [
+            _DeviceCall(self, gpu, number, requests, *task)
             for number, (gpu, task) in enumerate(zip(gpus, work, strict=True))
         ]
-        for number in () if are_idle else range(len(work)):
-            turns.leave(number)
-        for call in self._calls:
+        for call in () if are_idle else self.calls:
+            call.computes.set()
+        for call in self.calls:
             call.gpu.add(call)
 
     @property
     def has_ended(self) -> bool:
         """Whether no device works on it any longer."""
-        return all(call.has_ended.is_set() for call in self._calls)
+        return all(call.has_ended.is_set() for call in self.calls)
 
     def wait_until_prepared(self) -> None:
         """See :class:`swsearch.engine.protocol.Scoring`."""
-        for call in self._calls:
+        for call in self.calls:
             call.is_prepared.wait()
 
     def results(self, progress: Progress | None = None) -> Generator[Scored, None, None]:
         """See :class:`swsearch.engine.protocol.Scoring`."""
-        parts: dict[int, dict[int, ScoreBlock]] = {}
-        n_working = len(self._calls)
+        parts: dict[int, list[ScoreBlock]] = {}
+        n_working = len(self.calls)
         try:
             while n_working:
                 event = self.events.get()
                 if event is None:
                     n_working -= 1
-                    self._raise_failure()
+                    for call in self.calls:
+                        if call.error is not None:
+                            raise call.error
                 elif isinstance(event, int):
                     if progress is not None:
                         progress(event)
+                elif self._shares is None:
+                    yield event
                 else:
-                    number, index, block = event
-                    if self._shares is None:
-                        yield index, block
-                        continue
-                    found = parts.setdefault(index, {})
-                    found[number] = block
-                    if len(found) == len(self._calls):
+                    index, block = event
+                    found = parts.setdefault(index, [])
+                    found.append(block)
+                    if len(found) == len(self.calls):
                         del parts[index]
-                        yield index, self._shares.joined([found[part] for part in sorted(found)])
+                        yield index, self._shares.joined(found)
         finally:
             self.cancel()
-
-    def _raise_failure(self) -> None:
-        """Raise the error of a device that has failed."""
-        for call in self._calls:
-            if call.error is not None:
-                raise call.error
 
     def cancel(self) -> None:
         """See :class:`swsearch.engine.protocol.Scoring`."""
         self.is_cancelled = True
-        for call in self._calls:
+        for call in self.calls:
             if call.gpu.withdraw(call):
                 call.ended(None)
             call.has_ended.wait()
@@ -317,14 +305,14 @@ class CudaDevices(Closeable):
         options: PlanOptions | None = None,
     ) -> None:
         self.ordinals = tuple(dict.fromkeys(ordinals))
-        self._shares: dict[int, _Shares] = {}
+        self._shares: dict[Partition, _Shares] = {}
         self._latest: DeviceScoring | None = None
 
         def open_engine(ordinal: int) -> CudaEngine:
             return CudaEngine(open_device(ordinal), memory_limit, options)
 
         self.engines: list[CudaEngine] = []
-        self._forward: list[ForwardThread] = []
+        self._forward: list[ForwardScorer] = []
         self._gpus = [_Gpu(ordinal, open_engine) for ordinal in self.ordinals]
         try:
             self.engines = [gpu.engine for gpu in self._gpus]
@@ -332,7 +320,7 @@ class CudaDevices(Closeable):
             self.close()
             raise
         self._forward = [
-            ForwardThread(functools.partial(open_device, ordinal))
+            ForwardScorer(functools.partial(open_device, ordinal))
             for _ in range(FORWARD_THREADS)
             for ordinal in self.ordinals
         ]
@@ -459,9 +447,8 @@ class CudaDevices(Closeable):
             return n_devices > 1
         if all(engine.store.keeps(partition) for engine in self.engines):
             return False
-        return all(
-            engine.store.keeps(share) for engine, share in zip(self.engines, self._ranges_of(partition), strict=True)
-        )
+        shares = zip(self.engines, self._ranges_of(partition), strict=True)
+        return all(engine.store.keeps(partition[rows]) for engine, rows in shares)
 
     def _queries_by_device(self, profiles: Sequence[QueryProfile]) -> list[list[int]]:
         """Indices of each device's profiles: the longest first, each given to the device with the least work so far.
@@ -482,43 +469,20 @@ class CudaDevices(Closeable):
         If each device has memory for all residues, the subjects are dealt one by one, so that all shares have the same
         distribution of lengths and take the same time. Otherwise each share is a range of about equal residues.
         """
-        known = self._shares.get(id(partition))
-        if known is None or known.whole is not partition:
-            is_dealt = all(engine.store.keeps(partition) for engine in self.engines)
-            parts = _dealt(partition, len(self.engines)) if is_dealt else self._ranges_of(partition)
-            known = self._shares[id(partition)] = _Shares(partition, parts, is_dealt)
+        known = self._shares.get(partition)
+        if known is None:
+            n_devices = len(self.engines)
+            if all(engine.store.keeps(partition) for engine in self.engines):
+                shares = [slice(first, None, n_devices) for first in range(n_devices)]
+            else:
+                shares = self._ranges_of(partition)
+            known = self._shares[partition] = _Shares.of(partition, shares)
         return known
 
-    def _ranges_of(self, partition: Partition) -> list[Partition]:
-        """Ranges of about equal residues, one per device."""
+    def _ranges_of(self, partition: Partition) -> list[slice]:
+        """Rows with about equal residues, one range per device."""
         ends = np.cumsum(partition.lengths, dtype=np.uint64)
         total = float(ends[-1]) if len(ends) else 0.0
         count = len(self.engines)
         cuts = [int(np.searchsorted(ends, total * share / count)) for share in range(1, count)]
-        return [partition[start:stop] for start, stop in itertools.pairwise([0, *cuts, len(partition)])]
-
-
-def _dealt(partition: Partition, n_parts: int) -> list[Partition]:
-    """The subjects dealt one by one; ``subject_index`` of a part are rows of the partition."""
-    rows = np.arange(len(partition), dtype=np.uint32)
-    return [
-        Partition(
-            partition.residues,
-            np.ascontiguousarray(partition.starts[first::n_parts]),
-            np.ascontiguousarray(partition.lengths[first::n_parts]),
-            np.ascontiguousarray(rows[first::n_parts]),
-        )
-        for first in range(n_parts)
-    ]
-
-
-def _in_stored_order(block: ScoreBlock, partition: Partition) -> ScoreBlock:
-    """A block in stored order, with its rows of the partition replaced by the subjects' indices."""
-    within = {int(partition.subject_index[row]): columns for row, columns in block.within.items()}
-    if len(block) == len(partition):
-        scores = np.empty_like(block.score)
-        scores[block.subject_index] = block.score
-        return replace(block, subject_index=partition.subject_index, score=scores, within=within)
-    order = np.argsort(block.subject_index)
-    subject_index = partition.subject_index[block.subject_index[order]]
-    return replace(block, subject_index=subject_index, score=block.score[order], within=within)
+        return [slice(start, stop) for start, stop in itertools.pairwise([0, *cuts, len(partition)])]

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator, Hashable
+from collections.abc import Callable, Generator, Hashable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -134,47 +134,39 @@ def _copy(target: NDArray[Any], source: NDArray[Any], threads: Threads) -> None:
         pass
 
 
-class _Upload:
-    """Copies arrays to the device; a context manager, at whose end all copies have ended.
+@contextmanager
+def _uploads(device: Device, n_bytes: int) -> Iterator[Callable[[Buffer, NDArray[Any]], None]]:
+    """A function that begins to copy contiguous arrays to the device; at the end of the block, all copies have ended.
 
     A large array passes through pinned memory in parts: while one part is copied to the device, threads fill the other.
     """
+    is_staged = n_bytes >= LEAST_STAGED
+    parts: deque[tuple[NDArray[np.uint8], Event | None]] = deque()
+    parts.extend((device.pinned(STAGED_BYTES), None) for _ in range(2 * is_staged))
 
-    def __init__(self, device: Device) -> None:
-        self._device = device
-        self._parts: deque[tuple[NDArray[np.uint8], Event | None]] = deque()
-        """The parts of pinned memory, the one that was used last at the end, with the end of its copy."""
-        self._stack = ExitStack()
-        self._threads: Threads | None = None
-
-    def __enter__(self) -> _Upload:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-        try:
-            self._device.synchronize()
-        finally:
-            for part, _event in self._parts:
-                self._device.unpin(part)
-
-    def __call__(self, buffer: Buffer, array: NDArray[Any]) -> None:
-        """Begin to copy a contiguous array."""
+    def upload(buffer: Buffer, array: NDArray[Any]) -> None:
         if array.nbytes < LEAST_STAGED:
-            self._device.upload(buffer, array, Stream.COMPUTE)
+            device.upload(buffer, array, Stream.COMPUTE)
             return
-        if self._threads is None:
-            self._threads = self._stack.enter_context(Threads())
-            self._parts.extend((self._device.pinned(STAGED_BYTES), None) for _ in range(2))
         source = array.view(np.uint8)
         for first in range(0, len(source), STAGED_BYTES):
-            part, copied = self._parts.popleft()
+            part, copied = parts.popleft()
             if copied is not None:
                 copied.wait()
             filled = part[: len(source) - first]
-            _copy(filled, source[first : first + STAGED_BYTES], self._threads)
-            self._device.upload(buffer, filled, Stream.COMPUTE, first)
-            self._parts.append((part, self._device.event(Stream.COMPUTE)))
+            _copy(filled, source[first : first + STAGED_BYTES], threads)
+            device.upload(buffer, filled, Stream.COMPUTE, first)
+            parts.append((part, device.event(Stream.COMPUTE)))
+
+    try:
+        with Threads(None if is_staged else 1) as threads:
+            yield upload
+    finally:
+        try:
+            device.synchronize()
+        finally:
+            for part, _event in parts:
+                device.unpin(part)
 
 
 class _Slot:
@@ -292,23 +284,22 @@ class SubjectStore:
     def _keep(self, partition: Partition) -> list[DeviceSubjects]:
         key = partition.memory
         for kept_key, (whole, pieces) in self._kept.items():
-            if kept_key != key and _begins(whole, partition):
+            if kept_key == key or _begins(whole, partition):
                 self._kept.move_to_end(kept_key)
                 return _first(pieces, len(partition))
-        if key not in self._kept:
-            self._free_slots()
-            wanted = device_bytes(partition)
-            while self._kept and self.kept_bytes + wanted > self.limit_bytes:
-                self._free_oldest()
-            self._kept[key] = partition, self._load(partition)
-        self._kept.move_to_end(key)
-        return self._kept[key][1]
+        self._free_slots()
+        wanted = device_bytes(partition)
+        while self._kept and self.kept_bytes + wanted > self.limit_bytes:
+            self._free_oldest()
+        pieces = self._load(partition)
+        self._kept[key] = partition, pieces
+        return pieces
 
     def _load(self, partition: Partition) -> list[DeviceSubjects]:
         buffers: list[Buffer] = []
         loaded = []
         try:
-            with _Upload(self._device) as upload:
+            with _uploads(self._device, device_bytes(partition)) as upload:
                 for piece in pieces_of(partition, max(self.piece_bytes, SMALLEST_PIECE)):
                     first, last = piece.residue_span
                     for array in (piece.residues[first:last], _device_starts(piece), piece.lengths):

@@ -9,7 +9,7 @@ import pytest
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device
-from swsearch.engine.cuda.search.forward import ForwardScorer, ForwardWork
+from swsearch.engine.cuda.search.forward import ForwardScorer
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.errors import EngineError
 from swsearch.query.columns import ColumnModel, column_model
@@ -52,9 +52,8 @@ def expected(model: ColumnModel, queries: list[ProfileModel], subjects: Partitio
 def assert_same_scores(
     device: EmulatedDevice, model: ColumnModel, queries: list[ProfileModel], subjects: Partition
 ) -> None:
-    scorer = ForwardScorer(device)
-    work = ForwardWork.of(queries, [subjects[:3], subjects[3:]], model.width // 2)
-    found = scorer.scores(work, model)
+    scorer = ForwardScorer(lambda: device)
+    found = scorer.scores(queries, [subjects[:3], subjects[3:]], model)
     np.testing.assert_array_equal(found, expected(model, queries, subjects))
     scorer.close()
     assert device.used_bytes == 0
@@ -104,11 +103,12 @@ def test_an_engine_without_memory_leaves_the_scores_to_the_caller(emulated: Make
     query, member = family(rng, 40)
     device = emulated(memory_bytes=1 << 20)
     held = device.allocate(1000 << 10)
-    scorer = ForwardScorer(device)
-    work = ForwardWork.of([query], [subjects_around(rng, member)], column_model().width // 2)
-    assert scorer.scores(work, column_model()) is None
+    scorer = ForwardScorer(lambda: device)
+    subjects = subjects_around(rng, member)
+    assert scorer.scores([query], [subjects]) is None
     held.free()
-    assert scorer.scores(work, column_model()) is not None
+    assert scorer.scores([query], [subjects]) is not None
+    scorer.close()
 
 
 def test_several_devices_take_turns() -> None:

@@ -105,7 +105,8 @@ def test_each_device_streams_subjects_beyond_its_memory(open_device):
     with CudaDevices([0, 1], open_device, device_bytes(partition) // 3) as engine:
         assert not engine.shares_subjects(len(profiles), partition)
         for chosen in (profiles, profiles[:1]):
-            assert not any(one.store.keeps(share) for one in engine.engines for share in engine._ranges_of(partition))
+            shares = [partition[rows] for rows in engine._ranges_of(partition)]
+            assert not any(one.store.keeps(share) for one in engine.engines for share in shares)
             found = engine.score(score_requests(chosen, [30] * len(chosen)), partition)
             assert_same(found, ReferenceEngine().score(score_requests(chosen, [30] * len(chosen)), partition))
 
@@ -142,20 +143,20 @@ def test_idle_devices_begin_one_after_another(open_device, monkeypatch):
     events: list[str] = []
 
     def noted(name: str, method: Callable[..., None]) -> Callable[..., None]:
-        def note(turns: Any, number: int) -> None:
-            events.append(f"{number} {name}")
-            method(turns, number)
-            events.append(f"{number} {name} ended")
+        def note(call: Any) -> None:
+            events.append(f"{call._number} {name}")
+            method(call)
+            events.append(f"{call._number} {name} ended")
 
         return note
 
     monkeypatch.setattr(multi_gpu, "PATIENCE_SECONDS", 60.0)
     with CudaDevices([0, 1], open_device) as engine:
-        for name in ("wait", "pass_on"):
-            monkeypatch.setattr(multi_gpu._Turns, name, noted(name, getattr(multi_gpu._Turns, name)))
+        for name in ("wait", "launched"):
+            monkeypatch.setattr(multi_gpu._DeviceCall, name, noted(name, getattr(multi_gpu._DeviceCall, name)))
         assert_exact(engine, profiles, partition, [30])
-    assert events.index("0 pass_on") < events.index("1 wait ended") < events.index("1 pass_on")
-    assert events.index("1 pass_on") < events.index("0 pass_on ended")
+    assert events.index("0 launched") < events.index("1 wait ended") < events.index("1 launched")
+    assert events.index("1 launched") < events.index("0 launched ended")
 
 
 def test_a_stopped_search_leaves_the_devices_idle_and_usable(open_device):
