@@ -161,12 +161,15 @@ class BatchRun:
         # Each launch reads the count, and only the one whose bounds it is within does the work.
         if query.plan.listed is not None:
             candidates = _filters(query.plan.ranges, plan.n_short, lambda part: part.limit or beyond)
-            passing = self._select_again(query, candidates, f"passing {query.number}")
+            passing = self._selector.select(query.scores, candidates, f"passing {query.number}")
             self._score_selected(query, route, profile, passing, 1, self._few_listed)
             self._score_many(query, query.plan.listed, passing)
-        again = self._select_again(query, [ScoreFilter(0, plan.n_short, beyond)], f"again {query.number}")
+            query.again.append(passing)
+        everything = [ScoreFilter(0, plan.n_short, beyond)]
+        again = self._selector.select(query.scores, everything, f"again {query.number}")
         self._score_selected(query, route, profile, again, 1, self._few_listed)
         self._score_selected(query, route, profile, again, self._few_listed + 1, plan.most_again)
+        query.again.append(again)
 
     def _score_many(self, query: _InFlight, listed: InterTaskPlan, passing: Selection) -> None:
         """Score the subjects that pass a bound by the inter-task kernels, unless they are few."""
@@ -181,38 +184,28 @@ class BatchRun:
         counters = self.slot.upload(f"counters listed {query.number}", values, Stream.FINISH)
         self._inter_task.start(launch, address(counters), Stream.FINISH)
 
-    def _select_again(self, query: _InFlight, candidates: Sequence[ScoreFilter], name: str) -> Selection:
-        """List candidates to be scored again, and begin to download their number."""
-        again = self._selector.select(query.scores, candidates, name)
-        query.again.append(again)
-        return again
-
     def _score_selected(
         self, query: _InFlight, route: ListedRoute, profile: Texture, selected: Selection, least: int, most: int
     ) -> None:
         """Score listed subjects by the intra-task kernel, if their number is between two bounds."""
         if least <= most:
-            counter = self._zero(f"counter again {least}", Stream.FINISH)
-            indices, count = address(selected.indices), address(selected.count)
-            listed = self._listed(query, indices, count, counter, most, least, most)
-            lists = self._resources.lists
-            lists.plan(query.plan.profile, profile, listed, route=route, stream=Stream.FINISH)()
+            self._score_listed(
+                query, route, profile, (address(selected.indices), address(selected.count)), f"counter again {least}",
+                (least, most), most, Stream.FINISH,
+            )  # fmt: skip
 
-    def _zero(self, name: str, stream: Stream) -> int:
-        """Address of a word that is 0 before the stream's next launch."""
-        counter = self.slot.scratch.buffer(name, 4)
+    def _score_listed(
+        self, query: _InFlight, route: ListedRoute, profile: Texture, of_list: tuple[int, int], name: str,
+        bounds: tuple[int, int], n_listed: int, stream: Stream,
+    ) -> None:  # fmt: skip
+        """Score the subjects of a list by the intra-task kernel; its work counter has the name."""
+        counter, subjects = self.slot.scratch.buffer(name, 4), self._short
         self._device.clear(counter, 4, stream)
-        return address(counter)
-
-    def _listed(
-        self, query: _InFlight, indices: int, count: int, counter: int, n_listed: int, least: int = 0,
-        most: int = 2**32 - 1,
-    ) -> Listed:  # fmt: skip
-        subjects = self._short
-        return Listed(
+        listed = Listed(
             address(subjects.residues), address(subjects.starts), address(subjects.lengths),
-            indices, count, n_listed, subjects.longest, address(query.scores), counter, least, most,
+            *of_list, n_listed, subjects.longest, address(query.scores), address(counter), *bounds,
         )  # fmt: skip
+        self._resources.lists.plan(query.plan.profile, profile, listed, route=route, stream=stream)()
 
     def _select(self, query: _InFlight) -> None:
         """Select the subjects that reach the floor, or all, and begin to download their scores."""
@@ -247,32 +240,30 @@ class BatchRun:
         return [self._block(query) for query in self._queries]
 
     def _block(self, query: _InFlight) -> ScoreBlock:
-        plan, floor = self.plan, query.plan.request.floor
-        of_long = ScoreBlock.concatenate([])
+        blocks = []
         if query.long is not None:
             of_long = query.long.finish(self._resources.timing)
-            if floor is not None:
-                of_long = of_long.at_least(_floors(query.plan, np.arange(plan.n_short, len(self.subjects))))
-        if not plan.n_short:
-            return of_long
-        n_again = sum(again.n_found for again in query.again)
-        indices = self._short.partition.subject_index
+            if query.plan.ranges:
+                of_long = of_long.at_least(_floors(query.plan, np.arange(self.plan.n_short, len(self.subjects))))
+            blocks.append(of_long)
+        if self.plan.n_short:
+            blocks.insert(0, self._block_of_short(query))
+        return ScoreBlock.concatenate(blocks)
+
+    def _block_of_short(self, query: _InFlight) -> ScoreBlock:
+        """The block of the subjects without warps of their own."""
+        plan, floor, indices = self.plan, query.plan.request.floor, self._short.partition.subject_index
         if any(again.n_found > plan.most_again for again in query.again):
-            return ScoreBlock.concatenate([self._score_exactly(query), of_long])
+            return self._score_exactly(query)
+        n_again = sum(again.n_found for again in query.again)
         if floor is None:
             assert query.values is not None
-            values = self._widened(query, np.arange(plan.n_short), query.values.copy())
-            # Without a floor, these are all subjects.
-            return ScoreBlock(
-                self.subjects.partition.subject_index, np.concatenate([values, of_long.score]),
-                n_again + of_long.n_rescored, within=of_long.within,
-            )  # fmt: skip
+            return ScoreBlock(indices, self._widened(query, np.arange(plan.n_short), query.values.copy()), n_again)
         rows, scores, n_left_out = self._wanted(query, floor)
         n_bounded = max(plan.n_short - n_again, 0) if self.is_bounded else 0
         if query.plan.is_bounded:
-            narrow = Arithmetic.FAST.largest_exact(query.plan.profile.max_score)
-            n_again = int((scores > narrow).sum())
-        return ScoreBlock.concatenate([ScoreBlock(indices[rows], scores, n_again, n_left_out, n_bounded), of_long])
+            n_again = int((scores > Arithmetic.FAST.largest_exact(query.plan.profile.max_score)).sum())
+        return ScoreBlock(indices[rows], scores, n_again, n_left_out, n_bounded)
 
     def _wanted(self, query: _InFlight, floor: int) -> tuple[NDArray[np.intp], Scores, int]:
         """The subjects without warps of their own that reach the floor, ascending, with their exact scores.
@@ -294,10 +285,8 @@ class BatchRun:
 
     def _score_exactly(self, query: _InFlight) -> ScoreBlock:
         """Score the subjects without warps of their own again, with the exact kernel, and wait for it."""
-        resources = self._resources
-        plan = resources.planner.plan_batch(
-            (query.plan.index,), [query.plan.request], self._short.partition, bounded=False
-        )
+        resources, request = self._resources, query.plan.request
+        plan = resources.planner.plan_batch((query.plan.index,), [request], self._short.partition, bounded=False)
         run = BatchRun(plan, self._short, resources, resources.spare)
         run.start()
         (block,) = run.finish()
@@ -313,15 +302,13 @@ class BatchRun:
 
     def _widest(self, query: _InFlight, listed: NDArray[np.intp]) -> NDArray[np.int32]:
         """Score some subjects in the widest type, and wait for it."""
-        device, resources = self._device, self._resources
-        route = listed_route(device.facts.architecture, query.plan.profile, Arithmetic.WIDE)
-        profile = self.slot.profile(f"profile listed {query.number}", route.packed(query.plan.profile))
-        counter = self._zero(f"counter listed {query.number}", Stream.COMPUTE)
-        buffer = self.slot.upload(f"listed {query.number}", np.append(listed, len(listed)).astype(np.uint32))
-        indices, count = address(buffer), address(buffer, len(listed) * 4)
-        on_device = self._listed(query, indices, count, counter, len(listed))
-        with device.timed(resources.timing):
-            resources.lists.plan(query.plan.profile, profile, on_device, route=route, stream=Stream.COMPUTE)()
+        n, name = len(listed), f"listed {query.number}"
+        route = listed_route(self._device.facts.architecture, query.plan.profile, Arithmetic.WIDE)
+        profile = self.slot.profile(f"profile {name}", route.packed(query.plan.profile))
+        buffer = self.slot.upload(name, np.append(listed, n).astype(np.uint32))
+        of_list = address(buffer), address(buffer, n * 4)
+        with self._device.timed(self._resources.timing):
+            self._score_listed(query, route, profile, of_list, f"counter {name}", (0, n), n, Stream.COMPUTE)
         scores = np.empty(len(self._short), np.int32)
-        device.download(scores, query.scores, Stream.COMPUTE)
+        self._device.download(scores, query.scores, Stream.COMPUTE)
         return scores[listed]

@@ -36,27 +36,20 @@ NOWHERE: Final = np.uint64(2**64 - 1)
 
 def arithmetic_for(profile: QueryProfile, score: int) -> Arithmetic:
     """The narrowest type that is exact for a subject with this best score."""
-    arithmetic = Arithmetic.FAST
-    while score > arithmetic.largest_exact(profile.max_score):
-        wider = arithmetic.wider
-        if wider is None:
-            raise InputError(f"a score of {score} may exceed 32 bits")
-        arithmetic = wider
-    return arithmetic
+    for arithmetic in Arithmetic:
+        if score <= arithmetic.largest_exact(profile.max_score):
+            return arithmetic
+    raise InputError(f"a score of {score} may exceed 32 bits")
 
 
 class EndFinder:
-    """Finds ends on one device, in memory that no batch uses.
-
-    :class:`~swsearch.engine.cuda.search.plan.PlanOptions` has the sizes of groups.
-    """
+    """Finds ends on one device, in memory that no batch uses."""
 
     def __init__(self, launcher: IntraTaskLauncher, options: PlanOptions) -> None:
         self._device = launcher.device
         self._slot = Slot(launcher.device)
         self._launcher = launcher
-        self._group_bytes = options.end_group_bytes
-        self._smallest_group = options.smallest_end_group_bytes
+        self._options = options
 
     def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
         """See :meth:`swsearch.engine.protocol.BackgroundEngine.ends`.
@@ -65,14 +58,14 @@ class EndFinder:
         """
         if len(scores) != len(subjects):
             raise InputError(f"there are {len(scores)} scores for {len(subjects)} subjects; give one score per subject")
-        group_bytes = self._group_bytes
+        group_bytes = self._options.end_group_bytes
         while True:
             try:
                 return self._ends(profile, subjects, scores, group_bytes)
             except OutOfDeviceMemory:
                 self._device.synchronize()
                 self._slot.free()
-                if group_bytes <= self._smallest_group:
+                if group_bytes <= self._options.smallest_end_group_bytes:
                     return None
                 group_bytes //= 2
 
@@ -117,14 +110,12 @@ class EndFinder:
         slot.clear()  # the last search has ended
         residues = slot.scratch.buffer("residues", subjects.residues.nbytes)
         device.upload(residues, subjects.residues, Stream.ENDS)  # may be too large to pin
-        uploaded: list[tuple[str, NDArray[Any]]] = [
-            ("starts", subjects.starts),
-            ("lengths", subjects.lengths),
-            ("listed", np.arange(n, dtype=np.uint32)[::-1]),
-            ("counts", counts),
-            ("wanted", scores),
-        ]
-        starts, lengths, listed, counters, wanted = (slot.upload(*each, Stream.ENDS) for each in uploaded)
+        longest_first = np.arange(n, dtype=np.uint32)[::-1]
+        uploaded: dict[str, NDArray[Any]] = {
+            "starts": subjects.starts, "lengths": subjects.lengths, "listed": longest_first, "counts": counts,
+            "wanted": scores,
+        }  # fmt: skip
+        starts, lengths, listed, counters, wanted = (slot.upload(*each, Stream.ENDS) for each in uploaded.items())
         best, positions = slot.scratch.buffer("scores", n * 4), slot.scratch.buffer("found", n * 8)
         device.clear(positions, n * 8, Stream.ENDS)
         on_device = slot.profile("profile", route.packed(profile), Stream.ENDS)

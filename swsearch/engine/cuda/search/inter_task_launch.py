@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,13 +73,9 @@ class InterTaskLauncher:
         self._slot = selector.slot
         self._selector = selector
         self._launched = launched
+        self._boundary_columns = subjects.prefix(plan.n_short).residue_bytes
         self._packed: dict[str, Texture] = {}
         self.n_passing: NDArray[np.uint32] | None = None
-
-    @cached_property
-    def _boundary_columns(self) -> int:
-        """Columns of the boundaries of all subjects."""
-        return self._subjects.prefix(self._plan.n_short).residue_bytes
 
     def plan(self) -> list[InterTaskLaunch]:
         """The launches of all subjects, preceded, for a bound, by those that choose between both."""
@@ -130,7 +125,7 @@ class InterTaskLauncher:
                 for first, stop, part in zip([0, *stops[:-1]], stops, query.ranges, strict=True)
                 if part.limit is not None
             ]
-            self._selector.count(scores, candidates, count, Stream.COMPUTE)
+            self._selector.collect(scores, candidates, (0, 0, address(count)), Stream.COMPUTE)
         self.n_passing = self._slot.pinned(1, np.uint32)
         self._device.begin_download(self.n_passing, count, Stream.COMPUTE)
 

@@ -83,25 +83,20 @@ class Selector:
             self.slot.pinned(n_host if with_scores else 0, np.int32),
         )
         device.clear(found.count, 4, self._stream)
-        self._collect(
-            scores, candidates, (address(found.indices), address(found.values), address(found.count)), self._stream
-        )
+        lists = address(found.indices), address(found.values), address(found.count)
+        self.collect(scores, candidates, lists, self._stream)
         device.begin_download(found.host_count, found.count, self._stream)
         device.begin_download(found.host_indices, found.indices, self._stream)
         if found.values is not None:
             device.begin_download(found.host_values, found.values, self._stream)
         return found
 
-    def count(self, scores: Buffer, candidates: Sequence[ScoreFilter], count: Buffer, stream: Stream) -> None:
-        """Add the number of candidates that reach their limits to ``count``, u32."""
-        self._collect(scores, candidates, (0, 0, address(count)), stream)
-
-    def _collect(
+    def collect(
         self, scores: Buffer, candidates: Sequence[ScoreFilter], lists: tuple[int, int, int], stream: Stream
     ) -> None:
         """Enqueue the kernel for each group of candidates.
 
-        ``lists`` are the addresses of the list, of its scores, and of its length.
+        ``lists`` are the addresses of the list and of its scores, each null if it is not needed, and of its length.
         """
         listed, listed_scores, n_listed = lists
         for group in candidates:
@@ -131,10 +126,8 @@ class Selector:
     ) -> tuple[NDArray[np.intp], Scores, int | None]:
         """The selected subjects that can be among the best, ascending, their scores, and the number of the others.
 
-        The number is None if the bound was not applied.
-
-        If more subjects than were downloaded reach the floor, a histogram of the scores gives the N-th best score, so
-        that the others need no download.
+        The number is None if the bound was not applied: it is if more subjects than were downloaded reach the floor. A
+        histogram of the scores then gives the N-th best score, so that the others need no download.
         """
         if bound is not None and found.n_found > max(len(found.host_indices), bound.top) and floor < COUNTED_SCORES:
             n_reaching = self._counts(scores, len(lengths), name)[::-1].cumsum()[::-1]

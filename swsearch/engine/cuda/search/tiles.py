@@ -74,11 +74,6 @@ LISTED_THREADS: Final = 256
 LISTED_BLOCKS: Final = 3
 """Most words per lane of the tiles for the list of subjects that pass a bound, threads per block, and blocks per
 multiprocessor."""
-LIST_ENTRIES: Final[tuple[IntraTaskEntry, ...]] = get_args(IntraTaskEntry)
-SMALL_KERNELS: Final = (
-    COLLECT_KERNEL, OPEN_COUNTERS_KERNEL, COUNT_KERNEL, COLUMN_ODDS_KERNEL, FORWARD_KERNEL,
-)  # fmt: skip
-"""Kernels that have no constants."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +200,7 @@ def _inter_task_kernels(architecture: int, gap: Gap) -> Iterator[KernelSpec]:
 
 
 def _list_kernels(architecture: int, gap: Gap) -> Iterator[KernelSpec]:
-    for entry in LIST_ENTRIES:
+    for entry in get_args(IntraTaskEntry):
         for arithmetic in Arithmetic if gap is None else (Arithmetic.FAST,):
             tall = entry == "intra_task" and arithmetic is Arithmetic.FAST
             for tile in list_tiles(architecture, arithmetic.pairing, tall=tall):
@@ -215,7 +210,8 @@ def _list_kernels(architecture: int, gap: Gap) -> Iterator[KernelSpec]:
 
 def package_kernels(architecture: int) -> list[KernelSpec]:
     """All kernels that a search or the alignment of pairs may need on a device of this architecture."""
-    found = [*SMALL_KERNELS, *pair_kernels()]
+    of_no_constants = COLLECT_KERNEL, OPEN_COUNTERS_KERNEL, COUNT_KERNEL, COLUMN_ODDS_KERNEL, FORWARD_KERNEL
+    found = [*of_no_constants, *pair_kernels()]
     for gap in (None, *COMPILED_GAPS):
         found += [*_inter_task_kernels(architecture, gap), *_list_kernels(architecture, gap)]
     return found

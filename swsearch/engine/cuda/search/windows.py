@@ -5,7 +5,7 @@ columns that an alignment can span, so every alignment lies completely within on
 largest score of its windows, and a bound or a floor that holds for all windows holds for the subject. Inputs are a
 partition and score requests; the output is a partition of windows and, from its score blocks, those of the subjects.
 
-:class:`SubjectCutter` gathers the windows of genomes. ``long_subjects`` cuts a few long subjects among others, and
+:class:`SubjectCutter` gathers the windows of genomes. ``launches`` cuts a few long subjects among others, and
 ``end_positions`` the subjects of alignments.
 """
 
@@ -177,14 +177,13 @@ class CutSubjects:
 class SubjectCutter:
     """Gathers the windows of a genome for one device, and remembers the last ones.
 
-    Otherwise the intra-task kernel scores windows of such subjects where they lie, with a warp for each strip of the
-    query (``long_subjects``). The inter-task kernels score gathered ones, with bounds. Short queries of large genomes
-    gain most: a warp has few rows for each lane then, and the windows overlap little.
+    The inter-task kernels score gathered windows, with bounds. Otherwise the intra-task kernel scores windows where
+    they lie, with a warp for each strip of the query (``launches``). Short queries of large genomes gain most: a warp
+    has few rows for each lane then, and the windows overlap little.
     """
 
     def __init__(self, planner: Planner) -> None:
         self._planner = planner
-        self._facts = planner.facts
         self._options = planner.options
         self._saved = 0.0
         self._known: tuple[Partition, bool] | None = None
@@ -199,9 +198,7 @@ class SubjectCutter:
         have had enough queries to make up for it. Windows may take ``limit_bytes`` of device memory. Without
         ``scores``, the requests are only explained.
         """
-        if not self._is_genome(partition):
-            return None
-        spanned = most_columns(requests, partition.lengths)
+        spanned = most_columns(requests, partition.lengths) if self._is_genome(partition) else None
         if not spanned:
             return None
         last = self._last
@@ -224,7 +221,7 @@ class SubjectCutter:
         n_residues = partition.n_residues
         spanned = most_columns(requests, partition.lengths)
         longest = max((request.profile.length for request in requests), default=0)
-        if not spanned or longest > self._options.diamond_rows or n_residues < self._options.gathered_residues:
+        if not spanned or longest > self._options.diamond_rows:
             return None, 0.0
         floors = all(request.floor is not None for request in requests)
         stride, cost = self._cheapest_stride(n_residues, spanned, floors=floors)
@@ -248,15 +245,14 @@ class SubjectCutter:
     def _cheapest_stride(self, n_residues: int, spanned: int, *, floors: bool) -> tuple[int, float]:
         """Columns between the starts of two windows, and the time relative to that without overlaps or bounds.
 
-        With ``floors`` for all requests, a bound is possible.
-
         A larger stride leaves less overlap. But there must be enough windows for all groups of lanes and for a bound,
-        none may be so long that it would have a warp of its own, and the sample of a bound, which has a given number of
-        windows, should be a small share of them.
+        which needs ``floors``, none may be so long that it would have a warp of its own, and the sample of a bound
+        should be a small share of them.
         """
         least = self._options.long_residues - spanned
-        balanced = max(n_residues * LONG_SHARE / (self._facts.multiprocessors * MOST_GROUPS), least)
-        largest = min(balanced, n_residues / (self._facts.multiprocessors * FEWEST_GROUPS))
+        of_multiprocessor = n_residues / self._planner.facts.multiprocessors
+        balanced = max(of_multiprocessor * LONG_SHARE / MOST_GROUPS, least)
+        largest = min(balanced, of_multiprocessor / FEWEST_GROUPS)
         choices = [largest]
         if floors:
             least_sampled = math.sqrt(spanned * n_residues / SAMPLED)
@@ -275,15 +271,15 @@ class SubjectCutter:
 
     def _times(self, requests: Sequence[ScoreRequest], n_residues: int, spanned: int) -> tuple[float, float]:
         """Picoseconds per residue of the intra-task kernel, and of the inter-task kernels without overlaps."""
-        architecture = self._facts.architecture
+        facts = self._planner.facts
         intra_task = inter_task = 0.0
         for profile in (request.profile for request in requests):
-            tile = choose_list_tile(architecture, Arithmetic.FAST, profile.length, tall=True)
+            tile = choose_list_tile(facts.architecture, Arithmetic.FAST, profile.length, tall=True)
             columns = self._planner.window_columns(n_residues, [profile.length])
-            at_a_time = self._facts.multiprocessors * max(MAX_LIST_WARPS // tile.strips(profile.length), 1)
+            at_a_time = facts.multiprocessors * max(MAX_LIST_WARPS // tile.strips(profile.length), 1)
             stride = max(columns - spanned, n_residues // at_a_time, spanned)
             intra_task += list_cost(tile, profile.length) * (1 + spanned / stride)
-            inter_task += plan_inter_task([profile], architecture).cost
+            inter_task += plan_inter_task([profile], facts.architecture).cost
         return intra_task, inter_task
 
 

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 import pytest
@@ -27,6 +27,7 @@ from swsearch.engine.cuda.runtime.kernels import (
     COMPILED_GAPS,
     Arithmetic,
     BoundaryMode,
+    IntraTaskEntry,
     KernelSpec,
     Pairing,
     intra_task_kernel,
@@ -34,14 +35,13 @@ from swsearch.engine.cuda.runtime.kernels import (
     sweep_kernel,
 )
 from swsearch.engine.cuda.search.tiles import (
-    LIST_ENTRIES,
     LISTED_BLOCKS,
     LISTED_THREADS,
     MOST_LISTED_WORDS,
-    SMALL_KERNELS,
     available_bands,
     choose_list_tile,
     listed_shape,
+    package_kernels,
     shape_kernel,
     tiles,
 )
@@ -108,7 +108,7 @@ def bound_kernels(architecture: int) -> list[KernelSpec]:
 
 def list_kernels(architecture: int) -> list[KernelSpec]:
     specs = []
-    for arithmetic, entry in itertools.product(Arithmetic, LIST_ENTRIES):
+    for arithmetic, entry in itertools.product(Arithmetic, get_args(IntraTaskEntry)):
         tile = choose_list_tile(architecture, arithmetic, 10_000, tall=False)
         specs.append(intra_task_kernel(arithmetic, tile, GAP, edges=BoundaryMode.OWN, entry=entry))
     return specs
@@ -142,7 +142,8 @@ def listed_kernels(architecture: int) -> list[KernelSpec]:
 
 
 def small_kernels(architecture: int) -> list[KernelSpec]:
-    return list(SMALL_KERNELS)
+    """Return those that have no constants."""
+    return [kernel for kernel in package_kernels(architecture) if not kernel.constants]
 
 
 def classic_kernels(architecture: int) -> list[KernelSpec]:
