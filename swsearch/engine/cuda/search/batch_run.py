@@ -54,9 +54,8 @@ class Resources:
 class _InFlight:
     """One query of a batch in flight.
 
-    ``long`` are those of warps of their own. ``scores`` are those of the others, of which ``again`` were listed to be
-    scored again: those that pass a bound, then those beyond the type.
-    ``wanted`` are those that reach the floor; without a floor, ``values`` has the int32 scores of all.
+    ``long`` are the subjects with warps of their own. ``scores`` are those of the others, of which ``again`` are scored
+    again, and ``wanted`` reach the floor; without a floor, ``values`` has the int32 scores of all.
     """
 
     number: int
@@ -225,14 +224,6 @@ class BatchRun:
 
     # --- Results ---
 
-    @property
-    def is_bounded(self) -> bool:
-        """Whether a bound took the place of the scores of most subjects; known when the batch has ended."""
-        bound, n_passing = self.plan.bound, self._inter_task.n_passing
-        if bound is None or n_passing is None:
-            return self.plan.inter_task.band > 0
-        return int(n_passing[0]) <= bound.most_passing
-
     def finish(self) -> list[ScoreBlock]:
         """Wait for the batch, and return the block of each query."""
         self._ended.wait()
@@ -260,8 +251,11 @@ class BatchRun:
             assert query.values is not None
             return ScoreBlock(indices, self._widened(query, np.arange(plan.n_short), query.values.copy()), n_again)
         rows, scores, n_left_out = self._wanted(query, floor)
-        n_bounded = max(plan.n_short - n_again, 0) if self.is_bounded else 0
-        if query.plan.is_bounded:
+        takes_bound = (
+            self._inter_task.n_passing[0] <= plan.bound.most_passing if plan.bound else plan.inter_task.band > 0
+        )
+        n_bounded = max(plan.n_short - n_again, 0) if takes_bound else 0
+        if query.plan.listed is not None:
             n_again = int((scores > Arithmetic.FAST.largest_exact(query.plan.profile.max_score)).sum())
         return ScoreBlock(indices[rows], scores, n_again, n_left_out, n_bounded)
 
@@ -308,7 +302,7 @@ class BatchRun:
         buffer = self.slot.upload(name, np.append(listed, n).astype(np.uint32))
         of_list = address(buffer), address(buffer, n * 4)
         with self._device.timed(self._resources.timing):
-            self._score_listed(query, route, profile, of_list, f"counter {name}", (0, n), n, Stream.COMPUTE)
+            self._score_listed(query, route, profile, of_list, f"counter {name}", (0, 2**32 - 1), n, Stream.COMPUTE)
         scores = np.empty(len(self._short), np.int32)
         self._device.download(scores, query.scores, Stream.COMPUTE)
         return scores[listed]

@@ -75,7 +75,7 @@ class InterTaskLauncher:
         self._launched = launched
         self._boundary_columns = subjects.prefix(plan.n_short).residue_bytes
         self._packed: dict[str, Texture] = {}
-        self.n_passing: NDArray[np.uint32] | None = None
+        self.n_passing: NDArray[np.uint32]
 
     def plan(self) -> list[InterTaskLaunch]:
         """The launches of all subjects, preceded, for a bound, by those that choose between both."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Final
 
 import numpy as np
@@ -150,42 +150,31 @@ class IntraTaskLauncher:
     def __init__(self, device: Device, scratch: Scratch) -> None:
         self.device = device
         self._scratch = scratch
-        self._known: dict[tuple[KernelSpec, int, bool], list[tuple[IntraTaskTeams, int]]] = {}
-        self._chosen: dict[tuple[KernelSpec, int, bool, int], tuple[IntraTaskTeams, int, KernelSpec]] = {}
+        self._choices = cache(self._possible_blocks)
+        self._choose = lru_cache(KNOWN_LISTS)(self._chosen_block)
         self.cut = lru_cache(KNOWN_CUTS)(_Cut.of)
 
     def most_at_a_time(self, profile: QueryProfile, route: ListedRoute) -> int:
         """Largest number of subjects that the device scores at a time by teams of warps."""
-        return max(at_a_time for _, at_a_time in self._choices(profile, route, alone=False))
+        n_strips = route.tile.strips(profile.length)
+        return max(at_a_time for _, at_a_time in self._choices(route, n_strips, alone=False))
 
-    def _choices(self, profile: QueryProfile, route: ListedRoute, *, alone: bool) -> list[tuple[IntraTaskTeams, int]]:
+    def _possible_blocks(self, route: ListedRoute, n_strips: int, *, alone: bool) -> list[tuple[IntraTaskTeams, int]]:
         """Possible blocks, each with the number of subjects that the device then scores at a time."""
-        facts, tile = self.device.facts, route.tile
-        strips = tile.strips(profile.length)
-        key = (route.kernel, strips, alone)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = []
-            for teams in intra_task_teams(tile, strips, facts.shared_bytes, alone=alone):
-                spec = replace(route.kernel, threads=teams.warps * WARP)
-                blocks = facts.multiprocessors * self.device.resident_blocks(spec, tile.intra_task_bytes(teams.strips))
-                found.append((teams, blocks * teams.teams))
+        facts, found = self.device.facts, []
+        for teams in intra_task_teams(route.tile, n_strips, facts.shared_bytes, alone=alone):
+            spec = replace(route.kernel, threads=teams.warps * WARP)
+            resident = self.device.resident_blocks(spec, route.tile.intra_task_bytes(teams.strips))
+            found.append((teams, facts.multiprocessors * resident * teams.teams))
         return found
 
-    def _choose(
-        self, profile: QueryProfile, route: ListedRoute, n_listed: int, *, alone: bool
+    def _chosen_block(
+        self, route: ListedRoute, n_strips: int, n_listed: int, *, alone: bool
     ) -> tuple[IntraTaskTeams, int, KernelSpec]:
         """The block for a list, the number of subjects that the device then scores at a time, and the kernel."""
-        key = (route.kernel, route.tile.strips(profile.length), alone, n_listed)
-        found = self._chosen.get(key)
-        if found is None:
-            choices = self._choices(profile, route, alone=alone)
-            teams, at_a_time = choose_teams(choices, n_listed, self.device.facts.multiprocessors)
-            if len(self._chosen) == KNOWN_LISTS:
-                self._chosen.clear()
-            spec = replace(route.kernel, threads=teams.warps * WARP)
-            found = self._chosen[key] = teams, at_a_time, spec
-        return found
+        choices = self._choices(route, n_strips, alone=alone)
+        teams, at_a_time = choose_teams(choices, n_listed, self.device.facts.multiprocessors)
+        return teams, at_a_time, replace(route.kernel, threads=teams.warps * WARP)
 
     def plan(
         self,
@@ -207,7 +196,7 @@ class IntraTaskLauncher:
         device, tile = self.device, route.tile
         strips = tile.strips(profile.length)
         alone = not teams and listed.n_listed > FEW_LISTED * device.facts.multiprocessors
-        chosen, at_a_time, spec = self._choose(profile, route, listed.n_listed, alone=alone)
+        chosen, at_a_time, spec = self._choose(route, strips, listed.n_listed, alone=alone)
         grid = min(-(-listed.n_listed // chosen.teams), at_a_time // chosen.teams)
         stride = int(padded(listed.longest))
         edge = None

@@ -187,6 +187,9 @@ class ListedRoute:
     tile: Tile
     kernel: KernelSpec
 
+    def __hash__(self) -> int:
+        return hash(self.kernel)  # which is computed once
+
     def packed(self, profile: QueryProfile) -> list[ProfileStrips]:
         """The strips of a query's profile as they are packed."""
         return [profile_strips([profile], self.tile, self.arithmetic)]
@@ -244,11 +247,6 @@ class QueryPlan:
     def profile(self) -> QueryProfile:
         """The query's profile."""
         return self.request.profile
-
-    @property
-    def is_bounded(self) -> bool:
-        """Whether a bound may decide which subjects are scored."""
-        return self.listed is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,7 +315,7 @@ class BatchPlan:
             if self.n_direct < self.n_subjects:
                 found.append(f"  diamond tiles: {of_query}{self.n_subjects - self.n_direct:,} long subjects")
             if query.again is not None:
-                if not query.is_bounded:
+                if query.listed is None:
                     why = f"score more than {Arithmetic.FAST.largest_exact(query.profile.max_score):,}"
                 else:
                     floors = sorted({part.floor for part in query.ranges})

@@ -3,14 +3,9 @@
 Inputs are score requests, a partition and the properties of the device; the output is a
 :class:`swsearch.engine.cuda.search.plan.BatchPlan` for each batch, which explains the routes. Nothing here needs a GPU:
 
-:class:`Planner`                         the batches of a call, and the routes of one
-:func:`pair_queries`                     which two queries are scored together, one in each half of a 32-bit word
-:func:`plan_inter_task`                  the strips of the kernel that scores most subjects
-:func:`listed_route`                     the kernel for listed subjects: those that are very long, or whose score
-                                         exceeds the range of a score type
-:func:`first_long`                       from which length on a subject is scored by another kernel
-:meth:`Planner.window_columns`           and in which windows
-:func:`layout`                           the strips of a query, or of two, that are cheapest by their measured times
+:class:`Planner` plans the batches of a call. :func:`pair_queries` decides which two queries are scored together,
+:func:`first_long` from which length on a subject is scored by another kernel, and :func:`layout` finds the strips of a
+query, or of two, that are cheapest by their measured times.
 
 The layout is a shortest-path problem: the nodes are rows, and a tile is an edge from one row to the row below the tile.
 A table contains the cheapest covers of up to a few tiles' rows; the strips of longer queries begin with tiles of the
