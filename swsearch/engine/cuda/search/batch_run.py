@@ -109,8 +109,9 @@ class BatchRun:
             _InFlight(number, query, slot.scratch.buffer(f"scores {number}", max(plan.n_short, 1) * 4))
             for number, query in enumerate(plan.queries)
         ]
+        scores, n_columns = [query.scores for query in self._queries], self._short.residue_bytes
         self._inter_task = InterTaskLauncher(
-            plan, subjects, [query.scores for query in self._queries], resources.scratch, self._selector, launched
+            plan, subjects, n_columns, scores, resources.scratch, self._selector, launched
         )
 
     # --- Launches ---

@@ -8,7 +8,7 @@ launch finds no work.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,45 +50,36 @@ class InterTaskLaunch:
         return [0 if self.condition is None else strip.tile.closed_counter for strip in self.plan.strips]
 
 
+@dataclass(eq=False)
 class InterTaskLauncher:
     """The inter-task launches of one batch; ``launched`` is called after the first launch for all subjects.
 
-    ``n_passing`` is pinned memory, uint32 of shape (1,), for the number of subjects of the sample that pass the bound.
+    ``n_columns`` are those of the boundaries of all subjects. ``n_passing`` is pinned memory, uint32 of shape (1,), for
+    the number of subjects of the sample that pass the bound.
     """
 
-    def __init__(
-        self,
-        plan: BatchPlan,
-        subjects: DeviceSubjects,
-        scores: Sequence[Buffer],
-        scratch: Scratch,
-        selector: Selector,
-        launched: Callable[[], None],
-    ) -> None:
-        self._plan = plan
-        self._subjects = subjects
-        self._scores = scores
-        self._device = selector.device
-        self._scratch = scratch
-        self._slot = selector.slot
-        self._selector = selector
-        self._launched = launched
-        self._boundary_columns = subjects.prefix(plan.n_short).residue_bytes
-        self._packed: dict[str, Texture] = {}
-        self.n_passing: NDArray[np.uint32]
+    batch: BatchPlan
+    subjects: DeviceSubjects
+    n_columns: int
+    scores: Sequence[Buffer]
+    scratch: Scratch
+    selector: Selector
+    launched: Callable[[], None]
+    n_passing: NDArray[np.uint32] = field(init=False)
+    _packed: dict[str, Texture] = field(default_factory=dict)
 
     def plan(self) -> list[InterTaskLaunch]:
         """The launches of all subjects, preceded, for a bound, by those that choose between both."""
-        plan, slot, subjects, scores, bound = self._plan, self._slot, self._subjects, self._scores, self._plan.bound
-        tables = address(subjects.starts), address(subjects.lengths)
-        exact = InterTaskLaunch(plan.inter_task, "profile", plan.profiles, *tables, plan.n_short, scores)
+        batch, bound, slot = self.batch, self.batch.bound, self.selector.slot
+        tables = address(self.subjects.starts), address(self.subjects.lengths)
+        exact = InterTaskLaunch(batch.inter_task, "profile", batch.profiles, *tables, batch.n_short, self.scores)
         if bound is None:
             return [exact]
         count = slot.scratch.buffer("passing", 4)
-        self._device.clear(count, 4, Stream.COMPUTE)
+        self.selector.device.clear(count, 4, Stream.COMPUTE)
         all_subjects = replace(exact, plan=bound.inter_task, profile="profile bound")
         starts, lengths = self._sample(bound)
-        sample_scores = [slot.scratch.buffer(f"sample {query}", len(bound.rows) * 4) for query in range(len(scores))]
+        sample_scores = [slot.scratch.buffer(f"sample {n}", len(bound.rows) * 4) for n in range(len(self.scores))]
         sample = replace(
             all_subjects, starts=starts, lengths=lengths, n_subjects=len(bound.rows), scores=sample_scores, count=count
         )
@@ -101,37 +92,37 @@ class InterTaskLauncher:
 
     def _sample(self, bound: BoundPlan) -> tuple[int, int]:
         """Addresses of the starts (u64) and the lengths (u32) of the subjects in a sample."""
-        subjects, rows = self._subjects, bound.rows
+        subjects, slot, rows = self.subjects, self.selector.slot, bound.rows
         table = None if subjects.streamed else subjects.tables.get("sample")
         if table is None:
             starts = subjects.partition.starts[rows] - subjects.partition.starts[0]
             data = np.concatenate([starts.view(np.uint8), subjects.partition.lengths[rows].view(np.uint8)])
             if subjects.streamed:
-                table = self._slot.upload("sample", data)
+                table = slot.upload("sample", data)
             else:
-                staged = self._slot.pinned(len(data), np.uint8)
+                staged = slot.pinned(len(data), np.uint8)
                 np.copyto(staged, data)
-                table = subjects.tables["sample"] = self._device.allocate(len(data))
-                self._device.upload(table, staged, Stream.COMPUTE)
+                table = subjects.tables["sample"] = self.selector.device.allocate(len(data))
+                self.selector.device.upload(table, staged, Stream.COMPUTE)
         return address(table), address(table, len(rows) * 8)
 
     def _count_passing(self, sample: InterTaskLaunch, count: Buffer) -> None:
         """Count the subjects of a sample that pass the bound, and begin to download their number."""
-        assert self._plan.bound is not None
-        for query, scores in zip(self._plan.queries, sample.scores, strict=True):
-            stops = np.searchsorted(self._plan.bound.rows, [part.stop for part in query.ranges]).tolist()
+        assert self.batch.bound is not None
+        for query, scores in zip(self.batch.queries, sample.scores, strict=True):
+            stops = np.searchsorted(self.batch.bound.rows, [part.stop for part in query.ranges]).tolist()
             candidates = [
                 ScoreFilter(first, stop - first, part.limit)
                 for first, stop, part in zip([0, *stops[:-1]], stops, query.ranges, strict=True)
                 if part.limit is not None
             ]
-            self._selector.collect(scores, candidates, (0, 0, address(count)), Stream.COMPUTE)
-        self.n_passing = self._slot.pinned(1, np.uint32)
-        self._device.begin_download(self.n_passing, count, Stream.COMPUTE)
+            self.selector.collect(scores, candidates, (0, 0, address(count)), Stream.COMPUTE)
+        self.n_passing = self.selector.slot.pinned(1, np.uint32)
+        self.selector.device.begin_download(self.n_passing, count, Stream.COMPUTE)
 
     def start(self, launch: InterTaskLaunch, counters: int, stream: Stream = Stream.COMPUTE) -> None:
         """Launch the kernel of each strip; their work counters are at the address ``counters``."""
-        device, strips = self._device, launch.plan.strips
+        device, strips = self.selector.device, launch.plan.strips
         if launch.condition is not None:
             number, least, most = launch.condition
             opened = packed(
@@ -140,16 +131,16 @@ class InterTaskLauncher:
             device.launch(OPEN_COUNTERS_KERNEL, 1, 0, opened, stream)
         profile = self._packed.get(launch.profile)
         if profile is None:
-            profile = self._slot.profile(launch.profile, launch.plan.packed(launch.profiles), stream)
+            profile = self.selector.slot.profile(launch.profile, launch.plan.packed(launch.profiles), stream)
             self._packed[launch.profile] = profile
         # Only the launches for a list, which are those of one query, may overlap with the next batch.
         in_place = stream is Stream.FINISH
         boundary = None
         if len(strips) > 1:
             words = max(strip.tile.boundary_words for strip in strips)
-            n_bytes = (1 if in_place else 2) * self._boundary_columns * words * 4
-            boundary = self._scratch.buffer(f"boundary {stream.name}", n_bytes)
-        gap = self._plan.queries[0].profile.gap
+            n_bytes = (1 if in_place else 2) * self.n_columns * words * 4
+            boundary = self.scratch.buffer(f"boundary {stream.name}", n_bytes)
+        gap = self.batch.queries[0].profile.gap
         first_unit = 0
         for number, (strip, kernel) in enumerate(zip(strips, launch.plan.kernels, strict=True)):
             scores = launch.scores if strip.tile.pairing is Pairing.TWO_QUERIES else launch.scores[-1:]
@@ -161,7 +152,7 @@ class InterTaskLauncher:
                     *boundary_addresses(boundary, number, in_place=in_place),
                 ),
                 subjects=(
-                    address(self._subjects.residues), launch.starts, launch.lengths, launch.n_subjects, *launch.listed
+                    address(self.subjects.residues), launch.starts, launch.lengths, launch.n_subjects, *launch.listed
                 ),
                 gap=Arithmetic.FAST.gap_costs(gap.open, gap.extend),
                 scores_low=address(scores[0]),
@@ -172,7 +163,7 @@ class InterTaskLauncher:
             grid = min(device.facts.multiprocessors * strip.blocks, -(-launch.n_subjects // groups))
             device.launch(kernel, grid, strip.tile.shared_bytes, parameters, stream)
             if number == 0 and launch.count is None:
-                self._launched()
+                self.launched()
             first_unit += strip.tile.strip_units
         if launch.count is not None:
             self._count_passing(launch, launch.count)

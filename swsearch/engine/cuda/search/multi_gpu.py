@@ -304,7 +304,7 @@ class CudaDevices(Closeable):
         memory_limit: int | None = None,
         options: PlanOptions | None = None,
     ) -> None:
-        self.ordinals = tuple(dict.fromkeys(ordinals))
+        distinct = dict.fromkeys(ordinals)
         self._shares: dict[Partition, _Shares] = {}
         self._latest: DeviceScoring | None = None
 
@@ -313,7 +313,7 @@ class CudaDevices(Closeable):
 
         self.engines: list[CudaEngine] = []
         self._forward: list[ForwardScorer] = []
-        self._gpus = [_Gpu(ordinal, open_engine) for ordinal in self.ordinals]
+        self._gpus = [_Gpu(ordinal, open_engine) for ordinal in distinct]
         try:
             self.engines = [gpu.engine for gpu in self._gpus]
         except BaseException:
@@ -322,7 +322,7 @@ class CudaDevices(Closeable):
         self._forward = [
             ForwardScorer(functools.partial(open_device, ordinal))
             for _ in range(FORWARD_THREADS)
-            for ordinal in self.ordinals
+            for ordinal in distinct
         ]
         self._forward_turns = itertools.cycle(self._forward)
 

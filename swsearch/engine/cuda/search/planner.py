@@ -1,7 +1,7 @@
 """Plans engine calls: decides which kernel scores which subjects against which query.
 
 Inputs are score requests, a partition and the properties of the device; the output is a
-:class:`swsearch.engine.cuda.search.plan.BatchPlan` for each batch, which explains the routes. Nothing here needs a GPU:
+:class:`swsearch.engine.cuda.search.plan.BatchPlan` for each batch, which explains the routes. Nothing here needs a GPU.
 
 :class:`Planner` plans the batches of a call. :func:`pair_queries` decides which two queries are scored together,
 :func:`first_long` from which length on a subject is scored by another kernel, and :func:`layout` finds the strips of a

@@ -52,17 +52,16 @@ class Selection:
         return int(self.host_count[0])
 
 
+@dataclass(frozen=True, eq=False)
 class Selector:
     """Selects subjects by the scores in the memory of one batch.
 
     ``n_downloaded`` subjects are downloaded with their number; further ones need another download.
     """
 
-    def __init__(self, device: Device, slot: Slot, n_downloaded: int) -> None:
-        self.device = device
-        self.slot = slot
-        self._n_downloaded = n_downloaded
-        self._stream = Stream.FINISH
+    device: Device
+    slot: Slot
+    n_downloaded: int
 
     def select(
         self, scores: Buffer, candidates: Sequence[ScoreFilter], name: str, *, with_scores: bool = False
@@ -73,7 +72,7 @@ class Selector:
         """
         device, scratch = self.device, self.slot.scratch
         capacity = max(sum(group.n_candidates for group in candidates), 1)
-        n_host = min(capacity, self._n_downloaded)
+        n_host = min(capacity, self.n_downloaded)
         found = Selection(
             scratch.buffer(name, capacity * 4),
             scratch.buffer(f"{name} count", 4),
@@ -82,13 +81,13 @@ class Selector:
             self.slot.pinned(n_host if with_scores else 0, np.uint32),
             self.slot.pinned(n_host if with_scores else 0, np.int32),
         )
-        device.clear(found.count, 4, self._stream)
+        device.clear(found.count, 4, Stream.FINISH)
         lists = address(found.indices), address(found.values), address(found.count)
-        self.collect(scores, candidates, lists, self._stream)
-        device.begin_download(found.host_count, found.count, self._stream)
-        device.begin_download(found.host_indices, found.indices, self._stream)
+        self.collect(scores, candidates, lists, Stream.FINISH)
+        device.begin_download(found.host_count, found.count, Stream.FINISH)
+        device.begin_download(found.host_indices, found.indices, Stream.FINISH)
         if found.values is not None:
-            device.begin_download(found.host_values, found.values, self._stream)
+            device.begin_download(found.host_values, found.values, Stream.FINISH)
         return found
 
     def collect(
@@ -116,8 +115,8 @@ class Selector:
         if n > len(indices):
             assert found.values is not None
             indices, values = np.empty(n, np.uint32), np.empty(n, np.int32)
-            self.device.download(indices, found.indices, self._stream)
-            self.device.download(values, found.values, self._stream)
+            self.device.download(indices, found.indices, Stream.FINISH)
+            self.device.download(values, found.values, Stream.FINISH)
         order = np.argsort(indices)
         return indices[order].astype(np.intp), values[order]
 
@@ -144,21 +143,21 @@ class Selector:
     def _at_least(self, scores: Buffer, n_subjects: int, limit: int, name: str) -> tuple[NDArray[np.intp], Scores]:
         """The subjects that reach a score, ascending, with their scores; waits for the device."""
         found = self.select(scores, [ScoreFilter(0, n_subjects, limit)], f"{name} best", with_scores=True)
-        self.device.event(self._stream).wait()
+        self.device.event(Stream.FINISH).wait()
         return self.downloaded(found)
 
     def _counts(self, scores: Buffer, n_subjects: int, name: str) -> NDArray[np.int64]:
         """Number of subjects by score, shape (COUNTED_SCORES,); larger scores are counted in the last entry."""
         device = self.device
         counts = self.slot.scratch.buffer(f"{name} histogram", COUNTED_SCORES * 4)
-        device.clear(counts, counts.n_bytes, self._stream)
+        device.clear(counts, counts.n_bytes, Stream.FINISH)
         grid = max(1, min(-(-n_subjects // COUNT_KERNEL.threads), device.facts.multiprocessors * 4))
         parameters = packed(
             COUNT, scores=address(scores), n_subjects=n_subjects, n_bins=COUNTED_SCORES, counts=address(counts)
         )
-        device.launch(COUNT_KERNEL, grid, COUNTED_SCORES * 4, parameters, self._stream)
+        device.launch(COUNT_KERNEL, grid, COUNTED_SCORES * 4, parameters, Stream.FINISH)
         found = np.empty(COUNTED_SCORES, dtype=np.uint32)
-        device.download(found, counts, self._stream)
+        device.download(found, counts, Stream.FINISH)
         return found.astype(np.int64)
 
 

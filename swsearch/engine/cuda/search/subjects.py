@@ -14,7 +14,6 @@ there is one slot of twice the size.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Hashable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -59,22 +58,15 @@ def pieces_of(partition: Partition, max_bytes: int) -> list[Partition]:
     """
     if len(partition) == 0:
         return []
-
-    whole = device_bytes(partition)
-
-    def before(row: int) -> int:
-        """Device bytes of the subjects before a row."""
-        if row == len(partition):
-            return whole
-        return int(partition.starts[row]) - int(partition.starts[0]) + row * BYTES_PER_SUBJECT
-
-    longest = padded(int(partition.lengths[-1])) + BYTES_PER_SUBJECT
+    begin, end = partition.residue_span
+    before = np.append(partition.starts, np.uint64(end)).astype(np.int64) - begin  # bytes of the subjects before a row
+    before += np.arange(len(before)) * BYTES_PER_SUBJECT
+    whole, longest = int(before[-1]), padded(int(partition.lengths[-1])) + BYTES_PER_SUBJECT
     most = min(max_bytes, -(-whole // -(-whole // max_bytes)) + longest)
     found = []
     first = 0
     while first < len(partition):
-        rows = range(first + 2, len(partition) + 1)
-        stop = first + 1 + bisect_right(rows, before(first) + most, key=before)
+        stop = max(int(np.searchsorted(before, before[first] + most, side="right")) - 1, first + 1)
         found.append(partition[first:stop])
         first = stop
     return found
@@ -192,16 +184,15 @@ class _Slot:
         return self
 
     def _fill(self, piece: Partition, threads: Threads) -> None:
-        """Copy a piece to pinned memory."""
         first, last = piece.residue_span
         _copy(self._pinned[0][: last - first], piece.residues[first:last], threads)
         np.copyto(self._pinned[1].view(np.uint64)[: len(piece)], _device_starts(piece))
         np.copyto(self._pinned[2].view(np.uint32)[: len(piece)], piece.lengths)
 
-    def upload_if_filled(self) -> None:
-        """Begin the upload if the pinned memory has the piece."""
-        if self._filled.done():
-            self.subjects()
+    @property
+    def is_filled(self) -> bool:
+        """Whether the pinned memory has the piece."""
+        return self._filled.done()
 
     def subjects(self) -> DeviceSubjects:
         """The piece on the device, after its upload has begun."""
@@ -364,8 +355,8 @@ class SubjectStore:
         """Continue the transfer of the next piece; call this when a kernel on the current one has ended."""
         if self._next is None:
             self._next = None if self._stage is None else self._stage()
-        elif len(self._slots) > 1:
-            self._next.upload_if_filled()
+        elif len(self._slots) > 1 and self._next.is_filled:
+            self._next.subjects()
 
     def halve_limit(self) -> bool:
         """Free all memory and halve both limits; called after the device ran out of memory.

@@ -250,9 +250,9 @@ class SubjectCutter:
         should be a small share of them.
         """
         least = self._options.long_residues - spanned
-        of_multiprocessor = n_residues / self._planner.facts.multiprocessors
-        balanced = max(of_multiprocessor * LONG_SHARE / MOST_GROUPS, least)
-        largest = min(balanced, of_multiprocessor / FEWEST_GROUPS)
+        n_multiprocessors = self._planner.facts.multiprocessors
+        balanced = max(n_residues * LONG_SHARE / (n_multiprocessors * MOST_GROUPS), least)
+        largest = min(balanced, n_residues / (n_multiprocessors * FEWEST_GROUPS))
         choices = [largest]
         if floors:
             least_sampled = math.sqrt(spanned * n_residues / SAMPLED)
