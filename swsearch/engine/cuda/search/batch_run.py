@@ -189,21 +189,19 @@ class BatchRun:
     ) -> None:
         """Score listed subjects by the intra-task kernel, if their number is between two bounds."""
         if least <= most:
-            self._score_listed(
-                query, route, profile, (address(selected.indices), address(selected.count)), f"counter again {least}",
-                (least, most), most, Stream.FINISH,
-            )  # fmt: skip
+            of_list = address(selected.indices), address(selected.count), most
+            self._score_listed(query, route, profile, of_list, Stream.FINISH, (least, most))
 
     def _score_listed(
-        self, query: _InFlight, route: ListedRoute, profile: Texture, of_list: tuple[int, int], name: str,
-        bounds: tuple[int, int], n_listed: int, stream: Stream,
+        self, query: _InFlight, route: ListedRoute, profile: Texture, of_list: tuple[int, int, int], stream: Stream,
+        bounds: tuple[int, int] = (0, 2**32 - 1),
     ) -> None:  # fmt: skip
-        """Score the subjects of a list by the intra-task kernel; its work counter has the name."""
-        counter, subjects = self.slot.scratch.buffer(name, 4), self._short
+        """Score the subjects of a list, whose addresses and length are given, by the intra-task kernel."""
+        counter, subjects = self.slot.scratch.buffer(f"counter {stream.name} {bounds[0]}", 4), self._short
         self._device.clear(counter, 4, stream)
         listed = Listed(
             address(subjects.residues), address(subjects.starts), address(subjects.lengths),
-            *of_list, n_listed, subjects.longest, address(query.scores), address(counter), *bounds,
+            *of_list, subjects.longest, address(query.scores), address(counter), *bounds,
         )  # fmt: skip
         self._resources.lists.plan(query.plan.profile, profile, listed, route=route, stream=stream)()
 
@@ -301,9 +299,9 @@ class BatchRun:
         route = listed_route(self._device.facts.architecture, query.plan.profile, Arithmetic.WIDE)
         profile = self.slot.profile(f"profile {name}", route.packed(query.plan.profile))
         buffer = self.slot.upload(name, np.append(listed, n).astype(np.uint32))
-        of_list = address(buffer), address(buffer, n * 4)
+        of_list = address(buffer), address(buffer, n * 4), n
         with self._device.timed(self._resources.timing):
-            self._score_listed(query, route, profile, of_list, f"counter {name}", (0, 2**32 - 1), n, Stream.COMPUTE)
+            self._score_listed(query, route, profile, of_list, Stream.COMPUTE)
         scores = np.empty(len(self._short), np.int32)
         self._device.download(scores, query.scores, Stream.COMPUTE)
         return scores[listed]
