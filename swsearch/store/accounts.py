@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import insert, select, update
 
 from swsearch.errors import InputError, Refused, SearchNotFound
-from swsearch.store.models import LINKS, SEARCHES, TOKENS
+from swsearch.store.models import LINKS, TOKENS, records
 from swsearch.store.rows import utc_now
-from swsearch.store.search_records import StoredSearch, stored_search
-from swsearch.store.searches import row_of
+from swsearch.store.search_records import StoredSearch, searches_where
+from swsearch.store.searches import search_with
 
 if TYPE_CHECKING:
     from swsearch.store.store import Store
@@ -145,13 +145,13 @@ class Accounts:
         """
         link_key = _LINK_PREFIX + secrets.token_urlsafe(32)
         stored = StoredLink(secrets.token_hex(4), utc_now())
-        with self._store.writing() as connection:
-            search_id = row_of(connection, key, owner, locked=True).id
-            n_links = connection.execute(select(func.count()).where(LINKS.c.search_id == search_id)).scalar_one()
+        with self._store.writing_rows() as rows:
+            search_id = search_with(rows, key, owner, locked=True).id
+            (n_links,) = rows.execute("SELECT COUNT(*) FROM links WHERE search_id = ?", search_id).fetchone()
             if n_links >= MAX_LINKS:
                 raise Refused("too_many_links", f"this search has {n_links} links; withdraw one of them")
-            values = {"id": stored.id, "digest": token_digest(link_key), "created_at": stored.created}
-            connection.execute(insert(LINKS), {**values, "search_id": search_id})
+            values = (stored.id, search_id, token_digest(link_key), stored.created)
+            rows.execute("INSERT INTO links (id, search_id, digest, created_at) VALUES (?, ?, ?, ?)", *values)
         return stored, link_key
 
     def links(self, key: str, owner: str) -> list[StoredLink]:
@@ -162,10 +162,10 @@ class Accounts:
         SearchNotFound
             The owner has no such search.
         """
-        with self._store.reading() as connection:
-            of_search = LINKS.c.search_id == row_of(connection, key, owner).id
-            rows = connection.execute(select(LINKS).where(of_search).order_by(LINKS.c.created_at, LINKS.c.id))
-            return [StoredLink(row.id, row.created_at) for row in rows]
+        with self._store.reading_rows() as rows:
+            search_id = search_with(rows, key, owner).id
+            links = records(rows, LINKS, "WHERE search_id = ? ORDER BY created_at, id", search_id)
+        return [StoredLink(link.id, link.created_at) for link in links]
 
     def delete_links(self, key: str, owner: str, link_id: str | None = None) -> None:
         """Withdraw a link to a search of an owner by the link's id, or all of them.
@@ -177,11 +177,10 @@ class Accounts:
         Refused
             The search has no such link.
         """
-        with self._store.writing() as connection:
-            chosen = LINKS.c.search_id == row_of(connection, key, owner, locked=True).id
-            if link_id is not None:
-                chosen &= LINKS.c.id == link_id
-            n_deleted = connection.execute(delete(LINKS).where(chosen)).rowcount
+        with self._store.writing_rows() as rows:
+            search_id = search_with(rows, key, owner, locked=True).id
+            one, ids = ("", []) if link_id is None else (" AND id = ?", [link_id])
+            n_deleted = rows.execute(f"DELETE FROM links WHERE search_id = ?{one}", search_id, *ids).rowcount
             if link_id is not None and n_deleted == 0:
                 raise Refused("unknown_link", f"this search has no link {link_id!r}")
 
@@ -193,9 +192,8 @@ class Accounts:
         SearchNotFound
             There is no such link, or it was withdrawn.
         """
-        with self._store.reading() as connection:
-            joined = select(SEARCHES).join(LINKS, LINKS.c.search_id == SEARCHES.c.id)
-            row = connection.execute(joined.where(LINKS.c.digest == token_digest(link_key))).first()
-            if row is None:
-                raise SearchNotFound(link_key)
-            return stored_search(row)
+        with self._store.reading_rows() as rows:
+            linked = "id = (SELECT search_id FROM links WHERE digest = ?)"
+            for search in searches_where(rows, linked, token_digest(link_key)):
+                return search
+        raise SearchNotFound(link_key)

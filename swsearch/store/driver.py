@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from swsearch.errors import StoreError
 from swsearch.file_registry import registry
-from swsearch.store.rows import SCHEMA
+from swsearch.store.rows import SCHEMA, utc_now
 from swsearch.words import option
 
 BUSY_SECONDS: Final = 60.0
@@ -150,8 +150,26 @@ def register_store(target: str | os.PathLike[str], *, create: bool) -> None:
 # --- rows ---
 
 
+def marks(n: int) -> str:
+    """The marks of a list of values in a statement.
+
+    >>> marks(3)
+    '(?, ?, ?)'
+    """
+    return f"({', '.join('?' * n)})"
+
+
+def marks_of_pairs(n: int) -> str:
+    """The marks of a list of pairs.
+
+    >>> marks_of_pairs(2)
+    '(VALUES (?, ?), (?, ?))'
+    """
+    return f"(VALUES {', '.join([marks(2)] * n)})"
+
+
 class Rows:
-    """Writes rows in an open transaction by plain statements.
+    """Reads and writes rows in an open transaction by plain statements.
 
     Parameters
     ----------
@@ -168,10 +186,30 @@ class Rows:
         """The cursor of a statement, in which ``?`` stands for each value."""
         return self._driver.execute(statement.replace("?", self._mark), [self._stored(value) for value in values])
 
+    def change_all(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement with each of some lists of values."""
+        if values:
+            stored = [[self._stored(value) for value in one] for one in values]
+            cursor = self._driver.cursor()
+            cursor.executemany(statement.replace("?", self._mark), stored)
+            cursor.close()
+
+    @property
+    def lock(self) -> str:
+        """The end of a SELECT of rows that the transaction will change; SQLite's writer is alone in any case."""
+        return "" if self._mark == "?" else " FOR UPDATE"
+
+    def now(self) -> datetime:
+        """The time by the clock that leases are measured with: the server's, or that of the store's only host."""
+        if self._mark == "?":
+            return utc_now()
+        found: datetime = self.execute("SELECT clock_timestamp()").fetchone()[0]
+        return found
+
     def insert(self, table: str, values: Mapping[str, Any]) -> int:
         """Insert a row into a table that numbers its rows; returns its number."""
-        columns, marks = ", ".join(values), ", ".join("?" * len(values))
-        inserted = self.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks}) RETURNING id", *values.values())
+        statement = f"INSERT INTO {table} ({', '.join(values)}) VALUES {marks(len(values))} RETURNING id"
+        inserted = self.execute(statement, *values.values())
         return int(inserted.fetchone()[0])
 
     def insert_all(self, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
@@ -181,8 +219,7 @@ class Rows:
         ``INSERT`` 50 µs.
         """
         if self._mark == "?":
-            marks = ", ".join("?" * len(columns))
-            self._driver.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
+            self._driver.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES {marks(len(columns))}", rows)
             return
         with self._driver.cursor() as cursor, cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy:
             for row in rows:

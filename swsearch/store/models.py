@@ -12,10 +12,12 @@ tables describe, and a test compares them with the result of the migrations.
 
 from __future__ import annotations
 
+from collections import namedtuple
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import cache
 from math import inf
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import (
     BigInteger,
@@ -27,7 +29,6 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
-    Row,
     String,
     Table,
     Text,
@@ -35,6 +36,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeDecorator
 
+from swsearch.store.driver import Rows
 from swsearch.store.rows import restored, storable
 
 
@@ -65,9 +67,7 @@ class UtcTime(TypeDecorator[datetime]):
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
         """The time, with UTC as its zone."""
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)  # type: ignore[no-any-return]
+        return None if value is None else _utc(value)
 
 
 Big = BigInteger().with_variant(Integer(), "sqlite")
@@ -328,10 +328,11 @@ LINKS: Final = Table(
 )
 """A link that shows one search to everybody who has it; its key is not stored, only the key's SHA-256."""
 
+_R = TypeVar("_R", bound=Iterable[Any])
 _SIGNED: Final = frozenset({"query_frame", "subject_frame", "score"})
 
 
-def checked(row: Row[Any], table: Table) -> Row[Any]:
+def checked(row: _R, table: Table) -> _R:
     """The row itself, if every value has the type of its column and no count or index is negative.
 
     SQLite accepts any value in any column, and a store may have been edited. The meaning of values is not checked. The
@@ -366,3 +367,39 @@ def _rules(table: Table) -> list[tuple[str, frozenset[type], float, float]]:
             lowest = -highest if column.name in _SIGNED else 0
         rules.append((column.name, frozenset(kinds | ({type(None)} if column.nullable else set())), lowest, highest))
     return rules
+
+
+def records(rows: Rows, table: Table, rest: str, *values: Any) -> list[Any]:
+    """The :func:`checked` rows of a table, read by a plain statement, with their values by the names of the columns.
+
+    ``rest`` is what follows the name of the table in the statement: conditions, order and limits.
+
+    Raises
+    ------
+    ValueError
+        A value has no place in its column.
+    """
+    columns, record, readers = _reading(table)
+    found = []
+    for row in rows.execute(f"SELECT {columns} FROM {table.name} {rest}", *values):
+        read = list(row)
+        for place, reader in readers:
+            if read[place] is not None:
+                read[place] = reader(read[place])
+        found.append(checked(record(*read), table))
+    return found
+
+
+@cache
+def _reading(table: Table) -> tuple[str, Callable[..., Any], list[tuple[int, Callable[[Any], Any]]]]:
+    """The columns of a table, the class of its rows, and what reads the values of columns, by their places."""
+    columns = table.columns
+    readers = {FileText: restored, UtcTime: _utc}
+    read = [(place, readers[type(each.type)]) for place, each in enumerate(columns) if type(each.type) in readers]
+    return ", ".join(columns.keys()), namedtuple(table.name, columns.keys()), read
+
+
+def _utc(value: datetime | str) -> datetime:
+    """A time as a driver gives it; SQLite has no type for times, which are texts in UTC."""
+    time = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

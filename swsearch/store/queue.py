@@ -14,12 +14,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Connection, and_, bindparam, delete, insert, or_, select, tuple_, update
-
 from swsearch.hits.result import RunInfo
 from swsearch.hits.shards import AskedQueries, Failure, Shard
-from swsearch.store.connections import rows_of
-from swsearch.store.models import FAILURES, QUERIES, RUNS, SEARCH_QUERIES, SEARCHES, WORKERS
+from swsearch.store.driver import Rows, marks, marks_of_pairs
 from swsearch.store.rows import (
     DONE,
     FAILED,
@@ -30,10 +27,22 @@ from swsearch.store.rows import (
     UNFINISHED,
     HostProcess,
     claim_values,
+    restored,
+    storable,
     utc_now,
 )
 from swsearch.store.run_file import insert_failure, insert_queries, insert_runs
-from swsearch.store.scheduling import Query, candidates, charge, choose, claimed, counters, locked
+from swsearch.store.scheduling import (
+    LEASE_COLUMNS,
+    Query,
+    Unfinished,
+    candidates,
+    charge,
+    choose,
+    claimed,
+    counters,
+    locked,
+)
 from swsearch.store.scheduling import lease as lease_queries
 from swsearch.store.search_records import (
     Batch,
@@ -44,41 +53,22 @@ from swsearch.store.search_records import (
     StoredSearch,
     content,
     parameters_of,
-    stored_search,
+    searches_where,
 )
-from swsearch.store.searches import end_early, store_time
+from swsearch.store.searches import end_early
 
 if TYPE_CHECKING:
     from swsearch.store.store import Store
 
 MAX_LOSSES: Final = 3
 """Number of workers that may die with a query before it fails."""
-_ANY_QUEUED: Final = select(SEARCH_QUERIES.c.number).where(SEARCH_QUERIES.c.state == QUEUED).limit(1)
-_OPTIONS: Final = select(SEARCHES.c.options).where(SEARCHES.c.id == bindparam("of"))
-_HELD_OF_THESE: Final = select(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number).where(
-    tuple_(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number).in_(bindparam("these", expanding=True)),
-    SEARCH_QUERIES.c.state == LEASED,
-    SEARCH_QUERIES.c.lease_owner == bindparam("by"),
-)
-_RESULTS_OF_THESE: Final = select(QUERIES.c.run_id, QUERIES.c.number).where(
-    tuple_(QUERIES.c.run_id, QUERIES.c.number).in_(bindparam("these", expanding=True))
-)
-_BEGIN_SEARCHES: Final = (
-    update(SEARCHES)
-    .where(SEARCHES.c.id == bindparam("of"))
-    .values(run_id=bindparam("run"), state=RUNNING, reason=None, started_at=bindparam("now"))
-)
-_CHANGE_SEARCH: Final = update(SEARCHES).where(SEARCHES.c.id == bindparam("of"))
-_CHANGE_RUN: Final = update(RUNS).where(RUNS.c.id == bindparam("of"))
-_DELETE_QUERIES: Final = delete(SEARCH_QUERIES).where(SEARCH_QUERIES.c.search_id == bindparam("of"))
-_CHANGE_QUERY: Final = update(SEARCH_QUERIES).where(
-    SEARCH_QUERIES.c.search_id == bindparam("of"), SEARCH_QUERIES.c.number == bindparam("query")
-)
-_FREE: Final = {"lease_owner": None, "lease_until": None}
+_FREED: Final = "lease_owner = NULL, lease_until = NULL"
 """The lease of a query that no worker holds."""
-_FIRST_REASON: Final = (
-    select(FAILURES.c.reason).where(FAILURES.c.run_id == bindparam("of")).order_by(FAILURES.c.number).limit(1)
-)
+_END_SEARCH: Final = """
+    UPDATE searches SET n_done = ?, n_failed = ?, cells_done = ?, n_hits = ?,
+    state = ?, reason = ?, finished_at = ?, expires_at = ? WHERE id = ?
+"""
+_GO_ON: Final = "UPDATE searches SET n_done = ?, n_failed = ?, cells_done = ?, n_hits = ? WHERE id = ?"
 
 
 class Queue:
@@ -127,33 +117,34 @@ class Queue:
             None if there is nothing to do, or if other workers have just taken it.
         """
         generations = {database.name: database for database in databases}
-        with self._store.writing() as connection:
+        with self._store.writing_rows() as rows:
             found = [
                 search
-                for search in candidates(connection)
-                if (generation := generations.get(search.database_name)) is not None
+                for search in candidates(rows)
+                if (generation := generations.get(restored(search.database_name))) is not None
                 and generation.digest == search.database_digest
             ]
             if not found:
                 return None
-            served = counters(connection)
+            served = counters(rows)
             lead = min(found, key=lambda search: (served.get(search.owner, 0), search.owner, *search))
             together = [search for search in found if search.fingerprint == lead.fingerprint]
-            options = parameters_of(connection.execute(_OPTIONS, {"of": lead.id}).scalar_one())
-            database = generations[lead.database_name]
-            cells = (budget[database.name], overhead(database, options))
-            chosen = choose(connection, together, served, *cells, with_lost=with_lost)
-            queries = lease_queries(connection, worker, chosen, store_time(connection) + lease)
+            ((options,),) = rows.execute("SELECT options FROM searches WHERE id = ?", lead.id).fetchall()
+            database, parameters = generations[restored(lead.database_name)], parameters_of(options)
+            cells = (budget[database.name], overhead(database, parameters))
+            chosen = choose(rows, together, served, *cells, with_lost=with_lost)
+            queries = lease_queries(rows, worker, chosen, rows.now() + lease)
             if not queries:
                 return None
-            charge(connection, queries, {search.id: search.owner for search in together}, 1)
+            charge(rows, queries, {search.id: search.owner for search in together}, 1)
             keys = {search.id: search.key for search in together}
-            return Batch(lead.fingerprint, database, options, tuple(queries), keys)
+            return Batch(lead.fingerprint, database, parameters, tuple(queries), keys)
 
     def has_work(self) -> bool:
         """Whether a query is queued; a look that takes no lock."""
-        with self._store.reading() as connection:
-            return connection.execute(_ANY_QUEUED).first() is not None
+        with self._store.reading_rows() as rows:
+            queued = f"SELECT 1 FROM search_queries WHERE state = '{QUEUED}' LIMIT 1"
+            return rows.execute(queued).fetchone() is not None
 
     def begin(self, searches: Iterable[int], info: RunInfo) -> dict[int, tuple[int, RunInfo | None]]:
         """The runs of claimed searches; a search that has none gets one with the record ``info``.
@@ -161,19 +152,18 @@ class Queue:
         A run that was there comes with its own record, which the caller compares with ``info``. Searches that were
         cancelled in the meantime are missing from the result.
         """
-        with self._store.writing() as connection:
-            rows = locked(connection, searches).values()
-            runs = {row.id: int(row.run_id) for row in rows if row.run_id is not None}
-            if runs:
-                connection.execute(_CHANGE_RUN, [{"of": run_id, **claim_values()} for run_id in runs.values()])
-            fresh = [row for row in rows if row.run_id is None]
-            asked = [AskedQueries(Shard(), row.n_queries, row.asked_digest) for row in fresh]
-            new = insert_runs(rows_of(connection), info, asked)
-            begun = {row.id: run_id for row, run_id in zip(fresh, new, strict=True)}
-            if begun:
-                now = utc_now()
-                values = [{"of": search_id, "run": run_id, "now": now} for search_id, run_id in begun.items()]
-                connection.execute(_BEGIN_SEARCHES, values)
+        with self._store.writing_rows() as rows:
+            found = locked(rows, searches).values()
+            runs = {search.id: search.run_id for search in found if search.run_id is not None}
+            for run_id in runs.values():
+                rows.change("runs", run_id, claim_values())
+            fresh = [search for search in found if search.run_id is None]
+            asked = [AskedQueries(Shard(), search.n_queries, search.asked_digest) for search in fresh]
+            new = insert_runs(rows, info, asked)
+            begun = {search.id: run_id for search, run_id in zip(fresh, new, strict=True)}
+            begin = f"UPDATE searches SET run_id = ?, state = '{RUNNING}', reason = NULL, started_at = ? WHERE id = ?"
+            now = utc_now()
+            rows.change_all(begin, [(run_id, now, search_id) for search_id, run_id in begun.items()])
         known = {search_id: (run_id, self._store.runs.get(run_id).info) for search_id, run_id in runs.items()}
         return known | {search_id: (run_id, None) for search_id, run_id in begun.items()}
 
@@ -195,56 +185,56 @@ class Queue:
             Whether each result was stored. It was not if its search was cancelled or deleted, or if the lease was lost.
         """
         these = [(each.query.search_id, each.query.number) for each in completed]
-        with self._store.writing() as connection:
-            rows, held = _held_by(connection, worker, these)
+        with self._store.writing_rows() as rows:
+            searches, held = _held_by(rows, worker, these)
             kept = [each for each, query in zip(completed, these, strict=True) if query in held]
             # `swsearch batch --resume` may have gone on with a run; it stores the same results.
             results = {(each.run_id, each.result.number): each.result for each in kept}
-            there = {tuple(row) for row in connection.execute(_RESULTS_OF_THESE, {"these": list(results)})}
-            new = [(query[0], result) for query, result in results.items() if query not in there]
-            insert_queries(rows_of(connection), new)
+            found = f"SELECT run_id, number FROM queries WHERE (run_id, number) IN {marks_of_pairs(len(results))}"
+            there = set(rows.execute(found, *_values(results))) if results else set()
+            insert_queries(rows, [(query[0], result) for query, result in results.items() if query not in there])
             hits = Counter[int]()
             for each in kept:
                 hits[each.query.search_id] += len(each.result.hits)
-            _count(connection, rows, [each.query for each in kept], DONE, keep, hits)
+            _count(rows, searches, [each.query for each in kept], DONE, keep, hits)
         return [query in held for query in these]
 
     def fail(self, worker: str, query: Lease, reason: str, keep: timedelta | None) -> bool:
         """Store that a query cannot be searched; returns whether the lease was still held."""
-        with self._store.writing() as connection:
-            rows, held = _held_by(connection, worker, [(query.search_id, query.number)])
-            _fail(connection, rows, [query] if held else [], reason, keep)
+        with self._store.writing_rows() as rows:
+            searches, held = _held_by(rows, worker, [(query.search_id, query.number)])
+            _fail(rows, searches, [query] if held else [], reason, keep)
         return bool(held)
 
     def fail_search(self, search_id: int, reason: str, keep: timedelta | None) -> None:
         """End a search that cannot be searched at all."""
-        with self._store.writing() as connection:
-            for row in locked(connection, [search_id]).values():
-                end_early(connection, row, keep, state=FAILED, reason=reason)
+        with self._store.writing_rows() as rows:
+            for search in locked(rows, [search_id]).values():
+                end_early(rows, search.id, search.run_id, keep, FAILED, reason)
 
     def give_back(self, worker: str) -> int:
         """Return all queries that a worker holds to the queue, as if it had not taken them; returns their number."""
-        with self._store.writing() as connection:
-            return _returned(connection, SEARCH_QUERIES.c.lease_owner == worker)
+        with self._store.writing_rows() as rows:
+            return _returned(rows, "lease_owner = ?", worker)
 
     def put_off(self, worker: str, searches: Collection[int], reason: str) -> None:
         """Return what a worker holds of some searches to the queue, and say why those that are queued wait."""
-        with self._store.writing() as connection:
+        with self._store.writing_rows() as rows:
             ids = sorted(searches)
-            _returned(connection, and_(SEARCH_QUERIES.c.lease_owner == worker, SEARCH_QUERIES.c.search_id.in_(ids)))
-            waiting = and_(SEARCHES.c.id.in_(ids), SEARCHES.c.state == QUEUED)
-            connection.execute(update(SEARCHES).where(waiting).values(reason=reason))
+            _returned(rows, f"lease_owner = ? AND search_id IN {marks(len(ids))}", worker, *ids)
+            waiting = f"UPDATE searches SET reason = ? WHERE id = ? AND state = '{QUEUED}'"
+            rows.change_all(waiting, [(storable(reason), search_id) for search_id in ids])
 
     # --- workers ---
 
     def enter(self, worker: str, engine: str) -> None:
         """Announce this process as a worker."""
         this = HostProcess.this()
-        with self._store.writing() as connection:
-            now = store_time(connection)
-            values = {"host": this.host, "process": this.process, "process_began": this.began, "engine": engine}
-            row = {"id": worker, **values, "cells_per_second": 0.0, "started_at": now, "seen_at": now}
-            connection.execute(insert(WORKERS), row)
+        columns = "id, host, process, process_began, engine, cells_per_second, started_at, seen_at"
+        with self._store.writing_rows() as rows:
+            now = rows.now()
+            values = (worker, this.host, this.process, this.began, engine, 0.0, now, now)
+            rows.execute(f"INSERT INTO workers ({columns}) VALUES {marks(len(values))}", *values)
 
     def heartbeat(
         self, worker: str, cells_per_second: float, lease: timedelta, silence: timedelta = timedelta()
@@ -260,21 +250,21 @@ class Queue:
         silence : timedelta
             Time since its progress.
         """
-        with self._store.writing() as connection:
-            now = store_time(connection)
-            seen = {"seen_at": now - silence, "cells_per_second": cells_per_second}
-            connection.execute(update(WORKERS).where(WORKERS.c.id == worker).values(**seen))
-            held = and_(SEARCH_QUERIES.c.lease_owner == worker, SEARCH_QUERIES.c.state == LEASED)
-            rows = connection.execute(select(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number).where(held)).all()
-            if rows:
-                connection.execute(update(SEARCH_QUERIES).where(held).values(lease_until=now + lease))
-            return {(row.search_id, row.number) for row in rows}
+        with self._store.writing_rows() as rows:
+            now = rows.now()
+            seen = "UPDATE workers SET seen_at = ?, cells_per_second = ? WHERE id = ?"
+            rows.execute(seen, now - silence, cells_per_second, worker)
+            held = f"WHERE lease_owner = ? AND state = '{LEASED}'"
+            queries = set(rows.execute(f"SELECT search_id, number FROM search_queries {held}", worker))
+            if queries:
+                rows.execute(f"UPDATE search_queries SET lease_until = ? {held}", now + lease, worker)
+            return queries
 
     def leave(self, worker: str) -> None:
         """Return what a worker holds, and forget it."""
         self.give_back(worker)
-        with self._store.writing() as connection:
-            connection.execute(delete(WORKERS).where(WORKERS.c.id == worker))
+        with self._store.writing_rows() as rows:
+            rows.execute("DELETE FROM workers WHERE id = ?", worker)
 
     def recover(self, keep: timedelta | None, max_losses: int = MAX_LOSSES) -> int:
         """Take the leases of dead workers away; returns the number of queries.
@@ -282,53 +272,49 @@ class Queue:
         A worker of this host is dead if its process has ended, one of another host if its leases have ended. A query
         that was lost ``max_losses`` times fails.
         """
-        with self._store.reading() as connection:
-            workers = connection.execute(select(WORKERS)).all()
-        dead = [row.id for row in workers if HostProcess(row.host, row.process, row.process_began).has_ended]
-        with self._store.writing() as connection:
-            now = store_time(connection)
-            is_lost = or_(SEARCH_QUERIES.c.lease_until < now, SEARCH_QUERIES.c.lease_owner.in_(dead))
-            queries = _held(connection, is_lost)
+        with self._store.reading_rows() as rows:
+            workers = rows.execute("SELECT id, host, process, process_began FROM workers").fetchall()
+        dead = [worker for worker, *process in workers if HostProcess(*process).has_ended]
+        with self._store.writing_rows() as rows:
+            now = rows.now()
+            is_lost = " OR ".join(["lease_until < ?", *["lease_owner = ?"] * len(dead)])
+            queries = _held(rows, f"({is_lost})", now, *dead)
             given_up = [query for query in queries if query.losses + 1 >= max_losses]
-            _requeue(connection, [query for query in queries if query not in given_up], lost=True)
-            rows = locked(connection, (query.search_id for query in given_up))
+            _requeue(rows, [query for query in queries if query not in given_up], lost=True)
+            searches = locked(rows, (query.search_id for query in given_up))
             died = f"given up: {max_losses} workers died while they"
-            begun = {id: row for id, row in rows.items() if row.run_id is not None}
-            for row in (row for id, row in rows.items() if id not in begun):
-                end_early(connection, row, keep, state=FAILED, reason=f"{died} prepared this search")
+            begun = {id: search for id, search in searches.items() if search.run_id is not None}
+            for id in searches.keys() - begun.keys():
+                end_early(rows, id, None, keep, FAILED, f"{died} prepared this search")
             reason = f"{died} searched this query; the others are not affected"
-            _fail(connection, begun, [query for query in given_up if query.search_id in begun], reason, keep)
-            gone = or_(WORKERS.c.id.in_(dead), WORKERS.c.seen_at < now - timedelta(days=1))
-            connection.execute(delete(WORKERS).where(gone))
+            _fail(rows, begun, [query for query in given_up if query.search_id in begun], reason, keep)
+            rows.execute("DELETE FROM workers WHERE seen_at < ?", now - timedelta(days=1))
+            rows.change_all("DELETE FROM workers WHERE id = ?", [(worker,) for worker in dead])
             return len(queries)
 
     # --- new generations of a database ---
 
     def outdated(self, database: SearchedDatabase) -> list[StoredSearch]:
         """The unfinished searches of earlier generations of a database."""
-        with self._store.reading() as connection:
-            earlier = and_(
-                SEARCHES.c.database_name == database.name,
-                SEARCHES.c.database_generation < database.generation,
-                SEARCHES.c.database_digest != database.digest,
-            )
-            found = select(SEARCHES).where(earlier, SEARCHES.c.state.in_(UNFINISHED)).order_by(SEARCHES.c.id)
-            return [stored_search(row) for row in connection.execute(found)]
+        with self._store.reading_rows() as rows:
+            earlier = "database_name = ? AND database_generation < ? AND database_digest <> ?"
+            unfinished = f"{earlier} AND state IN {UNFINISHED} ORDER BY id"
+            return searches_where(rows, unfinished, storable(database.name), database.generation, database.digest)
 
     def begin_again(self, search_id: int, database: SearchedDatabase, fingerprint: str) -> None:
         """Begin an unfinished search anew, with another generation of its database or another program.
 
         What it had is deleted, since one search has one database.
         """
-        with self._store.writing() as connection:
-            row = locked(connection, [search_id]).get(search_id)
-            if row is None:
+        with self._store.writing_rows() as rows:
+            search = locked(rows, [search_id]).get(search_id)
+            if search is None:
                 return
             values = {
                 "database_digest": database.digest,
                 "database_generation": database.generation,
                 "fingerprint": fingerprint,
-                "content": content(fingerprint, row.asked_digest),
+                "content": content(fingerprint, search.asked_digest),
                 "run_id": None,
                 "state": QUEUED,
                 "started_at": None,
@@ -337,38 +323,44 @@ class Queue:
                 "cells_done": 0,
                 "n_hits": 0,
             }
-            connection.execute(update(SEARCHES).where(SEARCHES.c.id == search_id).values(**values))
-            if row.run_id is not None:
-                connection.execute(delete(RUNS).where(RUNS.c.id == row.run_id))
-            fresh = update(SEARCH_QUERIES).where(SEARCH_QUERIES.c.search_id == search_id)
-            connection.execute(fresh.values(**_FREE, state=QUEUED, losses=0))
+            rows.change("searches", search_id, values)
+            rows.execute("DELETE FROM runs WHERE id = ?", search.run_id)
+            fresh = f"UPDATE search_queries SET {_FREED}, state = '{QUEUED}', losses = 0 WHERE search_id = ?"
+            rows.execute(fresh, search_id)
 
 
-def _held_by(connection: Connection, worker: str, queries: Sequence[Query]) -> tuple[dict[int, Any], set[Query]]:
-    """The rows of the searches of these queries, which are locked, and those queries that a worker still holds."""
-    rows = locked(connection, (search_id for search_id, _ in queries))
-    found = connection.execute(_HELD_OF_THESE, {"these": list(queries), "by": worker})
-    return rows, {(row.search_id, row.number) for row in found if row.search_id in rows}
+def _values(queries: Iterable[Query]) -> list[int]:
+    """The values of :func:`marks_of_pairs`."""
+    return [value for query in queries for value in query]
+
+
+def _held_by(rows: Rows, worker: str, queries: Sequence[Query]) -> tuple[dict[int, Unfinished], set[Query]]:
+    """The searches of these queries, which are locked, and those queries that a worker still holds."""
+    searches = locked(rows, (search_id for search_id, _ in queries))
+    these = f"(search_id, number) IN {marks_of_pairs(len(queries))}"
+    held = f"SELECT search_id, number FROM search_queries WHERE {these} AND state = '{LEASED}' AND lease_owner = ?"
+    found = rows.execute(held, *_values(queries), worker) if queries else ()
+    return searches, {query for query in found if query[0] in searches}
 
 
 def _fail(
-    connection: Connection,
-    rows: Mapping[int, Any],
+    rows: Rows,
+    searches: Mapping[int, Unfinished],
     queries: Sequence[Lease],
     reason: str,
     keep: timedelta | None,
 ) -> None:
-    """Store that queries of searches with runs cannot be searched; ``rows`` are those of their searches."""
-    if not queries:
-        return
+    """Store that queries of searches with runs cannot be searched."""
     for query in queries:
-        insert_failure(rows_of(connection), rows[query.search_id].run_id, Failure(query.number, reason))
-    _count(connection, rows, queries, FAILED, keep, Counter())
+        run_id = searches[query.search_id].run_id
+        assert run_id is not None
+        insert_failure(rows, run_id, Failure(query.number, reason))
+    _count(rows, searches, queries, FAILED, keep, Counter())
 
 
 def _count(
-    connection: Connection,
-    rows: Mapping[int, Any],
+    rows: Rows,
+    searches: Mapping[int, Unfinished],
     queries: Sequence[Lease],
     state: str,
     keep: timedelta | None,
@@ -376,71 +368,60 @@ def _count(
 ) -> None:
     """Count queries that are done or failed, end their leases, and end the searches of which they were the last.
 
-    ``hits`` are the numbers of their stored alignments by the search. Every step has a statement for all queries or
-    searches, because a batch may have hundreds of them.
+    ``hits`` are the numbers of their stored alignments by the search.
     """
     n_new = Counter(query.search_id for query in queries)
     cells = Counter[int]()
     for query in queries:
         cells[query.search_id] += query.cells
-    going_on: list[dict[str, int]] = []
-    ended: list[dict[str, int]] = []
-    for id, n in sorted(n_new.items()):
-        row = rows[id]
-        n_done, n_failed = (row.n_done + n, row.n_failed) if state == DONE else (row.n_done, row.n_failed + n)
-        sums = {"cells_done": row.cells_done + cells[id], "n_hits": row.n_hits + hits[id]}
-        counts = {"of": id, "n_done": n_done, "n_failed": n_failed, **sums}
-        (going_on if n_done + n_failed < row.n_queries else ended).append(counts)
-    if going_on:
-        connection.execute(_CHANGE_SEARCH, going_on)
-        remain = {counts["of"] for counts in going_on}
-        these = sorted((query.search_id, query.number) for query in queries if query.search_id in remain)
-        connection.execute(
-            _CHANGE_QUERY, [{"of": id, "query": number, **_FREE, "state": state} for id, number in these]
-        )
-    if ended:
-        _end(connection, [(rows[counts["of"]], counts) for counts in ended], keep)
-
-
-def _end(connection: Connection, ended: Sequence[tuple[Any, Mapping[str, int]]], keep: timedelta | None) -> None:
-    """End searches and their runs; each has its row and its counts."""
     now = utc_now()
-    same = {"finished_at": now, "expires_at": None if keep is None else now + keep}
-    values = []
-    for row, counts in ended:
-        is_done = counts["n_done"] > 0
-        reason = None if is_done else connection.execute(_FIRST_REASON, {"of": row.run_id}).scalar()
-        values.append({**counts, **same, "state": DONE if is_done else FAILED, "reason": reason})
-    connection.execute(_CHANGE_SEARCH, values)
-    connection.execute(_DELETE_QUERIES, [{"of": row.id} for row, _ in ended])
-    runs = [{"of": row.run_id, "state": FINISHED, "finished_at": now} for row, _ in ended]
-    connection.execute(_CHANGE_RUN, runs)
+    expires = None if keep is None else now + keep
+    going_on: list[tuple[Any, ...]] = []
+    ended: list[tuple[Any, ...]] = []
+    for id, n in sorted(n_new.items()):
+        search = searches[id]
+        n_done, n_failed = (
+            (search.n_done + n, search.n_failed) if state == DONE else (search.n_done, search.n_failed + n)
+        )
+        counts = (n_done, n_failed, search.cells_done + cells[id], search.n_hits + hits[id])
+        if n_done + n_failed < search.n_queries:
+            going_on.append((*counts, id))
+        elif n_done:
+            ended.append((*counts, DONE, None, now, expires, id))
+        else:
+            first = "SELECT reason FROM failures WHERE run_id = ? ORDER BY number LIMIT 1"
+            (reason,) = rows.execute(first, search.run_id).fetchone() or (None,)
+            ended.append((*counts, FAILED, reason, now, expires, id))
+    rows.change_all(_GO_ON, going_on)
+    remain = {values[-1] for values in going_on}
+    these = sorted((query.search_id, query.number) for query in queries if query.search_id in remain)
+    rows.change_all(f"UPDATE search_queries SET {_FREED}, state = '{state}' WHERE search_id = ? AND number = ?", these)
+    rows.change_all(_END_SEARCH, ended)
+    ids = [values[-1] for values in ended]
+    rows.change_all("DELETE FROM search_queries WHERE search_id = ?", [(id,) for id in ids])
+    finish = f"UPDATE runs SET state = '{FINISHED}', finished_at = ? WHERE id = ?"
+    rows.change_all(finish, [(now, searches[id].run_id) for id in ids])
 
 
-def _held(connection: Connection, which: Any) -> list[Lease]:
+def _held(rows: Rows, which: str, *values: Any) -> list[Lease]:
     """The leased queries of a condition; their searches are locked, in order."""
-    leased = and_(SEARCH_QUERIES.c.state == LEASED, which)
-    ids = connection.execute(select(SEARCH_QUERIES.c.search_id).where(leased).distinct()).scalars()
-    locked(connection, ids)
-    found = select(SEARCH_QUERIES).where(leased).order_by(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number)
-    return [claimed(row) for row in connection.execute(found)]
+    leased = f"FROM search_queries WHERE state = '{LEASED}' AND {which}"
+    locked(rows, [search_id for (search_id,) in rows.execute(f"SELECT search_id {leased}", *values).fetchall()])
+    found = rows.execute(f"SELECT {LEASE_COLUMNS} {leased} ORDER BY search_id, number", *values)
+    return [claimed(row) for row in found]
 
 
-def _returned(connection: Connection, which: Any) -> int:
+def _returned(rows: Rows, which: str, *values: Any) -> int:
     """Return leased queries of a condition to the queue, as if nobody had taken them; returns their number."""
-    queries = _held(connection, which)
-    charge(connection, queries, _owners(connection, queries), -1)
-    _requeue(connection, queries)
+    queries = _held(rows, which, *values)
+    ids = sorted({query.search_id for query in queries})
+    owners = dict(rows.execute(f"SELECT id, owner FROM searches WHERE id IN {marks(len(ids))}", *ids)) if ids else {}
+    charge(rows, queries, owners, -1)
+    _requeue(rows, queries)
     return len(queries)
 
 
-def _requeue(connection: Connection, queries: Sequence[Lease], *, lost: bool = False) -> None:
-    if queries:
-        these = [{"of": each.search_id, "query": each.number, "losses": each.losses + lost} for each in queries]
-        connection.execute(_CHANGE_QUERY, [{**query, **_FREE, "state": QUEUED} for query in these])
-
-
-def _owners(connection: Connection, queries: Sequence[Lease]) -> dict[int, str]:
-    ids = {query.search_id for query in queries}
-    rows = connection.execute(select(SEARCHES.c.id, SEARCHES.c.owner).where(SEARCHES.c.id.in_(ids)))
-    return {row.id: row.owner for row in rows}
+def _requeue(rows: Rows, queries: Sequence[Lease], *, lost: bool = False) -> None:
+    these = [(each.losses + lost, each.search_id, each.number) for each in queries]
+    free = f"UPDATE search_queries SET {_FREED}, state = '{QUEUED}', losses = ? WHERE search_id = ? AND number = ?"
+    rows.change_all(free, these)

@@ -26,8 +26,9 @@ from swsearch.hits.result import Pssm, QueryResult, SearchStats
 from swsearch.hits.shards import Failure, Shard
 from swsearch.sequences.headers import names_of
 from swsearch.sequences.record import split_header
-from swsearch.store.models import FAILURES, HITS, QUERIES, checked
-from swsearch.store.rows import ALIGNMENT_FIELDS, HIT_FIELDS
+from swsearch.store.driver import Rows
+from swsearch.store.models import FAILURES, HITS, QUERIES, checked, records
+from swsearch.store.rows import ALIGNMENT_FIELDS, HIT_FIELDS, restored
 from swsearch.store.run_file import HitWriter
 from swsearch.store.runs import find_run
 from swsearch.typing import Floats, Places
@@ -176,9 +177,6 @@ class QuerySummary:
 
 _QUERY: Final = select(QUERIES).where(QUERIES.c.run_id == bindparam("run"), QUERIES.c.number == bindparam("query"))
 _OF_QUERY = HITS.c.query_id == bindparam("of")
-_RANKED: Final = (
-    select(HITS).where(_OF_QUERY).order_by(HITS.c.rank, HITS.c.hsp).offset(bindparam("skip")).limit(bindparam("most"))
-)
 _LAST_RANK: Final = select(func.max(HITS.c.rank)).where(_OF_QUERY)
 _own_values: Final = attrgetter(*HIT_FIELDS)
 _alignment_values: Final = attrgetter(*ALIGNMENT_FIELDS)
@@ -263,8 +261,8 @@ class Results(HitWriter):
 
     def fasta(self, run_id: int) -> str:
         """The searched queries of a run as FASTA, in their order."""
-        with self._store.reading() as connection:
-            return as_fasta(letters_of_run(connection, run_id))
+        with self._store.reading_rows() as rows:
+            return as_fasta(letters_of_run(rows, run_id))
 
     # --- the result of one query, or a part of it for readers of a few hits ---
 
@@ -275,8 +273,27 @@ class Results(HitWriter):
 
     def view(self, run_id: int, number: int, view: HitView) -> ResultPage:
         """A page of the sorted and filtered hits of a query."""
+        if view == HitView(offset=view.offset, limit=view.limit):
+            with self._store.reading_rows() as rows:
+                return self._ranked_page(rows, run_id, number, view)
         with self._reading_query(run_id, number) as (connection, row):
             return _read_page(connection, row, view)
+
+    def _ranked_page(self, rows: Rows, run_id: int, number: int, view: HitView) -> ResultPage:
+        """A page of hits by rank, which most answers of a service have."""
+        found = records(rows, QUERIES, "WHERE run_id = ? AND number = ?", run_id, number)
+        if not found:
+            raise HitsNotFound(self._store.name, run_id, number)
+        (query,) = found
+        page = "WHERE query_id = ? ORDER BY rank, hsp LIMIT ? OFFSET ?"
+        listed = records(rows, HITS, page, query.id, view.limit, view.offset)
+        hits = tuple(hit_of(row, query.header) for row in listed)
+        if hits and view.offset + len(hits) == query.n_hits:
+            n_subjects = hits[-1].rank
+        else:
+            last = "SELECT COALESCE(MAX(rank), 0) FROM hits WHERE query_id = ?"
+            (n_subjects,) = rows.execute(last, query.id).fetchone()
+        return ResultPage(query_result(query, hits), query.n_hits, query.n_hits, n_subjects)
 
     def subject(self, run_id: int, number: int, rank: int) -> QueryResult:
         """A query with the alignments of the subject of this rank; without hits if there is no such subject."""
@@ -353,13 +370,7 @@ class Results(HitWriter):
 
 def _read_page(connection: Connection, query: Row[Any], view: HitView) -> ResultPage:
     """A page of the hits of ``query``, a row of the table of queries."""
-    if view.sort == "rank" and not view.descending and not view.keep and not view.orders_alignments:
-        page = {"of": query.id, "skip": view.offset, "most": view.limit}
-        hits = tuple(hit_of(row, query.header) for row in connection.execute(_RANKED, page))
-        is_last = bool(hits) and view.offset + len(hits) == query.n_hits
-        n_subjects = hits[-1].rank if is_last else _n_subjects(connection, query)
-        return ResultPage(query_result(query, hits), query.n_hits, query.n_hits, n_subjects)
-    n_subjects = _n_subjects(connection, query)
+    n_subjects = connection.execute(_LAST_RANK, {"of": query.id}).scalar() or 0
     of_query = HITS.c.query_id == query.id
     kept = (of_query, *_conditions(view.keep, query))
     n_matching = query.n_hits
@@ -372,11 +383,6 @@ def _read_page(connection: Connection, query: Row[Any], view: HitView) -> Result
     rows = {(row.rank, row.hsp): row for row in connection.execute(chosen)}
     hits = tuple(hit_of(rows[rank, hsp], query.header) for rank, hsp in found)
     return ResultPage(query_result(query, hits), n_matching, query.n_hits, n_subjects)
-
-
-def _n_subjects(connection: Connection, query: Row[Any]) -> int:
-    """Number of subjects among the hits of ``query``."""
-    return connection.execute(_LAST_RANK, {"of": query.id}).scalar() or 0
 
 
 def _conditions(keep: HitFilter, query: Row[Any]) -> list[ColumnElement[bool]]:
@@ -413,10 +419,10 @@ def _in_order(keys: Select[Any], view: HitView) -> Select[Any]:
     return keys.order_by(value.is_(None), ordered, HITS.c.rank, HITS.c.hsp)
 
 
-def letters_of_run(connection: Connection, run_id: int) -> dict[int, tuple[str, str]]:
+def letters_of_run(rows: Rows, run_id: int) -> dict[int, tuple[str, str]]:
     """Header and letters of the searched queries of a run, by number."""
-    searched = select(QUERIES.c.number, QUERIES.c.header, QUERIES.c.letters).where(QUERIES.c.run_id == run_id)
-    return {row.number: (row.header, row.letters) for row in connection.execute(searched)}
+    searched = rows.execute("SELECT number, header, letters FROM queries WHERE run_id = ?", run_id)
+    return {number: (restored(header), restored(letters)) for number, header, letters in searched}
 
 
 def as_fasta(queries: Mapping[int, tuple[str, str]]) -> str:
@@ -430,7 +436,7 @@ def _hits_of(connection: Connection, query: Row[Any], *conditions: ColumnElement
     return (hit_of(row, query.header) for row in connection.execute(found))
 
 
-def query_result(row: Row[Any], hits: tuple[Hit, ...]) -> QueryResult:
+def query_result(row: Any, hits: tuple[Hit, ...]) -> QueryResult:
     """The result of a query, from its row and its hits.
 
     Raises
@@ -449,7 +455,7 @@ def query_result(row: Row[Any], hits: tuple[Hit, ...]) -> QueryResult:
     )
 
 
-def hit_of(row: Row[Any], query_header: str) -> Hit:
+def hit_of(row: Any, query_header: str) -> Hit:
     """The hit of a row; ``query_header`` is the header of its query.
 
     Raises

@@ -9,15 +9,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cache
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, and_, bindparam, exists, select, tuple_, update
-
-from swsearch.store.connections import upsert
-from swsearch.store.models import OWNERS, SEARCH_QUERIES, SEARCHES
-from swsearch.store.rows import LEASED, QUEUED, UNFINISHED
+from swsearch.store.driver import Rows, marks, marks_of_pairs
+from swsearch.store.rows import LEASED, QUEUED, UNFINISHED, restored
 from swsearch.store.search_records import MEGACELL, Lease
 
 MAX_QUERIES: Final = 4096
@@ -30,75 +26,67 @@ _SMALL: Final = 4
 Query = tuple[int, int]
 """A search's ``id`` and the number of a query in it."""
 
-_OF_SEARCH = SEARCH_QUERIES.c.search_id == SEARCHES.c.id
-_CANDIDATES: Final = select(
-    SEARCHES.c.served, SEARCHES.c.cells, SEARCHES.c.id, SEARCHES.c.owner, SEARCHES.c.fingerprint, SEARCHES.c.key,
-    SEARCHES.c.database_name, SEARCHES.c.database_digest, SEARCHES.c.n_queries,
-).where(SEARCHES.c.state.in_(UNFINISHED), exists().where(_OF_SEARCH, SEARCH_QUERIES.c.state == QUEUED))  # fmt: skip
-_COUNTERS: Final = select(OWNERS.c.owner, OWNERS.c.served)
-_NEVER_LOST = and_(SEARCH_QUERIES.c.state == QUEUED, SEARCH_QUERIES.c.losses == 0)
-_NEXT_OF_ONE: Final = (
-    select(SEARCH_QUERIES.c.number, SEARCH_QUERIES.c.cells)
-    .where(SEARCH_QUERIES.c.search_id == bindparam("of"), _NEVER_LOST, SEARCH_QUERIES.c.number > bindparam("after"))
-    .order_by(SEARCH_QUERIES.c.number)
-    .limit(_PAGE)
-)
-_NEXT_OF_MANY: Final = (
-    select(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number, SEARCH_QUERIES.c.cells)
-    .where(SEARCH_QUERIES.c.search_id.in_(bindparam("of", expanding=True)), _NEVER_LOST)
-    .order_by(SEARCH_QUERIES.c.number)
-)
-_LOST: Final = (
-    select(SEARCH_QUERIES.c.number)
-    .where(SEARCH_QUERIES.c.search_id == bindparam("of"), SEARCH_QUERIES.c.state == QUEUED)
-    .order_by(SEARCH_QUERIES.c.losses, SEARCH_QUERIES.c.number)
-    .limit(1)
-)
-_LOCK: Final = (
-    select(
-        SEARCHES.c.id,
-        SEARCHES.c.run_id,
-        SEARCHES.c.asked_digest,
-        SEARCHES.c.n_queries,
-        SEARCHES.c.n_done,
-        SEARCHES.c.n_failed,
-        SEARCHES.c.cells_done,
-        SEARCHES.c.n_hits,
-    )
-    .where(SEARCHES.c.id.in_(bindparam("of", expanding=True)), SEARCHES.c.state.in_(UNFINISHED))
-    .order_by(SEARCHES.c.id)
-    .with_for_update()
-)
-_THESE = tuple_(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number).in_(bindparam("these", expanding=True))
-_FREE: Final = (
-    select(SEARCH_QUERIES)
-    .where(_THESE, SEARCH_QUERIES.c.state == QUEUED)
-    .order_by(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number)
-    .with_for_update(skip_locked=True)
-)
-_GIVE: Final = (
-    update(SEARCH_QUERIES)
-    .where(_THESE)
-    .values(state=LEASED, lease_owner=bindparam("worker"), lease_until=bindparam("until"))
-)
-_CHARGE: Final = (
-    update(SEARCHES).where(SEARCHES.c.id == bindparam("of")).values(served=SEARCHES.c.served + bindparam("cost"))
-)
+
+class Candidate(NamedTuple):
+    """A search with queued queries. Of an owner, the least one is served next; texts are as they are stored."""
+
+    served: int
+    cells: int
+    id: int
+    owner: str
+    fingerprint: str
+    key: str
+    database_name: str
+    database_digest: str
+    n_queries: int
 
 
-def candidates(connection: Connection) -> Sequence[Any]:
-    """All searches with queued queries; of an owner, the one with the smallest counter, cells and id is served next."""
-    return connection.execute(_CANDIDATES).all()
+class Unfinished(NamedTuple):
+    """How far an unfinished search is."""
+
+    id: int
+    run_id: int | None
+    asked_digest: str
+    n_queries: int
+    n_done: int
+    n_failed: int
+    cells_done: int
+    n_hits: int
 
 
-def counters(connection: Connection) -> dict[str, int]:
+_NEVER_LOST: Final = f"state = '{QUEUED}' AND losses = 0"
+_CANDIDATES: Final = f"""
+    SELECT {", ".join(Candidate._fields)} FROM searches
+    WHERE state IN {UNFINISHED}
+    AND EXISTS (SELECT 1 FROM search_queries WHERE search_id = searches.id AND state = '{QUEUED}')
+"""
+_NEXT_OF_ONE: Final = f"""
+    SELECT number, cells FROM search_queries WHERE search_id = ? AND {_NEVER_LOST} AND number > ?
+    ORDER BY number LIMIT {_PAGE}
+"""
+_LOST: Final = f"""
+    SELECT number FROM search_queries WHERE search_id = ? AND state = '{QUEUED}' ORDER BY losses, number LIMIT 1
+"""
+_CHARGE_OWNER: Final = """
+    INSERT INTO owners (owner, served) VALUES (?, ?) ON CONFLICT (owner) DO UPDATE SET served = owners.served + ?
+"""
+LEASE_COLUMNS: Final = "search_id, number, header, letters, cells, losses"
+"""The columns of a query, from which :func:`claimed` makes its lease."""
+
+
+def candidates(rows: Rows) -> list[Candidate]:
+    """All searches with queued queries."""
+    return [Candidate(*row) for row in rows.execute(_CANDIDATES)]
+
+
+def counters(rows: Rows) -> dict[str, int]:
     """The virtual counters of the owners."""
-    return {row.owner: row.served for row in connection.execute(_COUNTERS)}
+    return dict(rows.execute("SELECT owner, served FROM owners").fetchall())
 
 
 def choose(
-    connection: Connection,
-    together: Sequence[Any],
+    rows: Rows,
+    together: Sequence[Candidate],
     counters: Mapping[str, int],
     budget: int,
     overhead: int = 0,
@@ -109,8 +97,8 @@ def choose(
 
     Parameters
     ----------
-    together : sequence of rows
-        The :func:`candidates` whose queries may be in one batch, at least one.
+    together : sequence of Candidate
+        Those whose queries may be in one batch, at least one.
     counters : mapping of str to int
     budget : int
         Number of cells of the batch.
@@ -124,7 +112,7 @@ def choose(
     list of Query
         A query that was lost before is alone, and comes after all others of its search.
     """
-    never_lost = _never_lost(connection, together)
+    never_lost = _never_lost(rows, together)
     by_owner: dict[str, list[tuple[int, int, int]]] = {}
     for search in together:
         by_owner.setdefault(search.owner, []).append((search.served, search.cells, search.id))
@@ -140,8 +128,8 @@ def choose(
         served, size, search_id = searches[0]
         found = next(never_lost[search_id], None)
         if found is None and not chosen:
-            lost = connection.execute(_LOST, {"of": search_id}).scalar() if with_lost else None
-            return [] if lost is None else [(search_id, lost)]
+            lost = rows.execute(_LOST, search_id).fetchone() if with_lost else None
+            return [] if lost is None else [(search_id, lost[0])]
         if found is None:
             heapq.heappop(searches)
             if not searches:
@@ -162,27 +150,27 @@ def megacells(cells: int) -> int:
     return -(-cells // MEGACELL)
 
 
-def _never_lost(connection: Connection, searches: Sequence[Any]) -> dict[int, Iterator[tuple[int, int]]]:
+def _never_lost(rows: Rows, searches: Sequence[Candidate]) -> dict[int, Iterator[tuple[int, int]]]:
     """Number and cells of the queued queries of each search that were never lost, in order."""
     small: dict[int, list[tuple[int, int]]] = {search.id: [] for search in searches if search.n_queries <= _SMALL}
     for ids in _pages(list(small)):
-        for search_id, number, cells in connection.execute(_NEXT_OF_MANY, {"of": ids}):
+        of_many = f"SELECT search_id, number, cells FROM search_queries WHERE search_id IN {marks(len(ids))}"
+        for search_id, number, cells in rows.execute(f"{of_many} AND {_NEVER_LOST} ORDER BY number", *ids):
             small[search_id].append((number, cells))
     return {
-        search.id: iter(small[search.id]) if search.id in small else _pages_of_one(connection, search.id)
+        search.id: iter(small[search.id]) if search.id in small else _pages_of_one(rows, search.id)
         for search in searches
     }
 
 
-def _pages_of_one(connection: Connection, search_id: int) -> Iterator[tuple[int, int]]:
+def _pages_of_one(rows: Rows, search_id: int) -> Iterator[tuple[int, int]]:
     last = -1
     while True:
-        page = connection.execute(_NEXT_OF_ONE, {"of": search_id, "after": last}).all()
-        for row in page:
-            yield row.number, row.cells
+        page = rows.execute(_NEXT_OF_ONE, search_id, last).fetchall()
+        yield from page
         if len(page) < _PAGE:
             return
-        last = page[-1].number
+        last = page[-1][0]
 
 
 def _pages(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
@@ -191,43 +179,48 @@ def _pages(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
         yield page
 
 
-def locked(connection: Connection, search_ids: Iterable[int]) -> dict[int, Any]:
-    """The rows of those searches that are unfinished, by their ids, locked against other changes.
+def locked(rows: Rows, search_ids: Iterable[int]) -> dict[int, Unfinished]:
+    """Those searches that are unfinished, by their ids, locked against other changes.
 
     All transactions lock searches in the order of their ids, and before their queries.
     """
-    rows: dict[int, Any] = {}
+    found: dict[int, Unfinished] = {}
     for ids in _pages(sorted(set(search_ids))):
-        rows |= {row.id: row for row in connection.execute(_LOCK, {"of": ids})}
-    return rows
+        these = f"id IN {marks(len(ids))} AND state IN {UNFINISHED} ORDER BY id"
+        statement = f"SELECT {', '.join(Unfinished._fields)} FROM searches WHERE {these}{rows.lock}"
+        found |= {row[0]: Unfinished(*row) for row in rows.execute(statement, *ids)}
+    return found
 
 
-def lease(connection: Connection, worker: str, chosen: Sequence[Query], until: datetime) -> list[Lease]:
+def lease(rows: Rows, worker: str, chosen: Sequence[Query], until: datetime) -> list[Lease]:
     """Give a worker the leases of these queries, in this order; those that another has just taken are left out."""
-    alive = locked(connection, (search_id for search_id, _ in chosen))
+    alive = locked(rows, (search_id for search_id, _ in chosen))
     leased: dict[Query, Lease] = {}
     for these in _pages([query for query in chosen if query[0] in alive]):
-        found = [claimed(row) for row in connection.execute(_FREE, {"these": these})]
-        taken = {(query.search_id, query.number): query for query in found}
-        if taken:
-            connection.execute(_GIVE, {"these": list(taken), "worker": worker, "until": until})
-        leased |= taken
+        give = f"UPDATE search_queries SET state = '{LEASED}', lease_owner = ?, lease_until = ?"
+        free = f"(search_id, number) IN {marks_of_pairs(len(these))} AND state = '{QUEUED}'"
+        given = f"{give} WHERE {free} RETURNING {LEASE_COLUMNS}"
+        for row in rows.execute(given, worker, until, *(value for query in these for value in query)):
+            query = claimed(row)
+            leased[query.search_id, query.number] = query
     return [leased[query] for query in chosen if query in leased]
 
 
-def claimed(row: Any) -> Lease:
-    """The query of a row of ``search_queries``."""
-    return Lease(row.search_id, row.number, row.header, row.letters, row.cells, row.losses)
+def claimed(row: tuple[Any, ...]) -> Lease:
+    """The query of a row with :data:`LEASE_COLUMNS`."""
+    search_id, number, header, letters, cells, losses = row
+    return Lease(search_id, number, restored(header), restored(letters), cells, losses)
 
 
-def charge(connection: Connection, queries: Sequence[Lease], owners: Mapping[int, str], sign: int) -> None:
+def charge(rows: Rows, queries: Sequence[Lease], owners: Mapping[int, str], sign: int) -> None:
     """Add the cells of queries to the counters of their searches and owners; with the sign -1, take them off.
 
     Parameters
     ----------
+    rows : Rows
     queries : sequence of Lease
     owners : mapping of int to str
-        The owners of their searches, by the ``id`` of the search.
+        The owners of their searches as they are stored, by the ``id`` of the search.
     sign : int
     """
     by_search: dict[int, int] = {}
@@ -236,16 +229,6 @@ def charge(connection: Connection, queries: Sequence[Lease], owners: Mapping[int
         cost = sign * megacells(query.cells)
         by_search[query.search_id] = by_search.get(query.search_id, 0) + cost
         by_owner[owners[query.search_id]] = by_owner.get(owners[query.search_id], 0) + cost
-    if by_search:
-        connection.execute(_CHARGE, [{"of": search_id, "cost": cost} for search_id, cost in sorted(by_search.items())])
-    statement = _charge_owner(connection.dialect.name)
-    for owner, cost in sorted(by_owner.items()):
-        connection.execute(statement, {"owner": owner, "served": max(0, cost), "cost": cost})
-
-
-@cache
-def _charge_owner(dialect: str) -> Any:
-    """Adds ``cost`` to the counter of an owner, which begins with ``served``."""
-    row = upsert(dialect, OWNERS).values(owner=bindparam("owner"), served=bindparam("served"))
-    sums = {"served": OWNERS.c.served + bindparam("cost", type_=OWNERS.c.served.type)}
-    return row.on_conflict_do_update(index_elements=["owner"], set_=sums)
+    costs = [(cost, search_id) for search_id, cost in sorted(by_search.items())]
+    rows.change_all("UPDATE searches SET served = served + ? WHERE id = ?", costs)
+    rows.change_all(_CHARGE_OWNER, [(owner, max(0, cost), cost) for owner, cost in sorted(by_owner.items())])

@@ -9,10 +9,9 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Row
-
 from swsearch.hits.result import QueryResult
-from swsearch.store.models import SEARCHES, checked
+from swsearch.store.driver import Rows
+from swsearch.store.models import SEARCHES, records
 from swsearch.store.rows import UNFINISHED
 
 Parameters = Mapping[str, str | int | float | bool | None]
@@ -211,24 +210,26 @@ _PLAIN_FIELDS: Final = tuple(
 """The fields of a search that are the values of a column of their name."""
 
 
-def stored_search(row: Row[Any]) -> StoredSearch:
-    """The search of a row.
+def searches_where(rows: Rows, rest: str, *values: Any) -> list[StoredSearch]:
+    """The searches that fulfil a condition, which the order and limits of the statement may follow.
 
     Raises
     ------
     ValueError
         A value is not valid in its column.
     """
-    checked(row, SEARCHES)
-    return StoredSearch(
-        database=SearchedDatabase(row.database_name, row.database_digest, row.database_generation),
-        options=parameters_of(row.options),
-        created=row.created_at,
-        started=row.started_at,
-        finished=row.finished_at,
-        expires=row.expires_at,
-        **{name: getattr(row, name) for name in _PLAIN_FIELDS},
-    )
+    return [
+        StoredSearch(
+            database=SearchedDatabase(row.database_name, row.database_digest, row.database_generation),
+            options=parameters_of(row.options),
+            created=row.created_at,
+            started=row.started_at,
+            finished=row.finished_at,
+            expires=row.expires_at,
+            **{name: getattr(row, name) for name in _PLAIN_FIELDS},
+        )
+        for row in records(rows, SEARCHES, f"WHERE {rest}", *values)
+    ]
 
 
 def parameters_of(text: str) -> Parameters:

@@ -11,88 +11,64 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Connection, bindparam, case, delete, func, insert, or_, select, update
-
 from swsearch.errors import Refused, SearchNotFound
-from swsearch.store.connections import rows_of, upsert
-from swsearch.store.models import OWNERS, QUERIES, RUNS, SEARCH_QUERIES, SEARCHES, USAGE, WORKERS
+from swsearch.store.driver import Rows, marks
+from swsearch.store.models import SEARCH_QUERIES
 from swsearch.store.results import as_fasta, letters_of_run
-from swsearch.store.rows import CANCELLED, DONE, FAILED, INTERRUPTED, QUEUED, UNFINISHED, storable, utc_now
+from swsearch.store.rows import CANCELLED, DONE, FAILED, INTERRUPTED, QUEUED, UNFINISHED, restored, storable, utc_now
 from swsearch.store.search_records import (
     NewSearch,
     Parameters,
     StoredSearch,
     UsageOfDay,
     parameters_of,
-    stored_search,
+    searches_where,
 )
 
 if TYPE_CHECKING:
     from swsearch.store.store import Store
 
-_WITH_KEY: Final = select(SEARCHES).where(SEARCHES.c.key == bindparam("key"))
-_LOCKED_WITH_KEY: Final = _WITH_KEY.with_for_update()
-_WITH_KEYS: Final = select(SEARCHES).where(SEARCHES.c.key.in_(bindparam("keys", expanding=True)))
-_FINISHED_WITH_KEYS: Final = _WITH_KEYS.where(SEARCHES.c.state.not_in(UNFINISHED))
-_WAITING: Final = (
-    select(SEARCHES.c.key, SEARCHES.c.owner, SEARCHES.c.cells, SEARCHES.c.cells_done)
-    .where(SEARCHES.c.state.in_(UNFINISHED))
-    .order_by(SEARCHES.c.id)
-)
-_IN_TURN: Final = select(func.pg_advisory_xact_lock(bindparam("key")))
 _SUBMISSION_LOCK: Final = 0x73775366
 """Key of PostgreSQL's advisory lock of submissions: several web processes must not pass a limit together."""
-_SEEN_WORKERS: Final = select(WORKERS).where(WORKERS.c.seen_at >= bindparam("since")).order_by(WORKERS.c.id)
-
-
-_SUBMITTED_BEFORE: Final = select(SEARCHES).where(
-    SEARCHES.c.owner == bindparam("owner"), SEARCHES.c.idempotency_key == bindparam("key")
-)
-_SAME_CONTENT: Final = (
-    select(SEARCHES.c.run_id, SEARCHES.c.n_hits)
-    .where(SEARCHES.c.content == bindparam("content"), SEARCHES.c.state == DONE)
-    .where(SEARCHES.c.n_failed == 0, SEARCHES.c.run_id.is_not(None))
-    .order_by(SEARCHES.c.id.desc())
-    .limit(1)
-)
-_IS_UNFINISHED = (SEARCHES.c.owner == bindparam("owner")) & SEARCHES.c.state.in_(UNFINISHED)
-_QUERIES_LEFT: Final = (
-    select(
-        SEARCHES.c.database_name,
-        SEARCHES.c.options,
-        func.sum(SEARCHES.c.n_queries - SEARCHES.c.n_done - SEARCHES.c.n_failed),
-    )
-    .where(_IS_UNFINISHED)
-    .group_by(SEARCHES.c.database_name, SEARCHES.c.options)
-)
-_CELLS_OF_DAY = select(USAGE.c.cells).where(USAGE.c.owner == bindparam("owner"), USAGE.c.day == bindparam("day"))
-_HITS_OF_RUNS = (
-    select(func.max(SEARCHES.c.n_hits).label("n_hits"))
-    .where(SEARCHES.c.owner == bindparam("owner"), SEARCHES.c.run_id.is_not(None))
-    .group_by(SEARCHES.c.run_id)
-    .subquery()
-)
-_OF_OWNER: Final = select(
-    func.coalesce(func.sum(SEARCHES.c.cells - SEARCHES.c.cells_done), 0),
-    func.coalesce(_CELLS_OF_DAY.scalar_subquery(), 0),
-    func.min(SEARCHES.c.served),
-).where(_IS_UNFINISHED)
-"""The fields of :class:`_Owner`."""
-_STORED_HITS: Final = select(func.coalesce(func.sum(_HITS_OF_RUNS.c.n_hits), 0))
-"""The alignments of an owner's runs; all searches of the owner are read."""
 _REMEMBERED: Final = 50.0
 """Time for which the number of an owner's alignments is remembered, in units of the time that counting them took."""
 _MOST_OWNERS: Final = 1000
 """Number of owners whose alignments are remembered."""
-_LEAST_COUNTER: Final = select(func.min(OWNERS.c.served)).where(
-    OWNERS.c.owner.in_(select(SEARCHES.c.owner).where(SEARCHES.c.state.in_(UNFINISHED)))
-)
-_INSERT: Final = insert(SEARCHES).returning(SEARCHES)
+_SAME_CONTENT: Final = f"""
+    SELECT run_id, n_hits FROM searches
+    WHERE content = ? AND state = '{DONE}' AND n_failed = 0 AND run_id IS NOT NULL ORDER BY id DESC LIMIT 1
+"""
+_QUERIES_LEFT: Final = f"""
+    SELECT database_name, options, SUM(n_queries - n_done - n_failed) FROM searches
+    WHERE owner = ? AND state IN {UNFINISHED} GROUP BY database_name, options
+"""
+_OF_OWNER: Final = f"""
+    SELECT COALESCE(SUM(cells - cells_done), 0),
+    COALESCE((SELECT cells FROM usage WHERE owner = ? AND day = ?), 0), MIN(served)
+    FROM searches WHERE owner = ? AND state IN {UNFINISHED}
+"""
+"""The fields of :class:`_Owner`."""
+_STORED_HITS: Final = """
+    SELECT COALESCE(SUM(of_run), 0) FROM
+    (SELECT MAX(n_hits) AS of_run FROM searches WHERE owner = ? AND run_id IS NOT NULL GROUP BY run_id) AS runs
+"""
+"""The alignments of an owner's runs; all searches of the owner are read."""
+_LEAST_COUNTER: Final = f"""
+    SELECT MIN(served) FROM owners WHERE owner IN (SELECT owner FROM searches WHERE state IN {UNFINISHED})
+"""
+_LIFT: Final = """
+    INSERT INTO owners (owner, served) VALUES (?, ?)
+    ON CONFLICT (owner) DO UPDATE SET served = excluded.served WHERE owners.served < excluded.served
+"""
+_USE: Final = """
+    INSERT INTO usage (owner, day, n_searches, n_queries, cells) VALUES (?, ?, 1, ?, ?)
+    ON CONFLICT (owner, day) DO UPDATE SET n_searches = usage.n_searches + 1,
+    n_queries = usage.n_queries + excluded.n_queries, cells = usage.cells + excluded.cells
+"""
 
 
 @dataclass(frozen=True)
@@ -151,12 +127,12 @@ class Searches:
         keep : timedelta, optional
             Time from the end of a search to its deletion.
         """
-        with self._store.writing() as connection:
+        with self._store.writing_rows() as rows:
             if not self._store.is_sqlite:
-                connection.execute(_IN_TURN, {"key": _SUBMISSION_LOCK})
+                rows.execute("SELECT pg_advisory_xact_lock(?)", _SUBMISSION_LOCK)
             if len(self._known_hits) > _MOST_OWNERS:
                 self._known_hits.clear()
-            submission = _Submission(connection, limits or OwnerLimits(), keep, utc_now(), self._known_hits)
+            submission = _Submission(rows, limits or OwnerLimits(), keep, utc_now(), self._known_hits)
             return [submission.added(new) for new in submitted]
 
     def get(self, key: str, owner: str | None = None) -> StoredSearch:
@@ -167,22 +143,23 @@ class Searches:
         SearchNotFound
             There is no such search.
         """
-        with self._store.reading() as connection:
-            return stored_search(row_of(connection, key, owner))
+        with self._store.reading_rows() as rows:
+            return search_with(rows, key, owner)
 
     def with_keys(self, keys: Sequence[str], *, finished: bool = False) -> dict[str, StoredSearch]:
         """The searches with these keys that exist; with ``finished``, those that are finished."""
-        with self._store.reading() as connection:
-            rows = connection.execute(_FINISHED_WITH_KEYS if finished else _WITH_KEYS, {"keys": list(keys)})
-            return {row.key: stored_search(row) for row in rows}
+        if not keys:
+            return {}
+        these = f"key IN {marks(len(keys))}" + (f" AND state NOT IN {UNFINISHED}" if finished else "")
+        with self._store.reading_rows() as rows:
+            return {search.key: search for search in searches_where(rows, these, *keys)}
 
     def of_owner(self, owner: str, limit: int = 100, before: int | None = None) -> list[StoredSearch]:
         """The newest searches of an owner, at most ``limit``; with ``before``, those submitted before that ``id``."""
-        with self._store.reading() as connection:
-            found = select(SEARCHES).where(SEARCHES.c.owner == owner).order_by(SEARCHES.c.id.desc()).limit(limit)
-            if before is not None:
-                found = found.where(SEARCHES.c.id < before)
-            return [stored_search(row) for row in connection.execute(found)]
+        older, last = ("", []) if before is None else (" AND id < ?", [before])
+        with self._store.reading_rows() as rows:
+            newest = f"owner = ?{older} ORDER BY id DESC LIMIT ?"
+            return searches_where(rows, newest, storable(owner), *last, limit)
 
     def cancel(self, key: str, owner: str | None = None, keep: timedelta | None = None) -> StoredSearch:
         """Cancel a search, unless it is finished; what was searched stays for ``keep``, and its run is interrupted.
@@ -194,104 +171,93 @@ class Searches:
         SearchNotFound
             There is no such search.
         """
-        with self._store.writing() as connection:
-            row = row_of(connection, key, owner, locked=True)
-            if row.state in UNFINISHED:
-                end_early(connection, row, keep, state=CANCELLED)
-            return stored_search(connection.execute(select(SEARCHES).where(SEARCHES.c.id == row.id)).one())
+        with self._store.writing_rows() as rows:
+            search = search_with(rows, key, owner, locked=True)
+            if not search.is_finished:
+                end_early(rows, search.id, search.run_id, keep, CANCELLED, search.reason)
+            return search_with(rows, key, owner)
 
     def waiting(self) -> dict[str, tuple[str, int]]:
         """The unfinished searches by their keys, oldest first: the owner of each, and the cells that are left."""
-        with self._store.reading() as connection:
-            found = connection.execute(_WAITING)
-            return {row.key: (row.owner, row.cells - row.cells_done) for row in found}
+        with self._store.reading_rows() as rows:
+            unfinished = f"SELECT key, owner, cells - cells_done FROM searches WHERE state IN {UNFINISHED} ORDER BY id"
+            return {key: (restored(owner), cells) for key, owner, cells in rows.execute(unfinished)}
 
     def counts(self) -> dict[str, int]:
         """Number of searches by their state."""
-        with self._store.reading() as connection:
-            found = select(SEARCHES.c.state, func.count()).group_by(SEARCHES.c.state)
-            return {str(state): int(count) for state, count in connection.execute(found)}
+        with self._store.reading_rows() as rows:
+            return dict(rows.execute("SELECT state, COUNT(*) FROM searches GROUP BY state").fetchall())
 
     def usage(self, owner: str, n_days: int = 30) -> list[UsageOfDay]:
         """What an owner submitted on the last days with any submission, newest first."""
-        with self._store.reading() as connection:
-            found = select(USAGE).where(USAGE.c.owner == owner).order_by(USAGE.c.day.desc()).limit(n_days)
-            return [UsageOfDay(row.day, row.n_searches, row.n_queries, row.cells) for row in connection.execute(found)]
+        of_owner = "SELECT day, n_searches, n_queries, cells FROM usage WHERE owner = ? ORDER BY day DESC LIMIT ?"
+        with self._store.reading_rows() as rows:
+            return [UsageOfDay(*row) for row in rows.execute(of_owner, storable(owner), n_days)]
 
     def speeds(self, seen_within: timedelta) -> list[float]:
         """The cells per second of each worker that was alive within this time."""
-        with self._store.reading() as connection:
-            since = store_time(connection) - seen_within
-            return [row.cells_per_second for row in connection.execute(_SEEN_WORKERS, {"since": since})]
+        with self._store.reading_rows() as rows:
+            seen = "SELECT cells_per_second FROM workers WHERE seen_at >= ? ORDER BY id"
+            return [speed for (speed,) in rows.execute(seen, rows.now() - seen_within)]
 
     def databases(self) -> set[str]:
         """The names of the databases of all searches."""
-        with self._store.reading() as connection:
-            return set(connection.execute(select(SEARCHES.c.database_name).distinct()).scalars())
+        with self._store.reading_rows() as rows:
+            return {restored(name) for (name,) in rows.execute("SELECT DISTINCT database_name FROM searches")}
 
     def databases_of(self, owner: str) -> dict[str, bool]:
         """The names of the databases of an owner's searches, and whether a search of each is unfinished."""
-        is_unfinished = func.max(case((SEARCHES.c.state.in_(UNFINISHED), 1), else_=0))
-        found = select(SEARCHES.c.database_name, is_unfinished).where(SEARCHES.c.owner == owner)
-        with self._store.reading() as connection:
-            rows = connection.execute(found.group_by(SEARCHES.c.database_name))
-            return {str(name): bool(unfinished) for name, unfinished in rows}
+        is_unfinished = f"MAX(CASE WHEN state IN {UNFINISHED} THEN 1 ELSE 0 END)"
+        found = f"SELECT database_name, {is_unfinished} FROM searches WHERE owner = ? GROUP BY database_name"
+        with self._store.reading_rows() as rows:
+            return {restored(name): bool(unfinished) for name, unfinished in rows.execute(found, storable(owner))}
 
     def under(self, owner: str, keys: Sequence[str]) -> list[StoredSearch | None]:
         """The owner's searches with these idempotency keys, in their order; None where there is none."""
-        with self._store.reading() as connection:
-            mine = (SEARCHES.c.owner == owner) & SEARCHES.c.idempotency_key.in_(keys)
-            found = {
-                row.idempotency_key: stored_search(row) for row in connection.execute(select(SEARCHES).where(mine))
-            }
-        return [found.get(key) for key in keys]
+        with self._store.reading_rows() as rows:
+            return [_submitted_before(rows, owner, key) for key in keys]
 
     def release_failed(self, owner: str, keys: Sequence[str]) -> None:
         """Take these idempotency keys from the owner's searches that failed, wholly or in part, or were cancelled.
 
         The searches remain; a new submission under such a key is then a new search.
         """
-        with self._store.writing() as connection:
-            mine = (SEARCHES.c.owner == owner) & SEARCHES.c.idempotency_key.in_(keys)
-            failed = or_(SEARCHES.c.state.in_((FAILED, CANCELLED)), SEARCHES.c.n_failed > 0)
-            rows = select(SEARCHES.c.id).where(mine & failed).order_by(SEARCHES.c.id).with_for_update()
-            ids = connection.execute(rows).scalars().all()
-            connection.execute(update(SEARCHES).where(SEARCHES.c.id.in_(ids)).values(idempotency_key=None))
+        failed = f"(state IN ('{FAILED}', '{CANCELLED}') OR n_failed > 0)"
+        mine = f"owner = ? AND idempotency_key IN {marks(len(keys))}"
+        with self._store.writing_rows() as rows:
+            these = f"SELECT id FROM searches WHERE {mine} AND {failed} ORDER BY id{rows.lock}"
+            ids = rows.execute(these, storable(owner), *map(storable, keys)).fetchall()
+            rows.change_all("UPDATE searches SET idempotency_key = NULL WHERE id = ?", ids)
 
     def titles(self, searches: Sequence[StoredSearch]) -> dict[int, str]:
         """The header of the first query that is known of each search, by the search's ``id``."""
-        ids = [search.id for search in searches]
-        runs = [search.run_id for search in searches if search.run_id is not None]
-        with self._store.reading() as connection:
-            waiting = _first(connection, SEARCH_QUERIES.c.search_id, SEARCH_QUERIES, ids)
-            searched = _first(connection, QUERIES.c.run_id, QUERIES, runs)
-        titles = {}
-        for search in searches:
-            known = [found for found in (waiting.get(search.id), searched.get(search.run_id or 0)) if found is not None]
-            titles[search.id] = min(known)[1] if known else ""
-        return titles
+        first = """
+            SELECT number, header FROM search_queries WHERE search_id = ? UNION ALL
+            SELECT number, header FROM queries WHERE run_id = ? ORDER BY number LIMIT 1
+        """
+        with self._store.reading_rows() as rows:
+            found = {search.id: rows.execute(first, search.id, search.run_id).fetchone() for search in searches}
+        return {id: restored(row[1]) if row else "" for id, row in found.items()}
 
     def fasta(self, search: StoredSearch) -> str:
         """The queries of a search as FASTA, in their order; of a cancelled search, those that were searched."""
-        with self._store.reading() as connection:
-            waiting = select(SEARCH_QUERIES.c.number, SEARCH_QUERIES.c.header, SEARCH_QUERIES.c.letters)
-            rows = connection.execute(waiting.where(SEARCH_QUERIES.c.search_id == search.id))
-            found = {row.number: (row.header, row.letters) for row in rows}
+        with self._store.reading_rows() as rows:
+            waiting = rows.execute("SELECT number, header, letters FROM search_queries WHERE search_id = ?", search.id)
+            found = {number: (restored(header), restored(letters)) for number, header, letters in waiting}
             if search.run_id is not None:
-                found |= letters_of_run(connection, search.run_id)
+                found |= letters_of_run(rows, search.run_id)
         return as_fasta(found)
 
     def delete_expired(self) -> int:
         """Delete the searches whose time has come, and the runs that belong to no other search; returns how many."""
-        with self._store.writing() as connection:
-            old = select(SEARCHES.c.id, SEARCHES.c.run_id).where(SEARCHES.c.expires_at < utc_now())
-            rows = connection.execute(old.order_by(SEARCHES.c.id).limit(100).with_for_update()).all()
-            for row in rows:
-                connection.execute(delete(SEARCHES).where(SEARCHES.c.id == row.id))
-                others = select(func.count()).where(SEARCHES.c.run_id == row.run_id)
-                if row.run_id is not None and connection.execute(others).scalar() == 0:
-                    connection.execute(delete(RUNS).where(RUNS.c.id == row.run_id))
-            return len(rows)
+        unused = "DELETE FROM runs WHERE id = ? AND NOT EXISTS (SELECT 1 FROM searches WHERE run_id = runs.id)"
+        with self._store.writing_rows() as rows:
+            old = f"SELECT id, run_id FROM searches WHERE expires_at < ? ORDER BY id LIMIT 100{rows.lock}"
+            expired = rows.execute(old, utc_now()).fetchall()
+            for search_id, run_id in expired:
+                rows.execute("DELETE FROM searches WHERE id = ?", search_id)
+                rows.execute(unused, run_id)
+            return len(expired)
 
 
 class _Submission:
@@ -303,13 +269,13 @@ class _Submission:
 
     def __init__(
         self,
-        connection: Connection,
+        rows: Rows,
         limits: OwnerLimits,
         keep: timedelta | None,
         now: datetime,
         known_hits: dict[str, tuple[float, int]],
     ) -> None:
-        self._connection = connection
+        self._rows = rows
         self._limits = limits
         self._keep = keep
         self._now = now
@@ -329,13 +295,14 @@ class _Submission:
         before = self._submitted_before(new)
         if before is not None:
             return before, False
-        same = self._connection.execute(_SAME_CONTENT, {"content": new.content}).first()
+        same = self._rows.execute(_SAME_CONTENT, new.content).fetchone()
         if same is not None:
-            done = {"state": DONE, "run_id": same.run_id, "n_hits": same.n_hits, "n_done": len(new.queries)}
-            times = {"started_at": self._now, "finished_at": self._now}
+            run_id, n_hits = same
+            done = {"state": DONE, "run_id": run_id, "n_hits": n_hits, "n_done": len(new.queries)}
+            times = {"started": self._now, "finished": self._now}
             expires = None if self._keep is None else self._now + self._keep
-            self._add_hits(new.owner, same.n_hits)
-            return self._stored(new, **done, **times, expires_at=expires, cells_done=new.cells), True
+            self._add_hits(new.owner, n_hits)
+            return self._stored(new, 0, **done, **times, expires=expires, cells_done=new.cells), True
         owner = self._owner(new.owner)
         hits = len(new.queries) * self._limits.hits_of_query(new.database.name, new.options)
         self._check_limits(new, owner, hits)
@@ -346,59 +313,78 @@ class _Submission:
         owner.cells_today += new.cells
         self._add_hits(new.owner, hits)
         # The counters of an owner's searches are lifted among each other, too.
-        stored = self._stored(new, served=owner.served)
+        stored = self._stored(new, owner.served)
         rows = [
             (stored.id, number, storable(query.header), storable(query.letters), query.cells, QUEUED, None, None, 0)
             for number, query in enumerate(new.queries)
         ]
-        rows_of(self._connection).insert_all(SEARCH_QUERIES.name, SEARCH_QUERIES.columns.keys(), rows)
-        used = {"n_searches": 1, "n_queries": len(new.queries), "cells": new.cells}
-        usage = _usage_statement(self._connection.dialect.name)
-        self._connection.execute(usage, {"owner": new.owner, "day": self._today, **used})
+        self._rows.insert_all(SEARCH_QUERIES.name, SEARCH_QUERIES.columns.keys(), rows)
+        self._rows.execute(_USE, storable(new.owner), self._today, len(new.queries), new.cells)
         return stored, True
 
     def _submitted_before(self, new: NewSearch) -> StoredSearch | None:
         if new.idempotency_key is None:
             return None
-        row = self._connection.execute(_SUBMITTED_BEFORE, {"owner": new.owner, "key": new.idempotency_key}).first()
-        if row is None:
+        known = _submitted_before(self._rows, new.owner, new.idempotency_key)
+        if known is None:
             return None
-        known = stored_search(row)
         options = json.loads(json.dumps(dict(new.options)))
         if (known.asked_digest, known.database.name, known.options) != (new.asked_digest, new.database.name, options):
             raise Refused("idempotency_conflict", "this Idempotency-Key belongs to another search; choose a new one")
         return known
 
-    def _stored(self, new: NewSearch, **values: Any) -> StoredSearch:
-        """Store the row of a search, with these values in place of those of one that waits."""
-        row: dict[str, Any] = {
-            "key": secrets.token_urlsafe(16),
-            "owner": new.owner,
-            "database_name": new.database.name,
-            "database_digest": new.database.digest,
-            "database_generation": new.database.generation,
-            "options": json.dumps(dict(new.options)),
+    def _stored(self, new: NewSearch, served: int, **values: Any) -> StoredSearch:
+        """Store a search, with these values in place of those of one that waits."""
+        options = json.dumps(dict(new.options))
+        of_one_that_waits: dict[str, Any] = {
+            "state": QUEUED, "reason": None, "started": None, "finished": None, "expires": None, "run_id": None,
+            "n_done": 0, "n_failed": 0, "cells_done": 0, "n_hits": 0,
+        }  # fmt: skip
+        stored = StoredSearch(
+            id=0,
+            key=secrets.token_urlsafe(16),
+            owner=new.owner,
+            database=new.database,
+            options=parameters_of(options),
+            asked_digest=new.asked_digest,
+            content=new.content,
+            created=self._now,
+            n_queries=len(new.queries),
+            cells=new.cells,
+            **(of_one_that_waits | values),
+        )
+        row = {
+            "key": stored.key,
+            "owner": storable(stored.owner),
+            "database_name": storable(stored.database.name),
+            "database_digest": stored.database.digest,
+            "database_generation": stored.database.generation,
+            "options": options,
             "fingerprint": new.fingerprint,
-            "content": new.content,
-            "asked_digest": new.asked_digest,
-            "idempotency_key": new.idempotency_key,
-            "state": QUEUED,
-            "created_at": self._now,
-            "n_queries": len(new.queries),
-            "n_done": 0,
-            "n_failed": 0,
-            "cells": new.cells,
-            "cells_done": 0,
-            "n_hits": 0,
-            "served": 0,
+            "content": stored.content,
+            "asked_digest": stored.asked_digest,
+            "idempotency_key": None if new.idempotency_key is None else storable(new.idempotency_key),
+            "state": stored.state,
+            "created_at": stored.created,
+            "started_at": stored.started,
+            "finished_at": stored.finished,
+            "expires_at": stored.expires,
+            "run_id": stored.run_id,
+            "n_queries": stored.n_queries,
+            "n_done": stored.n_done,
+            "n_failed": stored.n_failed,
+            "cells": stored.cells,
+            "cells_done": stored.cells_done,
+            "n_hits": stored.n_hits,
+            "served": served,
         }
-        return stored_search(self._connection.execute(_INSERT, {**row, **values}).one())
+        return replace(stored, id=self._rows.insert("searches", row))
 
     def _owner(self, name: str) -> _Owner:
         """What an owner has, with what was submitted in this transaction."""
         if name not in self._owners:
-            of_owner = {"owner": name, "day": self._today}
-            cells, today, served = self._connection.execute(_OF_OWNER, of_owner).one()
+            owner = storable(name)
+            cells, today, served = self._rows.execute(_OF_OWNER, owner, self._today, owner).fetchone()
             self._owners[name] = _Owner(int(cells), int(today), served)
         return self._owners[name]
 
@@ -407,10 +393,10 @@ class _Submission:
         until, hits = self._known_hits.get(name, (0.0, 0))
         began = time.monotonic()
         if count or began >= until:
-            hits = int(self._connection.execute(_STORED_HITS, {"owner": name}).scalar_one())
+            hits = int(self._rows.execute(_STORED_HITS, storable(name)).fetchone()[0])
             of_query = self._limits.hits_of_query
-            left = self._connection.execute(_QUERIES_LEFT, {"owner": name})
-            hits += sum(int(n) * of_query(database, parameters_of(options)) for database, options, n in left)
+            left = self._rows.execute(_QUERIES_LEFT, storable(name))
+            hits += sum(int(n) * of_query(restored(database), parameters_of(options)) for database, options, n in left)
             now = time.monotonic()
             self._known_hits[name] = (now + _REMEMBERED * (now - began), hits)
         return hits
@@ -452,65 +438,37 @@ class _Submission:
         As in the virtual token counter of Sheng et al. (arXiv 2401.00588): whoever comes back continues at the smallest
         counter of those who wait, so idle time earns no credit. If nobody waits, all start at zero again.
         """
-        least = self._connection.execute(_LEAST_COUNTER).scalar()
+        (least,) = self._rows.execute(_LEAST_COUNTER).fetchone()
         if least is None:
-            self._connection.execute(delete(OWNERS))
-        lift = _lift_statement(self._connection.dialect.name)
-        self._connection.execute(lift, {"owner": owner, "served": least or 0})
+            self._rows.execute("DELETE FROM owners")
+        self._rows.execute(_LIFT, storable(owner), least or 0)
 
 
-@cache
-def _usage_statement(dialect: str) -> Any:
-    """Adds to the usage of an owner and a day, with a statement of its own for each kind of database."""
-    row = upsert(dialect, USAGE)
-    sums = {name: USAGE.c[name] + row.excluded[name] for name in ("n_searches", "n_queries", "cells")}
-    return row.on_conflict_do_update(index_elements=["owner", "day"], set_=sums)
+def _submitted_before(rows: Rows, owner: str, key: str) -> StoredSearch | None:
+    """The owner's search with an idempotency key."""
+    found = searches_where(rows, "owner = ? AND idempotency_key = ?", storable(owner), storable(key))
+    return found[0] if found else None
 
 
-@cache
-def _lift_statement(dialect: str) -> Any:
-    """Gives an owner a counter that is at least ``served``."""
-    row = upsert(dialect, OWNERS)
-    least = row.excluded.served
-    lifted = {"served": case((OWNERS.c.served < least, least), else_=OWNERS.c.served)}
-    return row.on_conflict_do_update(index_elements=["owner"], set_=lifted)
-
-
-def row_of(connection: Connection, key: str, owner: str | None, *, locked: bool = False) -> Any:
-    """The row of a search; if ``owner`` is given, only of this owner. Raises SearchNotFound if there is none."""
-    row = connection.execute(_LOCKED_WITH_KEY if locked else _WITH_KEY, {"key": key}).first()
-    if row is None or owner not in (None, row.owner):
+def search_with(rows: Rows, key: str, owner: str | None, *, locked: bool = False) -> StoredSearch:
+    """The search with a key; if ``owner`` is given, only of this owner. Raises SearchNotFound if there is none."""
+    found = searches_where(rows, f"key = ?{rows.lock if locked else ''}", key)
+    if not found or owner not in (None, found[0].owner):
         raise SearchNotFound(key)
-    return row
+    return found[0]
 
 
-def end_early(connection: Connection, row: Any, keep: timedelta | None, **values: Any) -> None:
-    """End a search of which the rest is not searched, with these values, and interrupt its run if it has one.
+def end_early(
+    rows: Rows, search_id: int, run_id: int | None, keep: timedelta | None, state: str, reason: str | None
+) -> None:
+    """End a search of which the rest is not searched, in this state, and interrupt its run if it has one.
 
     It is deleted after the time ``keep``, with None never.
     """
     now = utc_now()
-    ended = {"finished_at": now, "expires_at": None if keep is None else now + keep, **values}
-    connection.execute(update(SEARCHES).where(SEARCHES.c.id == row.id).values(**ended))
-    connection.execute(delete(SEARCH_QUERIES).where(SEARCH_QUERIES.c.search_id == row.id))
-    if row.run_id is not None:
-        connection.execute(update(RUNS).where(RUNS.c.id == row.run_id).values(state=INTERRUPTED))
-
-
-def _first(connection: Connection, group: Any, table: Any, ids: Sequence[int]) -> dict[int, tuple[int, str]]:
-    """Number and header of the first row of each group."""
-    first: dict[int, tuple[int, str]] = {}
-    for number in ids:
-        found = select(table.c.number, table.c.header).where(group == number).order_by(table.c.number).limit(1)
-        row = connection.execute(found).first()
-        if row is not None:
-            first[number] = (row.number, row.header)
-    return first
-
-
-def store_time(connection: Connection) -> datetime:
-    """The current time by the clock that leases are measured with: the server's, or that of the store's only host."""
-    if connection.dialect.name == "postgresql":
-        found: Any = connection.execute(select(func.clock_timestamp())).scalar_one()
-        return found  # type: ignore[no-any-return]
-    return utc_now()
+    times = {"finished_at": now, "expires_at": None if keep is None else now + keep}
+    reason = None if reason is None else storable(reason)
+    rows.change("searches", search_id, {**times, "state": state, "reason": reason})
+    rows.execute("DELETE FROM search_queries WHERE search_id = ?", search_id)
+    if run_id is not None:
+        rows.change("runs", run_id, {"state": INTERRUPTED})

@@ -35,7 +35,6 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection
 from sqlalchemy.engine import URL
 
 from swsearch.errors import InputError, StoreError
@@ -243,12 +242,10 @@ class StagedStore(Store):
         self._has_changed = True
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def changing(self) -> Iterator[None]:
         """As for ``Store``; the change is then published, if the last publication is long enough ago."""
-        with super().writing() as connection:
-            yield connection
-        if self.is_within_whole:
-            return
+        with super().changing():
+            yield
         self._has_changed = True
         # While another thread publishes, this one goes on: a later publication has its change.
         if time.monotonic() >= self._next_publication and self._publishing.acquire(blocking=False):

@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 from swsearch.arguments import flag, number, path
 from swsearch.errors import StoreError
 from swsearch.store.connections import (
+    FileConnections,
     display_name,
     file_of,
     make_engine,
@@ -27,7 +28,7 @@ from swsearch.store.connections import (
     translated,
     writing,
 )
-from swsearch.store.driver import BUSY_SECONDS, Rows, check_place, identity_of, register_store
+from swsearch.store.driver import BUSY_SECONDS, Rows, begin_writing, check_place, identity_of, register_store
 from swsearch.store.models import HITS, QUERIES, RUNS
 from swsearch.store.results import Results
 from swsearch.store.runs import Runs
@@ -101,6 +102,7 @@ class Store(Closeable):
         register_store(target, create=create)
         self.name = display_name(url)
         self._engine = make_engine(url, busy_seconds=busy_seconds, only_read=only_read)
+        self._connections = FileConnections(self._engine, self.name)
         self._within = threading.local()
         self._busy_seconds = busy_seconds
         self._turn = threading.Lock()
@@ -156,6 +158,7 @@ class Store(Closeable):
 
     def close(self) -> None:
         """Close the connections."""
+        self._connections.close()
         self._engine.dispose()
 
     def reading(self) -> AbstractContextManager[Connection]:
@@ -166,28 +169,51 @@ class Store(Closeable):
     def writing(self) -> Iterator[Connection]:
         """A connection in a transaction that commits completely or not at all.
 
-        Inside of :meth:`whole`, it is the connection of that transaction. SQLite has one writer at a time. Threads
-        therefore take turns before they ask SQLite, where those who wait look again after a pause.
+        Inside of :meth:`whole`, it is the connection of that transaction.
         """
         if self.is_within_whole:
             with translated(self._engine):
                 yield self._within.connection
             return
+        with self.changing(), writing(self._engine) as connection:
+            yield connection
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """The turn of this thread to change the store.
+
+        SQLite has one writer at a time. Threads therefore take turns before they ask SQLite, where those who wait look
+        again after a pause.
+        """
         self.check_place()
         has_turn = self.is_sqlite and self._turn.acquire(timeout=self._busy_seconds)
         try:
-            with writing(self._engine) as connection:
-                yield connection
+            yield
         finally:
             if has_turn:
                 self._turn.release()
         self.check_place()
 
     @contextmanager
+    def reading_rows(self) -> Iterator[Rows]:
+        """As :meth:`reading`, for plain statements."""
+        if self.is_sqlite:
+            with self._connections.transaction(lambda driver: driver.execute("BEGIN")) as rows:
+                yield rows
+        else:
+            with self.reading() as connection:
+                yield rows_of(connection)
+
+    @contextmanager
     def writing_rows(self) -> Iterator[Rows]:
-        """What writes rows in a transaction of :meth:`writing`."""
-        with self.writing() as connection:
-            yield rows_of(connection)
+        """As :meth:`writing`, for plain statements."""
+        if self.is_sqlite and not self.is_within_whole:
+            begin = partial(begin_writing, busy_seconds=self._busy_seconds)
+            with self.changing(), self._connections.transaction(begin) as rows:
+                yield rows
+        else:
+            with self.writing() as connection:
+                yield rows_of(connection)
 
     @property
     def is_within_whole(self) -> bool:

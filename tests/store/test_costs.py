@@ -36,8 +36,8 @@ def test_the_cost_of_a_search_does_not_grow_with_those_that_are_done(tmp_path, m
         """The steps of the second search of a process."""
         nonlocal steps
         with Store(path, create=True) as store:
-            search(store, f"first {of}")
             event.listen(store._engine, "checkout", lambda driver, *_: driver.set_progress_handler(count, 1))
+            search(store, f"first {of}")
             steps = 0
             search(store, f"second {of}")
         return steps

@@ -136,9 +136,9 @@ def test_a_full_disk_loses_nothing_that_was_committed(tmp_path):
     with Store(path, create=True) as store:
         run_id = store.runs.start(RUN)
         store.results.add(run_id, make_query(0))
-        with store._engine.connect() as connection:
-            pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
-            connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 2}")
+        with store.reading_rows() as rows:  # its connection is that of the next transaction
+            (pages,) = rows.execute("PRAGMA page_count").fetchone()
+            rows.execute(f"PRAGMA max_page_count = {pages + 2}")
         with pytest.raises(StoreError, match="the disk is full") as caught:
             store.results.add(run_id, make_query(1, n_hits=2000))
         assert "\n" not in str(caught.value)
@@ -159,11 +159,11 @@ def test_a_stop_within_a_commit_is_told_as_a_stop(tmp_path):
 
     with Store(tmp_path / "hits.sqlite", create=True) as store:
         event.listen(store._engine, "commit", stop)
-        for ask in (store.runs.all, lambda: store.runs.start(RUN)):
+        for ask in (store.runs.all, lambda: store.accounts.add_token("ann")):
             with pytest.raises(SystemExit):
                 ask()
         event.remove(store._engine, "commit", stop)
-        assert store.runs.all() == []
+        assert (store.runs.all(), store.accounts.tokens()) == ([], [])
 
 
 READER = """
