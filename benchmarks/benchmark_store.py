@@ -37,18 +37,23 @@ def results(n_queries: int, n_hits: int) -> Iterator[QueryResult]:
         yield QueryResult(number, f"query_{number}", LETTERS, hits, n_hits, SearchStats(10**9, 0.1, 0.2, 0))
 
 
+def run_info() -> RunInfo:
+    """The record of a run of a protein search."""
+    matrix = named_matrix("BLOSUM62")
+    database = DatabaseInfo(("proteins.db",), ("none",), 0, "protein", 500_000, 187_000_000)
+    return RunInfo(
+        "benchmark", {"evalue": 10.0}, matrix.name, matrix_text(matrix), 11, 1, 0.267, 0.041, "table", 187_000_000,
+        database, f"swsearch {__version__}", "none", 1,
+    )  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("store", nargs="?")
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--hits", type=int, default=500)
     arguments = parser.parse_args()
-    matrix = named_matrix("BLOSUM62")
-    database = DatabaseInfo(("proteins.db",), ("none",), 0, "protein", 500_000, 187_000_000)
-    run = RunInfo(
-        "benchmark", {"evalue": 10.0}, matrix.name, matrix_text(matrix), 11, 1, 0.267, 0.041, "table", 187_000_000,
-        database, f"swsearch {__version__}", "none", 1,
-    )  # fmt: skip
+    run = run_info()
     given = list(results(arguments.queries, arguments.hits))
     total = arguments.queries * arguments.hits
     print(f"{arguments.queries} queries of {arguments.hits} hits; {platform.machine()}, {platform.python_version()}")

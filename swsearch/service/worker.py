@@ -399,8 +399,11 @@ class SearchWorker:
                     continue
                 n_hits += len(result.hits)
                 completed = Completed(query, running.runs[query.search_id], replace(result, number=query.number))
-                self._writer.put((running, completed), more_soon=place < len(running.queries))
+                is_last = place == len(running.queries)
+                self._writer.put((running, completed), more_soon=not is_last)
                 self._take_next(running)
+                if is_last and len(self._running) == 1:
+                    self._writer.flush()  # whatever this thread did now, the one that stores would wait for
         except _Abandoned:
             log("batch abandoned", worker=self.name)
             if all(each.is_abandoned for each in self._running):
