@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import insert, select, update
-
 from swsearch.errors import InputError, Refused, SearchNotFound
 from swsearch.store.models import LINKS, TOKENS, records
-from swsearch.store.rows import utc_now
+from swsearch.store.rows import storable, utc_now
 from swsearch.store.search_records import StoredSearch, searches_where
 from swsearch.store.searches import search_with
 
@@ -94,16 +92,16 @@ class Accounts:
             raise InputError(f"the name of an owner has 1 to {_MAX_OWNER} printable characters")
         token = PREFIX + secrets.token_urlsafe(32)
         stored = StoredToken(secrets.token_hex(4), owner, utc_now(), None)
-        with self._store.writing() as connection:
-            values = {"id": stored.id, "owner": owner, "digest": token_digest(token), "created_at": stored.created}
-            connection.execute(insert(TOKENS), {**values, "revoked_at": None})
+        values = (stored.id, storable(owner), token_digest(token), stored.created)
+        with self._store.writing_rows() as rows:
+            rows.execute("INSERT INTO tokens (id, owner, digest, created_at) VALUES (?, ?, ?, ?)", *values)
         return stored, token
 
     def tokens(self) -> list[StoredToken]:
         """All tokens, oldest first, revoked ones included."""
-        with self._store.reading() as connection:
-            rows = connection.execute(select(TOKENS).order_by(TOKENS.c.created_at, TOKENS.c.id))
-            return [StoredToken(row.id, row.owner, row.created_at, row.revoked_at) for row in rows]
+        with self._store.reading_rows() as rows:
+            tokens = records(rows, TOKENS, "ORDER BY created_at, id")
+        return [StoredToken(token.id, token.owner, token.created_at, token.revoked_at) for token in tokens]
 
     def has_tokens(self) -> bool:
         """Whether there is a token that is not revoked."""
@@ -117,19 +115,17 @@ class Accounts:
         InputError
             There is no such token.
         """
-        with self._store.writing() as connection:
-            of_id = TOKENS.c.id == token_id
-            if connection.execute(select(TOKENS.c.id).where(of_id)).first() is None:
+        with self._store.writing_rows() as rows:
+            revoke = "UPDATE tokens SET revoked_at = COALESCE(revoked_at, ?) WHERE id = ?"
+            if not rows.execute(revoke, utc_now(), token_id).rowcount:
                 raise InputError(f"there is no token {token_id!r}; `swsearch tokens list` lists them")
-            connection.execute(update(TOKENS).where(of_id, TOKENS.c.revoked_at.is_(None)).values(revoked_at=utc_now()))
         return next(token for token in self.tokens() if token.id == token_id)
 
     def owner_of(self, token: str) -> str | None:
         """The owner of a token; None if there is no such token, or it was revoked."""
-        with self._store.reading() as connection:
-            valid = (TOKENS.c.digest == token_digest(token)) & TOKENS.c.revoked_at.is_(None)
-            owner: str | None = connection.execute(select(TOKENS.c.owner).where(valid)).scalar()
-            return owner
+        with self._store.reading_rows() as rows:
+            found = records(rows, TOKENS, "WHERE digest = ? AND revoked_at IS NULL", token_digest(token))
+        return found[0].owner if found else None
 
     # --- links ---
 

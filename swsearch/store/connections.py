@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from sqlalchemy import Connection, Engine, PoolProxiedConnection, Table, create_engine, event
+from sqlalchemy import Connection, Engine, PoolProxiedConnection, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
@@ -22,7 +22,6 @@ from swsearch.errors import StoreError, SwSearchError
 from swsearch.file_registry import is_store_url
 from swsearch.folders import is_shared
 from swsearch.store.driver import BUSY_SECONDS, Rows, begin_writing, explained, is_writable, message, set_up
-from swsearch.typing import Closeable
 
 # Errors of a connection are raised, and the caller reports them. The pool also logs them with a traceback, for example
 # when SIGTERM or Ctrl-C arrives while it closes a connection; without a handler, Python would print that to stderr.
@@ -161,48 +160,29 @@ def rows_of(connection: Connection) -> Rows:
     return Rows(connection.connection.driver_connection, "?" if connection.dialect.name == "sqlite" else "%s")
 
 
-class FileConnections(Closeable):
-    """Connections of SQLite's driver to a store's file, for the statements that a service repeats with each search.
+@contextmanager
+def file_rows(engine: Engine, free: list[PoolProxiedConnection], begin: Callable[[Any], object]) -> Iterator[Rows]:
+    """What reads and writes rows of a store's file in a transaction, which ``begin`` begins with SQLite's connection.
 
-    SQLAlchemy's code for a transaction with one statement took three times as long as these connections, and seven
-    times as long where other work between two searches had taken its place in the processor's caches.
-
-    Parameters
-    ----------
-    engine : Engine
-        It opens the connections.
-    name : str
-        The store in messages.
+    SQLAlchemy's code for a transaction with one statement took three times as long as that of a connection itself, and
+    seven times as long where other work had taken its place in the processor's caches. ``free`` has the connections
+    that were used before and are used by nobody.
     """
-
-    def __init__(self, engine: Engine, name: str) -> None:
-        self._engine = engine
-        self._name = name
-        self._free: list[PoolProxiedConnection] = []
-
-    def close(self) -> None:
-        """Close those that nobody uses."""
-        while self._free:
-            self._free.pop().close()
-
-    @contextmanager
-    def transaction(self, begin: Callable[[Any], object]) -> Iterator[Rows]:
-        """A transaction, which ``begin`` begins with the driver's connection, and which commits completely or not."""
-        with explained(self._name), _sound(self._name):
-            try:
-                connection = self._free.pop()
-            except IndexError:
-                connection = self._engine.raw_connection()
-                connection.detach()
-            driver: Any = connection.dbapi_connection
-            try:
-                begin(driver)
-                yield Rows(driver)
-                driver.execute("COMMIT")
-            finally:
-                if driver.in_transaction:
-                    driver.execute("ROLLBACK")
-                self._free.append(connection)
+    with translated(engine):
+        try:
+            connection = free.pop()
+        except IndexError:
+            connection = engine.raw_connection()
+            connection.detach()
+        driver: Any = connection.dbapi_connection
+        try:
+            begin(driver)
+            yield Rows(driver)
+            driver.execute("COMMIT")
+        finally:
+            if driver.in_transaction:
+                driver.execute("ROLLBACK")
+            free.append(connection)
 
 
 @contextmanager
@@ -211,7 +191,7 @@ def translated(engine: Engine) -> Iterator[None]:
     name = display_name(engine.url)
     try:
         # The driver's own errors come from statements that SQLAlchemy does not execute.
-        with explained(name, engine.dialect.loaded_dbapi), _sound(name):
+        with explained(name, engine.dialect.loaded_dbapi):
             yield
     except DBAPIError as error:
         raise StoreError(message(error.orig, name)) from error
@@ -220,26 +200,8 @@ def translated(engine: Engine) -> Iterator[None]:
         if isinstance(error.__context__, (SystemExit, KeyboardInterrupt)):
             raise error.__context__ from None
         raise
-
-
-@contextmanager
-def _sound(name: str) -> Iterator[None]:
-    """A context in which a value that has no place in its column is an error of the store of this name."""
-    try:
-        yield
     except (ValueError, TypeError, RecursionError) as error:  # raised by the conversion of columns to values
         if isinstance(error, SwSearchError):
             raise
         problem = f"the store is damaged, or another program wrote to it: {error}"
         raise StoreError(f"{name}: {problem}".splitlines()[0]) from error
-
-
-def upsert(dialect: str, table: Table) -> Any:
-    """The INSERT of this kind of database that has ``on_conflict_do_nothing`` and ``on_conflict_do_update``."""
-    if dialect == "postgresql":
-        from sqlalchemy.dialects import postgresql
-
-        return postgresql.insert(table)
-    from sqlalchemy.dialects import sqlite
-
-    return sqlite.insert(table)

@@ -35,7 +35,7 @@ from swsearch.store.run_file import insert_failure, insert_queries, insert_runs
 from swsearch.store.scheduling import (
     LEASE_COLUMNS,
     Query,
-    Unfinished,
+    QueuedSearch,
     candidates,
     charge,
     choose,
@@ -136,7 +136,7 @@ class Queue:
             queries = lease_queries(rows, worker, chosen, rows.now() + lease)
             if not queries:
                 return None
-            charge(rows, queries, {search.id: search.owner for search in together}, 1)
+            charge(rows, queries, {search.id: search for search in together}, 1)
             keys = {search.id: search.key for search in together}
             return Batch(lead.fingerprint, database, parameters, tuple(queries), keys)
 
@@ -278,16 +278,14 @@ class Queue:
         with self._store.writing_rows() as rows:
             now = rows.now()
             is_lost = " OR ".join(["lease_until < ?", *["lease_owner = ?"] * len(dead)])
-            queries = _held(rows, f"({is_lost})", now, *dead)
+            searches, queries = _held(rows, f"({is_lost})", now, *dead)
             given_up = [query for query in queries if query.losses + 1 >= max_losses]
             _requeue(rows, [query for query in queries if query not in given_up], lost=True)
-            searches = locked(rows, (query.search_id for query in given_up))
             died = f"given up: {max_losses} workers died while they"
-            begun = {id: search for id, search in searches.items() if search.run_id is not None}
-            for id in searches.keys() - begun.keys():
-                end_early(rows, id, None, keep, FAILED, f"{died} prepared this search")
-            reason = f"{died} searched this query; the others are not affected"
-            _fail(rows, begun, [query for query in given_up if query.search_id in begun], reason, keep)
+            for search_id in {query.search_id for query in given_up if searches[query.search_id].run_id is None}:
+                end_early(rows, search_id, None, keep, FAILED, f"{died} prepared this search")
+            begun = [query for query in given_up if searches[query.search_id].run_id is not None]
+            _fail(rows, searches, begun, f"{died} searched this query; the others are not affected", keep)
             rows.execute("DELETE FROM workers WHERE seen_at < ?", now - timedelta(days=1))
             rows.change_all("DELETE FROM workers WHERE id = ?", [(worker,) for worker in dead])
             return len(queries)
@@ -334,7 +332,7 @@ def _values(queries: Iterable[Query]) -> list[int]:
     return [value for query in queries for value in query]
 
 
-def _held_by(rows: Rows, worker: str, queries: Sequence[Query]) -> tuple[dict[int, Unfinished], set[Query]]:
+def _held_by(rows: Rows, worker: str, queries: Sequence[Query]) -> tuple[dict[int, QueuedSearch], set[Query]]:
     """The searches of these queries, which are locked, and those queries that a worker still holds."""
     searches = locked(rows, (search_id for search_id, _ in queries))
     these = f"(search_id, number) IN {marks_of_pairs(len(queries))}"
@@ -345,7 +343,7 @@ def _held_by(rows: Rows, worker: str, queries: Sequence[Query]) -> tuple[dict[in
 
 def _fail(
     rows: Rows,
-    searches: Mapping[int, Unfinished],
+    searches: Mapping[int, QueuedSearch],
     queries: Sequence[Lease],
     reason: str,
     keep: timedelta | None,
@@ -360,7 +358,7 @@ def _fail(
 
 def _count(
     rows: Rows,
-    searches: Mapping[int, Unfinished],
+    searches: Mapping[int, QueuedSearch],
     queries: Sequence[Lease],
     state: str,
     keep: timedelta | None,
@@ -403,20 +401,19 @@ def _count(
     rows.change_all(finish, [(now, searches[id].run_id) for id in ids])
 
 
-def _held(rows: Rows, which: str, *values: Any) -> list[Lease]:
-    """The leased queries of a condition; their searches are locked, in order."""
+def _held(rows: Rows, which: str, *values: Any) -> tuple[dict[int, QueuedSearch], list[Lease]]:
+    """The leased queries of a condition, in order, and their searches, which are locked."""
     leased = f"FROM search_queries WHERE state = '{LEASED}' AND {which}"
-    locked(rows, [search_id for (search_id,) in rows.execute(f"SELECT search_id {leased}", *values).fetchall()])
+    ids = rows.execute(f"SELECT search_id {leased}", *values).fetchall()
+    searches = locked(rows, [search_id for (search_id,) in ids])
     found = rows.execute(f"SELECT {LEASE_COLUMNS} {leased} ORDER BY search_id, number", *values)
-    return [claimed(row) for row in found]
+    return searches, [query for query in map(claimed, found) if query.search_id in searches]
 
 
 def _returned(rows: Rows, which: str, *values: Any) -> int:
     """Return leased queries of a condition to the queue, as if nobody had taken them; returns their number."""
-    queries = _held(rows, which, *values)
-    ids = sorted({query.search_id for query in queries})
-    owners = dict(rows.execute(f"SELECT id, owner FROM searches WHERE id IN {marks(len(ids))}", *ids)) if ids else {}
-    charge(rows, queries, owners, -1)
+    searches, queries = _held(rows, which, *values)
+    charge(rows, queries, searches, -1)
     _requeue(rows, queries)
     return len(queries)
 

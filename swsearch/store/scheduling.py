@@ -7,6 +7,7 @@ every step has a statement for all of them, not one for each.
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
@@ -27,26 +28,19 @@ Query = tuple[int, int]
 """A search's ``id`` and the number of a query in it."""
 
 
-class Candidate(NamedTuple):
-    """A search with queued queries. Of an owner, the least one is served next; texts are as they are stored."""
+class QueuedSearch(NamedTuple):
+    """An unfinished search. Of an owner, the least one is served next; texts are as they are stored."""
 
     served: int
     cells: int
     id: int
     owner: str
-    fingerprint: str
     key: str
+    fingerprint: str
     database_name: str
     database_digest: str
-    n_queries: int
-
-
-class Unfinished(NamedTuple):
-    """How far an unfinished search is."""
-
-    id: int
-    run_id: int | None
     asked_digest: str
+    run_id: int | None
     n_queries: int
     n_done: int
     n_failed: int
@@ -54,11 +48,10 @@ class Unfinished(NamedTuple):
     n_hits: int
 
 
+_UNFINISHED: Final = f"SELECT {', '.join(QueuedSearch._fields)} FROM searches WHERE state IN {UNFINISHED}"
 _NEVER_LOST: Final = f"state = '{QUEUED}' AND losses = 0"
 _CANDIDATES: Final = f"""
-    SELECT {", ".join(Candidate._fields)} FROM searches
-    WHERE state IN {UNFINISHED}
-    AND EXISTS (SELECT 1 FROM search_queries WHERE search_id = searches.id AND state = '{QUEUED}')
+    {_UNFINISHED} AND EXISTS (SELECT 1 FROM search_queries WHERE search_id = searches.id AND state = '{QUEUED}')
 """
 _NEXT_OF_ONE: Final = f"""
     SELECT number, cells FROM search_queries WHERE search_id = ? AND {_NEVER_LOST} AND number > ?
@@ -74,9 +67,9 @@ LEASE_COLUMNS: Final = "search_id, number, header, letters, cells, losses"
 """The columns of a query, from which :func:`claimed` makes its lease."""
 
 
-def candidates(rows: Rows) -> list[Candidate]:
+def candidates(rows: Rows) -> list[QueuedSearch]:
     """All searches with queued queries."""
-    return [Candidate(*row) for row in rows.execute(_CANDIDATES)]
+    return list(map(QueuedSearch._make, rows.execute(_CANDIDATES)))
 
 
 def counters(rows: Rows) -> dict[str, int]:
@@ -86,7 +79,7 @@ def counters(rows: Rows) -> dict[str, int]:
 
 def choose(
     rows: Rows,
-    together: Sequence[Candidate],
+    together: Sequence[QueuedSearch],
     counters: Mapping[str, int],
     budget: int,
     overhead: int = 0,
@@ -97,7 +90,7 @@ def choose(
 
     Parameters
     ----------
-    together : sequence of Candidate
+    together : sequence of QueuedSearch
         Those whose queries may be in one batch, at least one.
     counters : mapping of str to int
     budget : int
@@ -150,7 +143,7 @@ def megacells(cells: int) -> int:
     return -(-cells // MEGACELL)
 
 
-def _never_lost(rows: Rows, searches: Sequence[Candidate]) -> dict[int, Iterator[tuple[int, int]]]:
+def _never_lost(rows: Rows, searches: Sequence[QueuedSearch]) -> dict[int, Iterator[tuple[int, int]]]:
     """Number and cells of the queued queries of each search that were never lost, in order."""
     small: dict[int, list[tuple[int, int]]] = {search.id: [] for search in searches if search.n_queries <= _SMALL}
     for ids in _pages(list(small)):
@@ -179,16 +172,15 @@ def _pages(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
         yield page
 
 
-def locked(rows: Rows, search_ids: Iterable[int]) -> dict[int, Unfinished]:
+def locked(rows: Rows, search_ids: Iterable[int]) -> dict[int, QueuedSearch]:
     """Those searches that are unfinished, by their ids, locked against other changes.
 
     All transactions lock searches in the order of their ids, and before their queries.
     """
-    found: dict[int, Unfinished] = {}
+    found: dict[int, QueuedSearch] = {}
     for ids in _pages(sorted(set(search_ids))):
-        these = f"id IN {marks(len(ids))} AND state IN {UNFINISHED} ORDER BY id"
-        statement = f"SELECT {', '.join(Unfinished._fields)} FROM searches WHERE {these}{rows.lock}"
-        found |= {row[0]: Unfinished(*row) for row in rows.execute(statement, *ids)}
+        these = rows.execute(f"{_UNFINISHED} AND id IN {marks(len(ids))} ORDER BY id{rows.lock}", *ids)
+        found |= {search.id: search for search in map(QueuedSearch._make, these)}
     return found
 
 
@@ -212,23 +204,16 @@ def claimed(row: tuple[Any, ...]) -> Lease:
     return Lease(search_id, number, restored(header), restored(letters), cells, losses)
 
 
-def charge(rows: Rows, queries: Sequence[Lease], owners: Mapping[int, str], sign: int) -> None:
+def charge(rows: Rows, queries: Sequence[Lease], searches: Mapping[int, QueuedSearch], sign: int) -> None:
     """Add the cells of queries to the counters of their searches and owners; with the sign -1, take them off.
 
-    Parameters
-    ----------
-    rows : Rows
-    queries : sequence of Lease
-    owners : mapping of int to str
-        The owners of their searches as they are stored, by the ``id`` of the search.
-    sign : int
+    ``searches`` are those of the queries, by their ids.
     """
-    by_search: dict[int, int] = {}
-    by_owner: dict[str, int] = {}
+    by_search, by_owner = Counter[int](), Counter[str]()
     for query in queries:
         cost = sign * megacells(query.cells)
-        by_search[query.search_id] = by_search.get(query.search_id, 0) + cost
-        by_owner[owners[query.search_id]] = by_owner.get(owners[query.search_id], 0) + cost
+        by_search[query.search_id] += cost
+        by_owner[searches[query.search_id].owner] += cost
     costs = [(cost, search_id) for search_id, cost in sorted(by_search.items())]
     rows.change_all("UPDATE searches SET served = served + ? WHERE id = ?", costs)
     rows.change_all(_CHARGE_OWNER, [(owner, max(0, cost), cost) for owner, cost in sorted(by_owner.items())])

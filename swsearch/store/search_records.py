@@ -194,17 +194,7 @@ class Batch:
     keys: Mapping[int, str]
 
 
-@dataclass(frozen=True)
-class UsageOfDay:
-    """What an owner submitted on one day (UTC)."""
-
-    day: str
-    n_searches: int
-    n_queries: int
-    cells: int
-
-
-_PLAIN_FIELDS: Final = tuple(
+PLAIN_FIELDS: Final = tuple(
     field.name for field in fields(StoredSearch) if field.name in SEARCHES.c and field.name != "options"
 )
 """The fields of a search that are the values of a column of their name."""
@@ -226,7 +216,7 @@ def searches_where(rows: Rows, rest: str, *values: Any) -> list[StoredSearch]:
             started=row.started_at,
             finished=row.finished_at,
             expires=row.expires_at,
-            **{name: getattr(row, name) for name in _PLAIN_FIELDS},
+            **{name: getattr(row, name) for name in PLAIN_FIELDS},
         )
         for row in records(rows, SEARCHES, f"WHERE {rest}", *values)
     ]

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from swsearch.errors import Refused, SearchNotFound
 from swsearch.store.driver import Rows, marks
-from swsearch.store.models import SEARCH_QUERIES
+from swsearch.store.models import SEARCH_QUERIES, USAGE, records
 from swsearch.store.results import as_fasta, letters_of_run
 from swsearch.store.rows import CANCELLED, DONE, FAILED, INTERRUPTED, QUEUED, UNFINISHED, restored, storable, utc_now
 from swsearch.store.search_records import (
+    PLAIN_FIELDS,
     NewSearch,
     Parameters,
     StoredSearch,
-    UsageOfDay,
     parameters_of,
     searches_where,
 )
@@ -188,11 +188,10 @@ class Searches:
         with self._store.reading_rows() as rows:
             return dict(rows.execute("SELECT state, COUNT(*) FROM searches GROUP BY state").fetchall())
 
-    def usage(self, owner: str, n_days: int = 30) -> list[UsageOfDay]:
-        """What an owner submitted on the last days with any submission, newest first."""
-        of_owner = "SELECT day, n_searches, n_queries, cells FROM usage WHERE owner = ? ORDER BY day DESC LIMIT ?"
+    def usage(self, owner: str, n_days: int = 30) -> list[Any]:
+        """What an owner submitted on the last days with any submission: rows of the table ``usage``, newest first."""
         with self._store.reading_rows() as rows:
-            return [UsageOfDay(*row) for row in rows.execute(of_owner, storable(owner), n_days)]
+            return records(rows, USAGE, "WHERE owner = ? ORDER BY day DESC LIMIT ?", storable(owner), n_days)
 
     def speeds(self, seen_within: timedelta) -> list[float]:
         """The cells per second of each worker that was alive within this time."""
@@ -353,29 +352,18 @@ class _Submission:
             cells=new.cells,
             **(of_one_that_waits | values),
         )
-        row = {
-            "key": stored.key,
-            "owner": storable(stored.owner),
-            "database_name": storable(stored.database.name),
-            "database_digest": stored.database.digest,
-            "database_generation": stored.database.generation,
+        row = {name: getattr(stored, name) for name in PLAIN_FIELDS if name != "id"} | {
+            "owner": storable(new.owner),
+            "database_name": storable(new.database.name),
+            "database_digest": new.database.digest,
+            "database_generation": new.database.generation,
             "options": options,
             "fingerprint": new.fingerprint,
-            "content": stored.content,
-            "asked_digest": stored.asked_digest,
             "idempotency_key": None if new.idempotency_key is None else storable(new.idempotency_key),
-            "state": stored.state,
             "created_at": stored.created,
             "started_at": stored.started,
             "finished_at": stored.finished,
             "expires_at": stored.expires,
-            "run_id": stored.run_id,
-            "n_queries": stored.n_queries,
-            "n_done": stored.n_done,
-            "n_failed": stored.n_failed,
-            "cells": stored.cells,
-            "cells_done": stored.cells_done,
-            "n_hits": stored.n_hits,
             "served": served,
         }
         return replace(stored, id=self._rows.insert("searches", row))

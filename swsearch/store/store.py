@@ -13,14 +13,14 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, PoolProxiedConnection
 
 from swsearch.arguments import flag, number, path
 from swsearch.errors import StoreError
 from swsearch.store.connections import (
-    FileConnections,
     display_name,
     file_of,
+    file_rows,
     make_engine,
     reading,
     rows_of,
@@ -102,7 +102,7 @@ class Store(Closeable):
         register_store(target, create=create)
         self.name = display_name(url)
         self._engine = make_engine(url, busy_seconds=busy_seconds, only_read=only_read)
-        self._connections = FileConnections(self._engine, self.name)
+        self._free: list[PoolProxiedConnection] = []
         self._within = threading.local()
         self._busy_seconds = busy_seconds
         self._turn = threading.Lock()
@@ -158,7 +158,8 @@ class Store(Closeable):
 
     def close(self) -> None:
         """Close the connections."""
-        self._connections.close()
+        while self._free:
+            self._free.pop().close()
         self._engine.dispose()
 
     def reading(self) -> AbstractContextManager[Connection]:
@@ -198,7 +199,7 @@ class Store(Closeable):
     def reading_rows(self) -> Iterator[Rows]:
         """As :meth:`reading`, for plain statements."""
         if self.is_sqlite:
-            with self._connections.transaction(lambda driver: driver.execute("BEGIN")) as rows:
+            with file_rows(self._engine, self._free, lambda driver: driver.execute("BEGIN")) as rows:
                 yield rows
         else:
             with self.reading() as connection:
@@ -209,7 +210,7 @@ class Store(Closeable):
         """As :meth:`writing`, for plain statements."""
         if self.is_sqlite and not self.is_within_whole:
             begin = partial(begin_writing, busy_seconds=self._busy_seconds)
-            with self.changing(), self._connections.transaction(begin) as rows:
+            with self.changing(), file_rows(self._engine, self._free, begin) as rows:
                 yield rows
         else:
             with self.writing() as connection:
