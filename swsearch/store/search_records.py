@@ -21,19 +21,12 @@ MEGACELL: Final = 10**6
 
 @dataclass(frozen=True)
 class SearchedDatabase:
-    """One generation of a database, as searches name it.
-
-    Attributes
-    ----------
-    name : str
-        The name under which it is offered; no path.
-    digest : str
-        SHA-256 of the content.
-    generation : int
-    """
+    """One generation of a database, as searches name it."""
 
     name: str
+    """The name under which it is offered; no path."""
     digest: str
+    """SHA-256 of the content."""
     generation: int
 
 
@@ -48,33 +41,21 @@ class NewQuery:
 
 @dataclass(frozen=True)
 class NewSearch:
-    """A search to be stored.
-
-    Attributes
-    ----------
-    owner : str
-    database : SearchedDatabase
-    options : mapping
-        The fields of :class:`~swsearch.search.options.SearchOptions` as a run stores them.
-    fingerprint : str
-        Equal for searches whose queries one engine call may score: the same database content, options and program.
-    content : str
-        Equal for searches with equal results: the same fingerprint and queries.
-    asked_digest : str
-        The digest of the queries that the run stores (:class:`~swsearch.hits.shards.AskedQueries`).
-    queries : sequence of NewQuery
-    idempotency_key : str or None
-        A second submission of the owner with the same key gives the same search.
-    """
+    """A search to be stored."""
 
     owner: str
     database: SearchedDatabase
     options: Parameters
+    """The fields of :class:`~swsearch.search.options.SearchOptions` as a run stores them."""
     fingerprint: str
+    """Equal for searches whose queries one engine call may score: the same database content, options and program."""
     content: str
+    """Equal for searches with equal results: the same fingerprint and queries."""
     asked_digest: str
+    """The digest of the queries that the run stores (:class:`~swsearch.hits.shards.AskedQueries`)."""
     queries: Sequence[NewQuery]
     idempotency_key: str | None = None
+    """A second submission of the owner with the same key gives the same search."""
 
     @property
     def cells(self) -> int:
@@ -84,48 +65,34 @@ class NewSearch:
 
 @dataclass(frozen=True)
 class StoredSearch:
-    """A search of the store.
-
-    Attributes
-    ----------
-    id : int
-        Its number in the store, which nobody outside sees.
-    key : str
-        Its unguessable name.
-    state : str
-        ``queued``; ``running``: a worker has begun; ``done``; ``failed``: no query could be searched; ``cancelled``.
-    reason : str or None
-        The reason why a search failed, or why it waits although it is its turn.
-    created, started, finished, expires : datetime
-        Times in UTC; None if not reached.
-    run_id : int or None
-        The run with its results; None until a worker begins.
-    n_queries, n_done, n_failed : int
-    cells, cells_done : int
-    n_hits : int
-        Number of stored alignments.
-    """
+    """A search of the store. Times are in UTC, and None while they are not reached."""
 
     id: int
+    """Its number in the store, which nobody outside sees."""
     key: str
+    """Its unguessable name."""
     owner: str
     database: SearchedDatabase
     options: Parameters
     asked_digest: str
     content: str
     state: str
+    """One of :data:`~swsearch.store.rows.STATES`; ``failed``: no query could be searched."""
     reason: str | None
+    """The reason why it failed, or why it waits although it is its turn."""
     created: datetime
     started: datetime | None
     finished: datetime | None
     expires: datetime | None
     run_id: int | None
+    """The run with its results; None until a worker begins."""
     n_queries: int
     n_done: int
     n_failed: int
     cells: int
     cells_done: int
     n_hits: int
+    """Number of stored alignments."""
 
     @property
     def is_finished(self) -> bool:
@@ -135,38 +102,21 @@ class StoredSearch:
 
 @dataclass(frozen=True)
 class Lease:
-    """A query under a lease, with what is needed to search it.
-
-    Attributes
-    ----------
-    search_id, number : int
-        The search, and the index of the query in it.
-    header, letters : str
-    cells : int
-    losses : int
-        Number of workers that died while they held it.
-    """
+    """A query under a lease, with what is needed to search it."""
 
     search_id: int
     number: int
+    """Its index in the search."""
     header: str
     letters: str
     cells: int
     losses: int
+    """Number of workers that died while they held it."""
 
 
 @dataclass(frozen=True)
 class Completed:
-    """A query that was searched.
-
-    Attributes
-    ----------
-    query : Lease
-    run_id : int
-        The run of its search.
-    result : QueryResult
-        ``number`` is the query's number in the search.
-    """
+    """A query that was searched, the run of its search, and its result under its number in the search."""
 
     query: Lease
     run_id: int
@@ -175,23 +125,14 @@ class Completed:
 
 @dataclass(frozen=True)
 class Batch:
-    """Queries of one database generation and one set of options, under leases of one worker.
-
-    Attributes
-    ----------
-    fingerprint : str
-    database : SearchedDatabase
-    options : mapping
-    queries : tuple of Lease
-    keys : mapping of int to str
-        The keys of their searches, by the ``id`` of the search.
-    """
+    """Queries of one database generation and one set of options, under leases of one worker."""
 
     fingerprint: str
     database: SearchedDatabase
     options: Parameters
     queries: tuple[Lease, ...]
     keys: Mapping[int, str]
+    """The keys of their searches, by the ``id`` of the search."""
 
 
 PLAIN_FIELDS: Final = tuple(
