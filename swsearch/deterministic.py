@@ -30,6 +30,8 @@ from numpy.typing import ArrayLike, NDArray
 from swsearch import _native
 from swsearch.typing import Floats
 
+LN2: Final = 0.6931471805599453
+"""ln 2: the nats of a bit."""
 _LOG2_E: Final = 1.4426950408889634
 _LN2_HIGH: Final = 0.693145751953125  # 0xB1721 / 2**20: its product with an exponent below 2**32 is exact
 _LN2_LOW: Final = 1.4286068203094173e-06

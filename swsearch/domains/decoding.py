@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from swsearch import _native
 from swsearch.database.partition import Partition
-from swsearch.deterministic import exp, log, sum_in_order
+from swsearch.deterministic import LN2, exp, log, sum_in_order
 from swsearch.query.columns import SubjectOdds
 from swsearch.query.hmm import FamilyModel
 from swsearch.query.profile import DM, MI, MM
@@ -41,7 +41,6 @@ COMPOSITION: Final = (
 """Of unrelated residues in HMMER's models, that of Swiss-Prot 50.8, in the order ``ARNDCQEGHILKMFPSTWYV``. The search
 has another one (:func:`swsearch.scoring.ungapped.background`), with which scores would be 0.5 bits higher."""
 _LOG_BIAS_SHARE: Final = float(log(BIAS_SHARE))
-_LN2: Final = 0.6931471805599453
 _NO_BITS: Final = -1e6
 """Below every score."""
 _TINY: Final = float(np.finfo(np.float64).tiny)
@@ -114,7 +113,7 @@ class Decoder:
         odds = SubjectOdds(_odds_of_residues()[kinds], starts, proteins.lengths)
         n_fragments = len(self._model) * (len(self._model) + 1) / 2.0
         outside = n * log(n / (n + 3.0)) + log((3.0 / (n + 3.0)) ** 2 / 2.0) - _of_none(n)
-        bits: Floats = (odds.forward(self._model, threads) - log(n_fragments) + outside) / _LN2
+        bits: Floats = (odds.forward(self._model, threads) - log(n_fragments) + outside) / LN2
         return bits
 
     def decode(self, proteins: Partition, least_bits: float = -np.inf, threads: int = 1) -> list[DecodedProtein]:
@@ -124,7 +123,7 @@ class Decoder:
         domain no alignment.
         """
         n = proteins.lengths.astype(np.float64)
-        least = np.floor(np.maximum(least_bits, _NO_BITS) + _of_none(n) / _LN2).astype(np.int64)
+        least = np.floor(np.maximum(least_bits, _NO_BITS) + _of_none(n) / LN2).astype(np.int64)
         found = _native.decode_domains(
             self._odds, self._transitions, self._entry, proteins.residues, proteins.starts, proteins.lengths, least,
             threads,
@@ -176,7 +175,7 @@ def _of_none(n: Floats) -> Floats:
 
 def log_of(value: float, exponent: int) -> float:
     """ln(value 2^exponent), where value is at least 0."""
-    return float(log(max(value, _TINY))) + exponent * _LN2
+    return float(log(max(value, _TINY))) + exponent * LN2
 
 
 def _log1p_exp(value: float) -> float:
@@ -201,19 +200,19 @@ def _scored(
         expected = float(sum_in_order(counts * log(np.maximum(composition, _TINY))))
         score = log_of(value, exponent)
         bias = _log1p_exp(expected + _LOG_BIAS_SHARE)
-        bits = (score + (n - (last - first)) * residue - of_none - bias) / _LN2
-        domains.append(Domain(first, last, bits, bias / _LN2, accuracy / (last - first), pairs))
+        bits = (score + (n - (last - first)) * residue - of_none - bias) / LN2
+        domains.append(Domain(first, last, bits, bias / LN2, accuracy / (last - first), pairs))
         all_expected += expected
         if score > expected:
             sum_of_domains += score
             expected_sum += expected
             in_domains += last - first
     bias = _log1p_exp(all_expected + _LOG_BIAS_SHARE)
-    before, bits = (total - of_none) / _LN2, (total - of_none - bias) / _LN2
+    before, bits = (total - of_none) / LN2, (total - of_none - bias) / LN2
     if in_domains:
         sum_of_domains += (n - in_domains) * residue
         bias_of_sum = _log1p_exp(expected_sum + _LOG_BIAS_SHARE)
-        of_sum = (sum_of_domains - of_none - bias_of_sum) / _LN2
+        of_sum = (sum_of_domains - of_none - bias_of_sum) / LN2
         if of_sum > bits:
-            before, bits = (sum_of_domains - of_none) / _LN2, of_sum
+            before, bits = (sum_of_domains - of_none) / LN2, of_sum
     return DecodedProtein(bits, before - bits, tuple(domains))

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch import _native
-from swsearch.deterministic import exp, log, sum_in_order
+from swsearch.deterministic import LN2, exp, log, sum_in_order
 from swsearch.query.profile import PositionSpecificQuery, ProfileModel
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.scoring.ungapped import background, matrix_lambda
@@ -37,14 +37,13 @@ BLOCK_ROWS: Final = 16
 """Rows of the query that have one total."""
 N_POWERS: Final = 1024
 """Number of powers of two from 1 to 2 in the table that the last layer uses."""
-_LN2: Final = 0.6931471805599453
 
 
 def forward_scores(totals: NDArray[np.float32], exponents: NDArray[np.int32]) -> Floats:
     """The logarithms of sums of totals, each times two to its exponent; from shape (n, n_blocks) to (n,)."""
     largest = exponents.max(axis=1, initial=0)
     sums = sum_in_order(np.ldexp(totals.astype(np.float64), exponents - largest[:, None]), axis=1)
-    scores: Floats = log(np.maximum(sums, np.finfo(np.float64).tiny)) + largest * _LN2
+    scores: Floats = log(np.maximum(sums, np.finfo(np.float64).tiny)) + largest * LN2
     return scores
 
 
@@ -176,7 +175,7 @@ def inverse_background() -> NDArray[np.float32]:
 @lru_cache(maxsize=1)
 def powers_of_two() -> NDArray[np.float32]:
     """2^(k / :data:`N_POWERS`) for each k below it."""
-    return exp(np.arange(N_POWERS) * (_LN2 / N_POWERS)).astype(np.float32)
+    return exp(np.arange(N_POWERS) * (LN2 / N_POWERS)).astype(np.float32)
 
 
 @lru_cache(maxsize=1)

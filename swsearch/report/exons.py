@@ -21,7 +21,7 @@ from functools import cache
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from swsearch.deterministic import log
+from swsearch.deterministic import LN2
 from swsearch.hits.chains import MOST_OVERLAP
 from swsearch.hits.cigar import count, parse, run_length
 from swsearch.hits.formatting import matrix_of
@@ -36,7 +36,6 @@ SHORTEST_INTRON: Final = 30
 """Bases of the shortest intron, and of the shortest gap that may be one."""
 SITES: Final = {("GT", "AG"): 8, ("GC", "AG"): 1}
 """What an intron that begins and ends with these bases is worth, in bits."""
-_LN2: Final = float(log(2.0))
 
 
 class Exon(NamedTuple):
@@ -112,7 +111,7 @@ class _Borders:
         self._scores = matrix_of(run).scores.tolist()
         self._gap_open, self._gap_extend = run.gap_open, run.gap_extend
         self._genetic_code = run.genetic_code or STANDARD_CODE
-        self._worth = {sites: int(bits * _LN2 / run.lam) for sites, bits in SITES.items()}
+        self._worth = {sites: int(bits * LN2 / run.lam) for sites, bits in SITES.items()}
 
     def exons(self, chain: Sequence[Hit]) -> list[Exon]:
         """The exons of a chain."""

@@ -43,10 +43,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from swsearch import _native
 from swsearch.arrays import distinct
+from swsearch.deterministic import LN2
 from swsearch.errors import InputError
 from swsearch.typing import Floats
 
-_LN2: Final = 0.6931471805599453
 _MAX_POWER: Final = 40
 """E of a score of 2**40 is 0 for every scheme whose λ is above 1e-7."""
 _MIN_VARIANCE: Final = 1 / 12
@@ -118,12 +118,12 @@ class Statistics:
         float64 array of the same shape
         """
         raw = np.asarray(np.asarray(scores, dtype=np.int64), dtype=np.float64)
-        value: Floats = (self.lam * raw - self._log_k) / _LN2
+        value: Floats = (self.lam * raw - self._log_k) / LN2
         return value
 
     def min_score_of_bits(self, bits: float) -> int:
         """The smallest raw score, at least 1, whose bit score is at least ``bits``."""
-        score = max(1, int((bits * _LN2 + self._log_k) / self.lam) - 1)
+        score = max(1, int((bits * LN2 + self._log_k) / self.lam) - 1)
         while float(self.bits(score)) < bits:
             score += 1
         return score

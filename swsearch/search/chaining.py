@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from swsearch.deterministic import log
+from swsearch.deterministic import LN2, log
 from swsearch.hits.chains import Piece, best_chains, windows
 from swsearch.hits.hit import Alignment
 from swsearch.scoring.karlin_altschul import Statistics
@@ -28,7 +28,6 @@ from swsearch.search.significance import Significance
 if TYPE_CHECKING:
     from swsearch.typing import Floats
 
-_LN2: Final = float(log(2.0))
 _MOST_SCORE: Final = 10_000
 
 
@@ -59,7 +58,7 @@ class Chaining:
         """``λS - ln K`` of each score."""
         statistics = self.significance.statistics
         assert isinstance(statistics, Statistics)
-        normalized: Floats = statistics.bits(scores) * _LN2
+        normalized: Floats = statistics.bits(scores) * LN2
         return normalized
 
     def evalues(

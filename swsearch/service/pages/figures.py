@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from markupsafe import Markup
 
-from swsearch.deterministic import exp, log
+from swsearch.deterministic import LN2, exp, log
 from swsearch.hits.result import RunInfo
 from swsearch.report.html import ticks
 from swsearch.report.summary import LIKELY_EVALUE, filters_alignments
@@ -20,7 +20,6 @@ from swsearch.typing import Floats, Places
 from swsearch.words import counted
 
 _HEIGHT: Final = 180
-_LN2: Final = 0.6931471805599453
 _MAX_BINS: Final = 60
 _MAX_STEPS: Final = 400
 
@@ -67,8 +66,8 @@ def score_figure(bits: Floats, evalues: Floats, run: RunInfo, n_passed: int) -> 
     positive = evalues > 0
     expected = np.zeros(n_bins)
     if positive.any():
-        log_c = float(np.median(log(evalues[positive]) + _LN2 * bits[positive]))
-        below = exp(np.minimum(log_c - _LN2 * edges, 700.0))
+        log_c = float(np.median(log(evalues[positive]) + LN2 * bits[positive]))
+        below = exp(np.minimum(log_c - LN2 * edges, 700.0))
         expected = below[:-1] - below[1:]
     top = max(1.0, float(counts.max()))
 
