@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from swsearch.hits.formatting import blast_bits, blast_evalue, one_line
+from swsearch.hits.formatting import blast_evalue, one_line, shown_bits
 from swsearch.report.html import bar_of, bits_class, closing, colour_key, graphic, graphic_row, opening, text
 from swsearch.sequences.record import identifier, split_header
 from swsearch.words import counted
@@ -98,7 +98,7 @@ def _table_row(domain: Values) -> tuple[str, ...]:
         f"{domain['start']}-{domain['end']}",
         f"{domain['model_start']}-{domain['model_end']}",
         str(domain["family_length"]),
-        blast_bits(domain["domain_bits"]).strip(),
+        shown_bits(domain["domain_bits"]),
         blast_evalue(domain["domain_evalue"]),
         f"{domain['accuracy']:.2f}",
         one_line(domain["description"]),
@@ -211,7 +211,7 @@ def _graphic_row(domains: Sequence[Values], length: int, address: str, rank: int
     )
     first = domains[0]
     places = ", ".join(f"{one['start']}-{one['end']}" for one in domains)
-    words = f"{places}, {blast_bits(first['bits']).strip()} bits, E-value {blast_evalue(first['evalue'])}"
+    words = f"{places}, {shown_bits(first['bits'])} bits, E-value {blast_evalue(first['evalue'])}"
     label = f"<bdi>{text(first['family'])}</bdi>"
     style = bits_class(max(one["domain_bits"] for one in domains))
     return graphic_row(address, rank, label, style, bars, words, f"{one_line(first['family'])}: {words}")

@@ -101,6 +101,16 @@ def blast_bits(bits: float | None) -> str:
     return f"{bits:4.1f}"
 
 
+def shown_bits(bits: float | None) -> str:
+    """A bit score without padding; empty if there is none."""
+    return "" if bits is None else blast_bits(bits).strip()
+
+
+def shown_evalue(evalue: float | None) -> str:
+    """An E-value; empty if there is none."""
+    return "" if evalue is None else blast_evalue(evalue)
+
+
 def percent(part: int, whole: int) -> float:
     """``part`` of ``whole`` in percent; 0 if ``whole`` is 0.
 

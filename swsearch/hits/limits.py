@@ -20,7 +20,7 @@ Subjects are ordered by ascending E-value, then descending raw score, then ascen
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final, overload
 
 import numpy as np
@@ -329,9 +329,13 @@ class RankedCandidates:
 
     def rows(self, rows: NDArray[np.intp]) -> RankedCandidates:
         """The candidates at these rows, in the order of ``rows``."""
-        evalue = None if self.evalue is None else self.evalue[rows]
-        masked = None if self.masked_evalue is None else self.masked_evalue[rows]
-        return RankedCandidates(self.subject_index[rows], self.score[rows], self.comparison[rows], evalue, masked)
+        known = {one.name: column[rows] for one in fields(self) if (column := getattr(self, one.name)) is not None}
+        return replace(self, **known)
+
+    def of_subjects(self, subjects: SubjectIndex) -> RankedCandidates:
+        """The candidates with these indices, all of which are there, in the order of ``subjects``."""
+        order = np.argsort(self.subject_index)
+        return self.rows(order[np.searchsorted(self.subject_index, subjects, sorter=order)])
 
     def in_order(self) -> RankedCandidates:
         """The candidates, best first."""

@@ -15,7 +15,7 @@ from swsearch.errors import InputError
 from swsearch.hits.cigar import btop, gapped
 from swsearch.hits.formatting import frames, percent, shown, whole_percent
 from swsearch.hits.hit import Hit
-from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.hits.result import QueryResult
 from swsearch.report import taxa
 from swsearch.report.base import ReportContext
 from swsearch.report.formats import Use
@@ -75,10 +75,6 @@ def _subject(context: ReportContext, hit: Hit) -> str:
     if context.subjects is None:
         raise InputError("full_sseq is in the database of the search, which was not opened")
     return context.subjects.letters(hit.subject_index)
-
-
-def _subject_strand(run: RunInfo, hit: Hit) -> str | None:
-    return hit.strand if run.aligned_alphabet == "dna" else None
 
 
 def _of_taxa(
@@ -158,7 +154,7 @@ _ALL: Final = (
     _of_query("lcarank", "query lca rank"),
     _of_query("lcaname", "query lca sci name"),
     _of_query("lcalineage", "query lca lineage"),
-    Field("sstrand", "subject strand", lambda c, q, h: _subject_strand(c.run, h), kind=str),
+    Field("sstrand", "subject strand", lambda c, q, h: h.strand if c.run.aligned_alphabet == "dna" else None, kind=str),
     Field("qcovs", "% query coverage per subject", lambda c, q, h: _subject_coverage(q, h)),
     Field("qcovhsp", "% query coverage per hsp", lambda c, q, h: _coverage(q, h)),
     Field("cigar", "CIGAR", lambda c, q, h: h.alignment.cigar, kind=str),

@@ -24,7 +24,7 @@ from itertools import groupby, takewhile
 from typing import Final
 
 from swsearch.hits.cigar import GAP, midline
-from swsearch.hits.formatting import BLOCK, blast_bits, blast_evalue, blocks, matrix_of, one_line, value_lines
+from swsearch.hits.formatting import BLOCK, blast_evalue, blocks, matrix_of, one_line, shown_bits, value_lines
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.anchored import aligned_letters, expanded, insertion_widths, query_letters, row_names
@@ -36,13 +36,11 @@ from swsearch.report.summary import (
     COMPOSITION_NOTE,
     HSP_NOTE,
     LIKELY_EVALUE,
-    database_line,
-    frames_line,
     hits_line,
     loses_subjects,
     query_line,
     rounds_line,
-    scoring_line,
+    search_facts,
 )
 from swsearch.report.taxa import organisms
 from swsearch.sequences.record import identifier, split_header
@@ -227,7 +225,7 @@ def _row(hit: Hit, length: int, address: str) -> str:
     name = one_line(identifier(hit.subject_header))
     worth = f"score {hit.score}"
     if hit.bits is not None:
-        worth = f"{blast_bits(hit.bits).strip()} bits, E-value {blast_evalue(hit.evalue)}"
+        worth = f"{shown_bits(hit.bits)} bits, E-value {blast_evalue(hit.evalue)}"
     label = f"{hit.rank}. <bdi>{escape(name)}</bdi>{direction(hit)}"
     places = f"{alignment.query_start + 1}-{alignment.query_end}"
     tip = f"{hit.rank}. {name}{direction(hit)}: {places}, {worth}"
@@ -356,12 +354,7 @@ class HtmlReport(Report):
 
 def _opening(context: ReportContext) -> Iterator[str]:
     run = context.run
-    facts = {
-        "Database": database_line(run),
-        "Scoring": scoring_line(run),
-        "Frames": frames_line(run),
-        "Program": run.program,
-    }
+    facts = {**search_facts(run), "Program": run.program}
     title, skip = f"Hits in {run.database.name}", ("hits", "Skip to the hits")
     uses = "Sorting the tables needs" if context.taxonomy is None else "Sorting the tables and enlarging taxa need"
     remark = f"{uses} JavaScript; all else works without."

@@ -21,6 +21,12 @@ SCHEMA_VERSION: Final = 2
 """Version of the schema. It is increased when a name or a meaning changes, but not when names are added."""
 
 
+_OF_ALIGNMENT: Final = (
+    "query_start", "query_end", "subject_start", "subject_end", "cigar", "columns", "identities", "positives",
+    "mismatches", "gap_openings", "gap_residues",
+)  # fmt: skip
+
+
 def describe_run(run: RunInfo) -> dict[str, Any]:
     """The description of the search: everything that determines the hits; of several databases, also each of them."""
     database = run.database
@@ -87,17 +93,7 @@ def describe_hit(query: QueryResult, hit: Hit, context: ReportContext | None = N
         "strand": hit.strand,
         "query_frame": hit.query_frame or None,
         "subject_frame": hit.subject_frame or None,
-        "query_start": alignment.query_start,
-        "query_end": alignment.query_end,
-        "subject_start": alignment.subject_start,
-        "subject_end": alignment.subject_end,
-        "cigar": alignment.cigar,
-        "columns": alignment.columns,
-        "identities": alignment.identities,
-        "positives": alignment.positives,
-        "mismatches": alignment.mismatches,
-        "gap_openings": alignment.gap_openings,
-        "gap_residues": alignment.gap_residues,
+        **{name: getattr(alignment, name) for name in _OF_ALIGNMENT},
         "identity_percent": percent(alignment.identities, alignment.columns),
         "query_coverage_percent": percent(alignment.query_end - alignment.query_start, query.length),
         **rounds,

@@ -16,20 +16,17 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Final
 
-from swsearch.hits.formatting import blast_bits, blast_evalue, cut, frames, hit_text, one_line, whole_percent
+from swsearch.hits.formatting import cut, frames, hit_text, one_line, shown_bits, shown_evalue, whole_percent
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report
-from swsearch.report.summary import database_line, frames_line, hits_line, query_line, rounds_line, scoring_line
+from swsearch.report.summary import hits_line, query_line, rounds_line, search_facts
 from swsearch.sequences.record import identifier, split_header
 
 
 def _search_lines(run: RunInfo) -> Iterator[str]:
     """The description of the search."""
-    yield f"Database: {database_line(run)}\n"
-    yield f"Scoring:  {scoring_line(run)}\n"
-    if run.translates:
-        yield f"Frames:   {frames_line(run)}\n"
+    return (f"{name + ':':<9} {fact}\n" for name, fact in search_facts(run).items())
 
 
 # --- table ---
@@ -82,8 +79,8 @@ def number_cells(run: RunInfo, query: QueryResult, hit: Hit) -> list[str]:
     cells = [
         str(hit.subject_length),
         str(hit.score),
-        "" if hit.bits is None else blast_bits(hit.bits).strip(),
-        "" if hit.evalue is None else blast_evalue(hit.evalue),
+        shown_bits(hit.bits),
+        shown_evalue(hit.evalue),
         f"{whole_percent(alignment.identities, alignment.columns)}%",
         f"{whole_percent(alignment.query_end - alignment.query_start, query.length)}%",
         f"{hit.qstart}-{hit.qend}",

@@ -71,7 +71,13 @@ def _treatment(run: RunInfo) -> str:
     return masked + ("; composition corrected" if run.parameters.get("composition") == "bias" else "")
 
 
-def frames_line(run: RunInfo) -> str | None:
+def search_facts(run: RunInfo) -> dict[str, str]:
+    """The database, the scoring, and the frames of a translated search, by their names."""
+    facts = {"Database": database_line(run), "Scoring": scoring_line(run), "Frames": _frames_line(run)}
+    return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def _frames_line(run: RunInfo) -> str | None:
     """The translated side and the genetic code; None if neither side was translated."""
     if run.translates is None:
         return None

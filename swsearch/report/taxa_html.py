@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from swsearch.report.html import ROWS_SHOWN, all_rows_button, closing, opening, text
 from swsearch.report.icicle import icicle, share, shown_name
 from swsearch.report.query_taxa import CountedTaxaReport
-from swsearch.report.summary import database_line, frames_line, scoring_line
+from swsearch.report.summary import search_facts
 from swsearch.report.taxa import cut_lists
 from swsearch.words import counted
 
@@ -38,9 +38,7 @@ class TaxaHtmlReport(CountedTaxaReport):
         percent = self.ancestors.percent
         within = f"lowest common ancestor of the hits with bit scores at most {percent:g} % below the best"
         facts = {
-            "Database": database_line(run),
-            "Scoring": scoring_line(run),
-            "Frames": frames_line(run),
+            **search_facts(run),
             "Taxon of a query": within,
             "Queries": f"{self.n_queries:,}, of which {self.n_unclassified:,} unclassified",
             "Cut lists": cut_lists(run, percent, self.n_cut),
@@ -62,6 +60,7 @@ class TaxaHtmlReport(CountedTaxaReport):
 
 
 def _table(tree: Taxonomy, counts: Sequence[TaxonCount], n_queries: int) -> Iterator[str]:
+    """The table of all taxa, of which more than :data:`ROWS_SHOWN` are shown on request."""
     is_long = len(counts) > ROWS_SHOWN
     yield '<div class="scroll" id="all-taxa" role="region" aria-labelledby="all-taxa-caption" tabindex="0">\n'
     yield '<table id="all-taxa-table" class="short">\n' if is_long else "<table>\n"

@@ -284,11 +284,9 @@ class Threshold:
         """
         scored = scored.rows(np.flatnonzero(scored.score >= self.of_search.lowest_score))
         if masked is not None:
-            masked = masked.rows(np.argsort(masked.subject_index))
             scored = scored.rows(np.flatnonzero(np.isin(scored.subject_index, masked.subject_index)))
-            masked = masked.rows(np.searchsorted(masked.subject_index, scored.subject_index))
-            masked_evalue = self._evalues(masked.subject_index, masked.score)
-            scored = replace(scored, masked_evalue=masked_evalue)
+            masked = masked.of_subjects(scored.subject_index)
+            scored = replace(scored, masked_evalue=self._evalues(masked.subject_index, masked.score))
         n_scored = len(scored)
         if masked is None and self.bound is not None and n_scored > self.top:
             lengths = self.of_search.subjects.lengths(scored.subject_index)

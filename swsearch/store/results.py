@@ -399,13 +399,10 @@ def _conditions(keep: HitFilter, query: Row[Any]) -> list[ColumnElement[bool]]:
             conditions.append(column.in_(listed))
     if keep.max_evalue is not None:
         conditions.append(HITS.c.evalue <= keep.max_evalue)
-    if keep.min_bits is not None:
-        conditions.append(HITS.c.bits >= keep.min_bits)
-    if keep.min_identity is not None:
-        conditions.append(_SORTED_BY["identity"] >= keep.min_identity)
-    if keep.min_query_coverage is not None:
-        conditions.append(_percentage(_ON_QUERY, max(1, len(query.letters))) >= keep.min_query_coverage)
-    return conditions
+    coverage = _percentage(_ON_QUERY, max(1, len(query.letters)))
+    lowest = {"bits": keep.min_bits, "identity": keep.min_identity, "query_coverage": keep.min_query_coverage}
+    values = _SORTED_BY | {"query_coverage": coverage}
+    return conditions + [values[name] >= least for name, least in lowest.items() if least is not None]
 
 
 def _in_order(keys: Select[Any], view: HitView) -> Select[Any]:

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from swsearch.database.stored_taxonomy import taxonomy_of_subjects
 from swsearch.errors import InputError
-from swsearch.hits.formatting import one_line, value_lines, whole_percent
+from swsearch.hits.formatting import one_line, shown_bits, shown_evalue, value_lines, whole_percent
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import TAXONOMY_DIGEST, QueryResult, RunInfo
 from swsearch.report.html import (
@@ -30,18 +30,17 @@ from swsearch.report.html import (
     link_list,
     overview,
 )
+from swsearch.report.readable import number_titles
 from swsearch.report.summary import (
     COMPOSITION_NOTE,
     HSP_NOTE,
-    database_line,
-    frames_line,
     hits_line,
     loses_subjects,
     rounds_line,
-    scoring_line,
+    search_facts,
 )
 from swsearch.sequences.headers import header_organism, header_taxid
-from swsearch.service.pages.templating import description_of, shown_bits, shown_evalue, whole
+from swsearch.service.pages.templating import description_of, whole
 from swsearch.service.service import Service
 from swsearch.store.results import SORTS, HitFilter, HitView, ResultPage
 from swsearch.store.runs import StoredRun
@@ -52,7 +51,7 @@ ROWS: Final = 50
 """Number of hits on a page."""
 MAX_ROWS: Final = 500
 """Largest number of hits on a page that an address can ask for."""
-_LARGEST_FIRST: Final = frozenset({"score", "bits", "identity", "query_coverage", "subject_coverage", "columns"})
+_SMALLEST_FIRST: Final = frozenset({"rank", "id", "evalue", "length", "query_start", "subject_start"})
 _FILTERS: Final = ("text", "taxid", "rank", "max_evalue", "min_identity", "min_query_coverage")
 
 
@@ -113,11 +112,6 @@ _NOTES: Final[Mapping[str, Callable[[Hit], str]]] = {
 """The columns that only some runs have, by their titles."""
 
 
-def orders_alignments(run: RunInfo) -> bool:
-    """Whether the hits of a run are listed in the order of alignments, where that differs from that of subjects."""
-    return run.orders_alignments and run.lists_several
-
-
 def read_view(given: Mapping[str, str]) -> tuple[HitView, dict[str, str]]:
     """The view that an address asks for; an unknown order or page is the first one.
 
@@ -172,11 +166,12 @@ def _read_filter(given: Mapping[str, str]) -> tuple[HitFilter, dict[str, str]]:
 
 def fact_lines(info: RunInfo, origin: str) -> list[tuple[str, str]]:
     """Names and texts of the facts of a run; ``origin`` is that of its database, empty if that is not offered now."""
+    searched = search_facts(info)
+    searched["Scoring"] = " ".join(searched["Scoring"].split())
     facts = {
-        "Database": database_line(info),
+        "Database": searched.pop("Database"),
         "Made": origin,
-        "Scoring": " ".join(scoring_line(info).split()),
-        "Frames": frames_line(info),
+        **searched,
         "Program": info.program,
         "Checksum": f"generation {info.database.generation}, SHA-256 {info.database.digest[:16]}…",
     }
@@ -208,11 +203,7 @@ class HitsView:
     @property
     def extra_titles(self) -> list[str]:
         """Titles of the columns that only some runs have: ``hsp``, and ``strand`` or ``frames``."""
-        run = self.run.info
-        counts = ["hsp"] if run.counts_alignments else []
-        if run.translates:
-            return [*counts, "frames"]
-        return [*counts, "strand"] if run.aligned_alphabet == "dna" else counts
+        return [title for title in number_titles(self.run.info) if title in _NOTES]
 
     @property
     def hsp_note(self) -> str:
@@ -221,7 +212,7 @@ class HitsView:
 
     @property
     def columns(self) -> list[Column]:
-        """The columns that all runs have; those of DNA, which may be long, have places in place of coverages."""
+        """The columns of the table; subjects of DNA, which may be long, have places in place of coverages."""
         has_places = self.run.info.database.alphabet == "dna"
         return [_PLACE if one is _COVERED and has_places else one for one in _COLUMNS]
 
@@ -234,7 +225,7 @@ class HitsView:
         made = []
         for column in self.columns:
             sorted_now = self.view.sort == column.sort
-            first_down = column.sort in _LARGEST_FIRST
+            first_down = column.sort not in _SMALLEST_FIRST
             down = (not self.view.descending) if sorted_now else first_down
             now = ("descending" if self.view.descending else "ascending") if sorted_now else ""
             address = self.address(sort=column.sort, dir="desc" if down else "asc", page=None)

@@ -53,7 +53,6 @@ from swsearch.service.pages.results import (
     ROWS,
     HitsView,
     fact_lines,
-    orders_alignments,
     organisms,
     overview_figure,
     page_number,
@@ -136,7 +135,8 @@ def _query_page(request: Request, reference: str, number: int) -> HTMLResponse:
     """The page of one query; htmx gets the table alone."""
     service, run, given = service_of(request), PageSearches(request).run(reference), _given(request)
     wanted, errors = read_view(given)
-    wanted = with_taxa(replace(wanted, orders_alignments=orders_alignments(run.info)), service, run, number - 1)
+    in_order = run.info.orders_alignments and run.info.lists_several  # otherwise, it is the order of subjects
+    wanted = with_taxa(replace(wanted, orders_alignments=in_order), service, run, number - 1)
     found = service.store.results.view(run.id, number - 1, wanted)
     view = HitsView(run, found, wanted, _query_address(reference, number), given)
     status = 422 if errors else 200

@@ -19,7 +19,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from swsearch import __version__
-from swsearch.hits.formatting import blast_bits, blast_evalue, one_line
+from swsearch.hits.formatting import one_line, shown_bits, shown_evalue
 from swsearch.report.html import bits_class
 from swsearch.sequences.record import split_header
 from swsearch.service.guard import SENDER
@@ -81,16 +81,6 @@ def first_word(header: str) -> str:
 def description_of(header: str) -> str:
     """The rest of a header."""
     return one_line(split_header(header)[1])
-
-
-def shown_bits(bits: float | None) -> str:
-    """A bit score; empty if there is none."""
-    return "" if bits is None else blast_bits(bits).strip()
-
-
-def shown_evalue(evalue: float | None) -> str:
-    """An E-value; empty if there is none."""
-    return "" if evalue is None else blast_evalue(evalue)
 
 
 def whole(text: str) -> int | None:
