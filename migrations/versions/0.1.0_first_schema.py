@@ -162,6 +162,7 @@ def _create_runs() -> None:
         sa.Column("number", BIG, nullable=False),
         sa.Column("masked_evalue", sa.Double),
         sa.Column("n_hsps", BIG),
+        sa.Column("forward_bits", sa.Double),
     )
     op.create_index("ix_hits_subject", "hits", ["subject_identifier"], postgresql_using="hash")
 

@@ -236,8 +236,8 @@ def value_lines(run: RunInfo, hit: Hit) -> list[str]:
     alignment = hit.alignment
     lines = [f"Score = {hit.score}"]
     if hit.bits is not None and hit.evalue is not None:
-        bits = blast_bits(hit.bits).strip()
-        lines = [f"Score = {bits} bits ({hit.score}),  Expect = {blast_evalue(hit.evalue)}"]
+        forward = "" if hit.forward_bits is None else f"  Forward = {shown_bits(hit.forward_bits)} bits,"
+        lines = [f"Score = {shown_bits(hit.bits)} bits ({hit.score}),{forward}  Expect = {blast_evalue(hit.evalue)}"]
     counts = [("Identities", alignment.identities), ("Gaps", alignment.gap_residues)]
     if run.aligned_alphabet != "dna":
         counts.insert(1, ("Positives", alignment.positives))

@@ -115,6 +115,9 @@ class Hit:
         Number of alignments of the subject that meet all limits but ``max_hsps``; the same in all hits of the subject.
         None if they were not counted (``count_hsps``), or if the limits of a stored run were narrowed and the store
         does not have all of them.
+    forward_bits : float or None
+        The Forward score of the subject in a sensitive search, in bits (``docs/design/sensitivity.md``), the same in
+        all hits of the subject; None in other searches.
     source : HitSource or None
         With it, ``str`` and ``print`` show the alignment. All hits of :class:`swsearch.search_results.SearchResults`
         have it; it is ignored in comparisons of hits.
@@ -137,6 +140,7 @@ class Hit:
     number: int = 1
     masked_evalue: float | None = None
     n_hsps: int | None = None
+    forward_bits: float | None = None
     source: HitSource | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:

@@ -316,6 +316,8 @@ class RankedCandidates:
         E-value of the score; None if the scoring scheme has no statistics, or if they are not yet known.
     masked_evalue : float64 array, optional
         E-value of the best score of the masked query; None if it has no soft mask.
+    forward_bits : float64 array, optional
+        Forward score in bits; None if the search is not sensitive.
     """
 
     subject_index: SubjectIndex
@@ -323,6 +325,7 @@ class RankedCandidates:
     comparison: NDArray[np.uint8]
     evalue: Floats | None = None
     masked_evalue: Floats | None = None
+    forward_bits: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.score)

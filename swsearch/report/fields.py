@@ -162,6 +162,7 @@ _ALL: Final = (
     Field("hsp", "hsp", lambda c, q, h: h.hsp),
     Field("n_hsps", "hsps of subject", lambda c, q, h: h.n_hsps),
     Field("strand", "query strand", lambda c, q, h: h.strand, kind=str),
+    Field("forward_bits", "Forward bit score", lambda c, q, h: h.forward_bits, kind=float),
     Field("round", "round", lambda c, q, h: h.round),
 )
 

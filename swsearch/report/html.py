@@ -329,7 +329,7 @@ def first_unlikely(hits: Sequence[Hit], *, by_alignment: bool) -> Hit | None:
 # --- the report ---
 
 
-_BEST_IS_LARGEST: Final = ("score", "bits", "ident", "cover")
+_BEST_IS_LARGEST: Final = ("score", "bits", "Forward", "ident", "cover")
 
 
 class HtmlReport(Report):

@@ -73,11 +73,12 @@ def describe_query(query: QueryResult) -> dict[str, Any]:
 def describe_hit(query: QueryResult, hit: Hit, context: ReportContext | None = None) -> dict[str, Any]:
     """A hit and its alignment, as one object.
 
-    Of an iterated search, also the round of its subject, or null; if the alignments of its subject were counted, also
-    their number; with a context that has a taxonomy, also the organisms.
+    Of an iterated search, also the round of its subject, or null; of a sensitive one, its Forward score; if the
+    alignments of its subject were counted, also their number; with a context that has a taxonomy, also the organisms.
     """
     alignment = hit.alignment
     rounds = {"round": hit.round or None} if query.is_iterated else {}
+    forward = {} if hit.forward_bits is None else {"forward_bits": hit.forward_bits}
     counted_hsps = {} if hit.n_hsps is None else {"n_hsps": hit.n_hsps}
     return {
         "rank": hit.rank,
@@ -89,6 +90,7 @@ def describe_hit(query: QueryResult, hit: Hit, context: ReportContext | None = N
         "subject_length": hit.subject_length,
         "score": hit.score,
         "bits": hit.bits,
+        **forward,
         "evalue": hit.evalue,
         "strand": hit.strand,
         "query_frame": hit.query_frame or None,

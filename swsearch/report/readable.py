@@ -63,7 +63,8 @@ def number_titles(run: RunInfo) -> list[str]:
     ``hsp`` is the alignment's place among all that its subject has, if these were counted; ``round`` is that in which a
     subject was included first.
     """
-    titles = ["length", "score", "bits", "E-value", "ident", "cover", "query", "subject"]
+    forward = ["Forward"] if run.is_sensitive else []
+    titles = ["length", "score", "bits", *forward, "E-value", "ident", "cover", "query", "subject"]
     if run.counts_alignments:
         titles.append("hsp")
     if run.iterations > 1:
@@ -80,6 +81,7 @@ def number_cells(run: RunInfo, query: QueryResult, hit: Hit) -> list[str]:
         str(hit.subject_length),
         str(hit.score),
         shown_bits(hit.bits),
+        *([shown_bits(hit.forward_bits)] if run.is_sensitive else []),
         shown_evalue(hit.evalue),
         f"{whole_percent(alignment.identities, alignment.columns)}%",
         f"{whole_percent(alignment.query_end - alignment.query_start, query.length)}%",

@@ -21,6 +21,7 @@ from swsearch.report.base import Report
 from swsearch.report.fields import STANDARD, Field, select_fields
 from swsearch.report.formats import Use
 from swsearch.report.taxa import DEFAULT_PERCENT, LCA, CommonAncestors
+from swsearch.words import option
 
 
 class ColumnsReport(Report):
@@ -56,10 +57,13 @@ class ColumnsReport(Report):
 
     def check_fits(self, run: RunInfo) -> None:  # noqa: D102
         super().check_fits(run)
-        if not run.counts_alignments and any(field.name == "n_hsps" for field in self.asked):
-            raise InputError(
-                "n_hsps: the search did not count the alignments of its subjects; search with --count-hsps"
-            )
+        asked = {field.name for field in self.asked}
+        if "n_hsps" in asked and not run.counts_alignments:
+            lack = "n_hsps: the search did not count the alignments of its subjects"
+            raise InputError(f"{lack}; search with {option('count_hsps', True)}")
+        if "forward_bits" in asked and not run.is_sensitive:
+            lack = "forward_bits: the search has no Forward scores"
+            raise InputError(f"{lack}; search with {option('sensitive', True)}")
 
     def needs_subjects(self, run: RunInfo) -> bool:  # noqa: D102
         return any(field.needs_subjects for field in self.asked)
@@ -92,8 +96,8 @@ class LinesReport(ColumnsReport):
             return self.unknown
         if field.name == "evalue":
             return blast_evalue(hit.evalue, digits=2)
-        if field.name == "bitscore":
-            return self.bits(hit.bits)
+        if field.name in ("bitscore", "forward_bits"):
+            return self.bits(float(value))
         return str(value) if field.decimals is None else f"{value:.{field.decimals}f}"
 
 
@@ -147,13 +151,14 @@ DEFAULT_FIELDS: Final = (
 def default_fields(run: RunInfo) -> tuple[Field, ...]:
     """The default columns.
 
-    They include the frames if a side was translated, the number of the alignment if a subject may have several, and how
-    many it has if they were counted.
+    They include the frames if a side was translated, the number of the alignment if a subject may have several, how
+    many it has if they were counted, and the Forward score if the search was sensitive.
     """
     frames = ("qframe", "sframe") if run.translates else ()
     several = ("hsp",) if run.lists_several else ()
     counts = ("n_hsps",) if run.counts_alignments else ()
-    return select_fields((*DEFAULT_FIELDS, *frames, *several, *counts))
+    forward = ("forward_bits",) if run.is_sensitive else ()
+    return select_fields((*DEFAULT_FIELDS, *frames, *several, *counts, *forward))
 
 
 class TsvReport(LinesReport):

@@ -168,7 +168,7 @@ class HitSelection:
         evalues = None if candidates.evalue is None else table["evalue"]
         numbers = 1 + np.arange(len(rows)) - np.searchsorted(rows, rows)
         bits = None if limits.min_bits is None else self._significance.bits(scores)
-        passed = limits.passes(scores, None if bits is None else np.array(bits), evalues, None)
+        passed = limits.passes(scores, bits, evalues, None)
         admitted = limits.admits_number(numbers, lengths[rows], evalues)
         if not options.count_hsps:
             passed &= admitted
@@ -193,17 +193,18 @@ class HitSelection:
 
     def hits(self, prepared: PreparedQuery, candidates: RankedCandidates, best: ListedSubjects) -> tuple[Hit, ...]:
         """The hits of the best of the candidates, one for each listed alignment."""
-        masked: dict[int, float] = {}
-        if candidates.masked_evalue is not None:
-            masked = dict(zip(candidates.subject_index.tolist(), candidates.masked_evalue.tolist(), strict=True))
         listed = [
             (rank, subject, hsp, one)
             for rank, (subject, alignments) in enumerate(best.items(), 1)
             for hsp, one in enumerate(alignments, 1)
         ]
         scores = np.array([one.of_subject.score for *_, one in listed], dtype=np.int32)
-        lengths = self._database.lengths(np.array([subject for _, subject, *_ in listed], dtype=np.uint32)).tolist()
-        bits = self._significance.bits(scores)
+        subjects = candidates.of_subjects(np.array([subject for _, subject, *_ in listed], dtype=np.uint32))
+        lengths = self._database.lengths(subjects.subject_index).tolist()
+        bits, masked, forward = (
+            [None] * len(listed) if values is None else values.tolist()
+            for values in (self._significance.bits(scores), subjects.masked_evalue, subjects.forward_bits)
+        )
         return tuple(
             Hit(
                 rank=rank,
@@ -211,7 +212,7 @@ class HitSelection:
                 subject_header=self._database.header(subject),
                 subject_length=lengths[row],
                 score=one.of_subject.score,
-                bits=None if bits is None else bits[row],
+                bits=bits[row],
                 evalue=one.evalue,
                 strand=one.of_subject.comparison[0].strand,
                 alignment=self._aligner.alignment(one.of_subject, len(prepared.query)),
@@ -220,8 +221,9 @@ class HitSelection:
                 subject_frame=one.of_subject.comparison[1],
                 query_header=prepared.query.header,
                 number=one.number,
-                masked_evalue=masked.get(subject),
+                masked_evalue=masked[row],
                 n_hsps=one.n_hsps,
+                forward_bits=forward[row],
             )
             for row, (rank, subject, hsp, one) in enumerate(listed)
         )

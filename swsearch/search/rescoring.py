@@ -19,7 +19,7 @@ scores with reversed proteins. Few unrelated subjects have extreme values of bot
 fewer false hits than M says, unless M is about as large as N. E is the E-value of a candidate until it is adjusted for
 the composition of its alignment (:mod:`swsearch.search.ranking`). :class:`Balance` has k, s, and how much of this
 adjustment applies; they depend on what the query is.
-``docs/design/sensitivity.md`` has what was measured.
+``docs/design/sensitivity.md`` defines the score in bits, and has what was measured.
 
 The E-value depends on the query, the subject and the search space alone, so it is the same in every slice, engine and
 number of threads.
@@ -35,10 +35,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
-from swsearch.deterministic import exp, log
+from swsearch.deterministic import LN2, exp, log
 from swsearch.engine.protocol import BackgroundEngine
 from swsearch.hits.limits import RankedCandidates
-from swsearch.query.columns import SubjectOdds, column_model, implied_model
+from swsearch.query.columns import column_model, implied_model
 from swsearch.query.profile import PositionSpecificQuery, ProfileModel
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.typing import Floats, SubjectIndex
@@ -99,7 +99,7 @@ _Scores = tuple[Floats, Callable[[NDArray[np.intp]], Floats]]
 
 
 class Rescoring:
-    """Computes the E-values of one search."""
+    """Computes the Forward scores and E-values of one search."""
 
     def __init__(self, search: PlannedSearch, engine: BackgroundEngine | None) -> None:
         self._database = search.database
@@ -113,13 +113,13 @@ class Rescoring:
         self._decoys = Partition(self._model.decoys, starts, lengths, np.arange(len(starts), dtype=np.uint32))
 
     def rescored(self, query: PositionSpecificQuery, candidates: RankedCandidates) -> RankedCandidates:
-        """The candidates whose E-values E are within the limit."""
+        """The candidates whose E-values E are within the limit, with these and their Forward scores."""
         assert candidates.evalue is not None
         model = implied_model(query, self._matrix)
         balance = balance_of(query)
         location = None
         of_scores = log(candidates.evalue)
-        found = np.empty(len(candidates))
+        found, forward_bits = np.empty((2, len(candidates)))
         for rows, part in self._parts(candidates.subject_index):
             if location is None:
                 (of_decoys, _), scores = self._forward(model, [self._decoys, part])
@@ -127,7 +127,9 @@ class Rescoring:
             else:
                 (scores,) = self._forward(model, [part])
             forward, reversed_forward = scores
-            usual = log(part.lengths.astype(np.float64)) + location
+            places = log(part.lengths.astype(np.float64))
+            forward_bits[rows] = (forward - places) / LN2
+            usual = places + location
             excess = forward - usual
             evalues = self._evalues(of_scores[rows], excess, balance)
             near = np.flatnonzero(self._limits.passes(candidates.score[rows], None, evalues, None))
@@ -137,7 +139,7 @@ class Rescoring:
             evalues[near] = np.maximum(evalues[near], limits)
             found[rows] = evalues
         passed = self._limits.passes(candidates.score, None, found, None)
-        return replace(candidates, evalue=found).rows(np.flatnonzero(passed))
+        return replace(candidates, evalue=found, forward_bits=forward_bits).rows(np.flatnonzero(passed))
 
     def _evalues(self, of_scores: Floats, excess: Floats, balance: Balance) -> Floats:
         """E of subjects from ln E_S and the excess of their Forward scores, in nats."""
@@ -177,13 +179,11 @@ class Rescoring:
             for forward, of_reversed in zip(*(np.split(row, ends) for row in both), strict=True):
                 yield forward, of_reversed.__getitem__
             return
-        for odds in map(self._odds, parts):
-            yield odds.forward(model, self._threads), self._reversed(model, odds)
+        for part in parts:
+            yield self._forward_on_cpu(model, part)
 
-    def _reversed(self, model: ProfileModel, odds: SubjectOdds) -> Callable[[NDArray[np.intp]], Floats]:
-        return lambda rows: odds.rows(rows).forward(model.reversed, self._threads)
-
-    def _odds(self, part: Partition) -> SubjectOdds:
-        if part is self._decoys:
-            return self._model.decoy_odds
-        return self._model.odds(part.residues, part.starts, part.lengths, self._threads)
+    def _forward_on_cpu(self, model: ProfileModel, part: Partition) -> _Scores:
+        odds = self._model.decoy_odds
+        if part is not self._decoys:
+            odds = self._model.odds(part.residues, part.starts, part.lengths, self._threads)
+        return odds.forward(model, self._threads), lambda rows: odds.rows(rows).forward(model.reversed, self._threads)

@@ -86,6 +86,6 @@ class Significance:
         residues = self.query_residues(n_letters)
         return self.statistics.evalue(scores, residues, lengths, self.search_space, self.n_comparisons)
 
-    def bits(self, scores: Scores) -> list[float] | None:
+    def bits(self, scores: Scores) -> Floats | None:
         """Bit scores; None if the scoring scheme has no statistics."""
-        return self.statistics.bits(scores).tolist() if isinstance(self.statistics, Statistics) else None
+        return self.statistics.bits(scores) if isinstance(self.statistics, Statistics) else None

@@ -199,6 +199,7 @@ HITS: Final = Table(
     Column("number", Big, nullable=False),
     Column("masked_evalue", Double),
     Column("n_hsps", Big),
+    Column("forward_bits", Double),
     Index("ix_hits_subject", "subject_identifier", info=HASHED),
 )
 """One alignment; its key is the rank of its subject and its own rank among the alignments of the subject.

@@ -49,6 +49,7 @@ _SORTED_BY: Final[dict[str, ColumnElement[Any]]] = {
     "length": HITS.c.subject_length,
     "score": HITS.c.score,
     "bits": HITS.c.bits,
+    "forward_bits": HITS.c.forward_bits,
     "evalue": HITS.c.evalue,
     "identity": _percentage(HITS.c.identities, HITS.c.columns),
     "query_coverage": _ON_QUERY,  # the hits are those of one query

@@ -178,6 +178,7 @@ CREATE TABLE hits (
     number INTEGER NOT NULL,
     masked_evalue DOUBLE,
     n_hsps INTEGER,
+    forward_bits DOUBLE,
     PRIMARY KEY (query_id, rank, hsp),
     CONSTRAINT fk_hits_query FOREIGN KEY(query_id) REFERENCES queries (id) ON DELETE CASCADE
 );

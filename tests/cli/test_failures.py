@@ -88,6 +88,8 @@ def test_dna_is_not_taken_for_protein_unless_it_is_said_to_be(swsearch, tmp_path
         (["query", QUERIES, "{db}", "--match", "2"], "for DNA"),
         (["query", QUERIES, "{db}", "--format", "docx"], "blast6"),
         (["query", QUERIES, "{db}", "--format", "tsv", "--fields", "qseqid,colour"], "colour"),
+        (["query", QUERIES, "{db}", "--format", "tsv", "--fields", "n_hsps"], "search with --count-hsps"),
+        (["query", QUERIES, "{db}", "--format", "tsv", "--fields", "forward_bits"], "search with --sensitive"),
         (["query", QUERIES, "{db}", "--engine", "abacus"], "auto, cuda, cpu, reference"),
         (["query", QUERIES, "{db}", "--threads", "0"], "--threads 0"),
         (["query", QUERIES, "{db}", "--evalue", "0"], "--evalue"),

@@ -45,9 +45,10 @@ def test_narrower_limits_give_the_hits_of_a_search_with_them(swsearch, few_prote
     assert "warning" not in narrowed.err
 
 
-@pytest.mark.parametrize("form", ["table", "json", "html", "tsv"])
-def test_a_shorter_list_is_reported_as_a_search_for_it_would_be(swsearch, few_proteins_db, form):
-    narrowed, searched = report_and_search(swsearch, few_proteins_db, "--top 12", "--top 2", form=form)
+@pytest.mark.parametrize("stored", ["--top 12", "--top 12 --sensitive"])
+@pytest.mark.parametrize("form", ["table", "pairwise", "json", "html", "tsv"])
+def test_a_shorter_list_is_reported_as_a_search_for_it_would_be(swsearch, few_proteins_db, form, stored):
+    narrowed, searched = report_and_search(swsearch, few_proteins_db, stored, "--top 2", form=form)
     assert narrowed.out == searched
 
 
@@ -202,11 +203,3 @@ def test_counts_of_alignments_are_stored_shown_and_narrowed(swsearch, protein_db
     whole = swsearch("report", "latest", "--store", "all.sqlite", "--evalue", 1e-3, "--max-hsps", 1, *names).out
     strict = listed("--evalue", 1e-3)
     assert values(whole, "qseqid", "sseqid", "n_hsps") == [(*pair, str(strict[pair])) for pair in strict]
-
-
-def test_a_search_that_counted_nothing_has_no_counts(swsearch, few_proteins_db):
-    searched = ["query", QUERIES, few_proteins_db, "-q"]
-    outcome = swsearch(*searched, "--format", "tsv", "--fields", "sseqid n_hsps")
-    assert (
-        "n_hsps: the search did not count the alignments of its subjects; search with --count-hsps" in outcome.refusal
-    )

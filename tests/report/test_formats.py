@@ -24,12 +24,10 @@ from tests.report.conftest import (
     LEGHEMOGLOBIN,
     MINUS,
     OF_TAXA,
-    PLUS,
     PROTEIN_QUERIES,
     PROTEIN_RUN,
     SELF,
     STATS,
-    TURNED,
     context_of,
     make_run,
 )
@@ -37,6 +35,11 @@ from tests.taxonomy.dumps import EXCERPT
 
 ODD = replace(SELF, subject_header='od,d\tname "quoted"\x0b caf\u00e9 \udcff', bits=None, evalue=None)
 ODD_QUERIES = (replace(PROTEIN_QUERIES[0], header="", hits=(ODD,), n_passed=1),)
+EVERY_FIELD = (
+    make_run("dna", parameters={**DNA_RUN.parameters, "sensitive": True, "count_hsps": True}),
+    [replace(q, hits=tuple(replace(hit, n_hsps=2, forward_bits=61.28) for hit in q.hits)) for q in DNA_QUERIES],
+)
+"""A run and its queries with a value of each field, although no search has both options."""
 
 
 @pytest.mark.parametrize("name", ["blast6", "blast7"])
@@ -110,9 +113,8 @@ def test_odd_headers_do_not_break_lines_or_columns(written):
     for name in ("blast6", "tsv"):
         last = written(name, queries=ODD_QUERIES, fields=["stitle", "score"]).split("\n")[-2]
         assert last.split("\t") == ['od,d name "quoted"  café \udcff', "715"]
-    assert json.loads(written("json", queries=ODD_QUERIES))["queries"][0]["hits"][0]["subject_header"] == (
-        ODD.subject_header
-    )
+    (hit,) = json.loads(written("json", queries=ODD_QUERIES))["queries"][0]["hits"]
+    assert hit["subject_header"] == ODD.subject_header
 
 
 def test_unknown_values_are_empty_null_or_not_available(written):
@@ -167,10 +169,21 @@ def test_std_stands_for_blasts_twelve_columns(written):
 @pytest.mark.parametrize("field", [name for name, field in FIELDS.items() if field.use is Use.NONE])
 def test_every_field_has_a_value_on_both_strands(written, field):
     """Every field has a value for DNA, as in BLAST; those of organisms are in ``test_taxa.py``."""
-    run = replace(DNA_RUN, parameters={**DNA_RUN.parameters, "count_hsps": True})
-    queries = [replace(query, hits=tuple(replace(hit, n_hsps=2) for hit in query.hits)) for query in DNA_QUERIES]
-    for line in written("tsv", run, queries, [field], None, GENOMES).splitlines():
+    for line in written("tsv", *EVERY_FIELD, [field], None, GENOMES).splitlines():
         assert line
+
+
+@pytest.mark.parametrize("name", sorted({*FORMATS} - {"parquet"} - OF_TAXA))
+def test_forward_scores_are_shown_where_no_other_program_defines_the_format(written, name):
+    """Source: the record; for other formats, the report of a hit without a Forward score."""
+    run, (query,) = EVERY_FIELD
+    without = replace(query, hits=tuple(replace(hit, forward_bits=None) for hit in query.hits))
+    shown, plain = (written(name, run, [one], subjects=GENOMES) for one in (query, without))
+    in_json = '"forward_bits": 61.28, "evalue"'
+    texts = {"table": "    61.3 ", "pairwise": "),  Forward = 61.3 bits,  Expect", "tsv": "\t61.3\n", "csv": ",61.3\n",
+             "html": '<td class="number">61.3</td>', "json": in_json, "jsonl": in_json}  # fmt: skip
+    assert shown.count(texts[name]) == 2 if name in texts else shown == plain
+    assert "orward" not in written(name)
 
 
 @pytest.mark.parametrize(("fields", "words"), [(["sseqid", "colour"], "no field colour"), ([], "names no field")])
@@ -206,6 +219,16 @@ def test_a_table_stays_within_100_columns(written):
     assert "20,000 of 3 subjects have an E-value of at most 10; the best 1,000 are shown" in lines[3]
 
 
+def table_of(names, description, width=100):
+    """The lines of a table of three hits with these names, from its titles on."""
+    headers = [f"{name} {description}" for name in names]
+    hits = tuple(replace(SELF, rank=rank, subject_header=header) for rank, header in enumerate(headers, 1))
+    stream = io.StringIO()
+    query = replace(PROTEIN_QUERIES[0], hits=hits, n_passed=3)
+    new_report("table", width=width).write_all(context_of(PROTEIN_RUN), [query], stream)
+    return stream.getvalue().splitlines()[5:]
+
+
 @pytest.mark.parametrize("width", [20, 78, 80, 90, 100, 130, 1000])
 def test_a_table_has_whole_identifiers_and_the_width_that_is_asked_for(width):
     """By hand: rank and numbers take 54 columns, the longest identifier takes 30, a space and the description 246.
@@ -213,14 +236,7 @@ def test_a_table_has_whole_identifiers_and_the_width_that_is_asked_for(width):
     In 20 columns there is no room at all, and the lines are as long as they must be, one under another.
     """
     names = ("sp|A5IMB8|ENGB_THEP1", "tr|A0A0A6N0I7|A0A0A6N0I7_9THEM", "x")
-    hits = tuple(
-        replace(SELF, rank=rank, subject_header=f"{name} {'a long text ' * 20}whole")
-        for rank, name in enumerate(names, 1)
-    )
-    stream = io.StringIO()
-    query = replace(PROTEIN_QUERIES[0], hits=hits, n_passed=3)
-    new_report("table", width=width).write_all(context_of(PROTEIN_RUN), [query], stream)
-    lines = stream.getvalue().splitlines()[6:]
+    _, *lines = table_of(names, f"{'a long text ' * 20}whole", width)
     assert [line.split()[1] for line in lines] == list(names)
     assert ("whole" in lines[0]) == (width == 1000)
     longest = 54 + 30 if width == 20 else min(width, 54 + 30 + 246)
@@ -230,13 +246,7 @@ def test_a_table_has_whole_identifiers_and_the_width_that_is_asked_for(width):
 def test_a_long_identifier_takes_the_room_of_its_description_alone():
     """By hand: 46 columns are left for identifiers and descriptions; the latter need 11 and a space."""
     names = ("short", "i" * 40, "i" * 60)
-    hits = tuple(
-        replace(SELF, rank=rank, subject_header=f"{name} {'a long text ' * 20}") for rank, name in enumerate(names, 1)
-    )
-    stream = io.StringIO()
-    query = replace(PROTEIN_QUERIES[0], hits=hits, n_passed=3)
-    new_report("table").write_all(context_of(PROTEIN_RUN), [query], stream)
-    title, first, second, third = stream.getvalue().splitlines()[5:]
+    title, first, second, third = table_of(names, "a long text " * 20)
     assert len(title) == len(first) == len(second) == 100
     assert "short                              a long tex…    144" in first
     assert f" {'i' * 40} a lo…    144" in second
@@ -270,12 +280,6 @@ def test_rna_and_lower_case_are_shown_as_written(written):
                         identities=4, gap_residues=0, gap_openings=0, subject_letters="ttAG")  # fmt: skip
     query = replace(DNA_QUERIES[0], letters="CUAA", hits=(replace(MINUS, alignment=alignment),))
     assert written("blast6", DNA_RUN, (query,), ["qseq", "sseq", "btop"]) == "CUAA\tCTaa\t4\n"
-
-
-def test_the_records_of_these_tests_are_consistent():
-    """The number of the subject's letters equals that of its coordinates."""
-    assert len(TURNED) == MINUS.alignment.subject_end - MINUS.alignment.subject_start
-    assert PLUS.alignment.columns == 66
 
 
 def test_multiqc_counts_queries_by_their_best_hit(written):

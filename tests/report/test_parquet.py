@@ -25,7 +25,8 @@ from swsearch.report.parquet import ParquetReport
 from swsearch.report.tabular import DEFAULT_FIELDS
 from swsearch.taxonomy.dump import read_dump
 from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
-from tests.report.conftest import DNA_QUERIES, DNA_RUN, GAPPED, GENOMES, PROTEIN_QUERIES, PROTEIN_RUN, SELF, context_of
+from tests.report.conftest import GAPPED, GENOMES, PROTEIN_QUERIES, PROTEIN_RUN, SELF, context_of
+from tests.report.test_formats import EVERY_FIELD
 from tests.taxonomy.dumps import EXCERPT
 
 ROOT = Path(__file__).parents[2]
@@ -52,9 +53,9 @@ def test_pyarrow_reads_the_values_with_their_types(written):
 def test_every_field_has_the_type_of_its_values(written, field):
     """Source: the ``tsv`` report of the same field; a value of another type would not match its column."""
     organisms = TaxonomyOfSubjects(read_dump(EXCERPT), {0: (562, 9606), 1: ()}.get)
-    run = replace(DNA_RUN, parameters={**DNA_RUN.parameters, "count_hsps": True})
-    (values,) = table(written("parquet", run, DNA_QUERIES, [field], organisms, GENOMES)).to_pydict().values()
-    lines = written("tsv", run, DNA_QUERIES, [field], organisms, GENOMES).splitlines()[1:]
+    given = *EVERY_FIELD, [field], organisms, GENOMES
+    (values,) = table(written("parquet", *given)).to_pydict().values()
+    lines = written("tsv", *given).splitlines()[1:]
     if FIELDS[field].kind is float:
         assert values == pytest.approx([float(line) for line in lines], rel=1e-2)
     else:

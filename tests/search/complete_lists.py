@@ -139,15 +139,13 @@ class OneAlignment:
 
     def essence(self, evalue: float) -> tuple[Any, ...]:
         """What a hit must have in common with it."""
-        frame, subject_frame = (
-            self.of.comparisons[self.comparison].query,
-            self.of.comparisons[self.comparison].subject_frame,
-        )
+        compared = self.of.comparisons[self.comparison]
         statistics = self.of.statistics
         bits = None if statistics is None else float(statistics.bits(np.array([self.score]))[0])
         known = None if statistics is None else evalue
-        frames = (frame.strand, frame.number, subject_frame)
-        return self.subject, self.score, bits, known, *frames, *placed(self.alignment)
+        forward = None if self.of.forward_bits is None else float(self.of.forward_bits[self.subject])
+        frames = (compared.query.strand, compared.query.number, compared.subject_frame)
+        return self.subject, self.score, bits, forward, known, *frames, *placed(self.alignment)
 
 
 Placed = tuple[float, int, int, int, OneAlignment]
@@ -164,7 +162,7 @@ def placed(alignment: Alignment) -> tuple[Any, ...]:
 def essence(hit: Hit) -> tuple[Any, ...]:
     """The fields of a reported hit that :attr:`OneAlignment.essence` has."""
     frames = (hit.strand, hit.query_frame, hit.subject_frame)
-    return hit.subject_index, hit.score, hit.bits, hit.evalue, *frames, *placed(hit.alignment)
+    return hit.subject_index, hit.score, hit.bits, hit.forward_bits, hit.evalue, *frames, *placed(hit.alignment)
 
 
 @dataclass(eq=False)
@@ -178,6 +176,7 @@ class AllAlignments:
     subject_lengths: list[int]
     comparisons: list[Comparison]
     by_subject: list[list[OneAlignment]]
+    forward_bits: NDArray[np.float64] | None = None
 
     def best_score(self, subject: int) -> int:
         """The highest score of a subject's alignments."""
@@ -361,9 +360,8 @@ class CompleteLists:
         of_scores = self.evalues(compared.scores, range(len(scores)), found.n_letters, options)
         is_candidate = (scores > 0) & (of_scores <= max(options.evalue, RESCORED_EVALUE))
         space = options.dbsize or sum(self.lengths)
-        evalues = np.where(
-            is_candidate, forward_evalues(found.searched, self.scheme, compared.subjects, of_scores, space), np.inf
-        )
+        of_forward = forward_evalues(found.searched, self.scheme, compared.subjects, of_scores, space)
+        evalues, found.forward_bits = np.where(is_candidate, of_forward[0], np.inf), of_forward[1]
         share = 1.0 if found.searched.has_relatives else 0.5
         adjustment = ProfileAdjustment.of(found.searched, self.scheme.matrix, self.statistics, share)
         assert adjustment is not None
@@ -432,8 +430,8 @@ class CompleteLists:
 
 def forward_evalues(
     query: PositionSpecificQuery, scheme: ScoringScheme, subjects: list[Codes], of_scores: Any, space: int
-) -> NDArray[np.float64]:
-    """The E-values of subjects by their Forward scores and the E-values of their scores, before any adjustment."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The E-values of subjects by their Forward scores and ``of_scores``, before any adjustment; and these in bits."""
     model = column_model()
     of_query = implied_model(query, scheme.matrix)
     lengths = np.array([len(one) for one in subjects], np.uint32)
@@ -453,9 +451,11 @@ def forward_evalues(
         found: NDArray[np.float64] = mean / surplus * (1.0 + (surplus - 1.0) * share)
         return found
 
-    usual = log(lengths.astype(np.float64)) + location
+    of_length = log(lengths.astype(np.float64))
+    usual = of_length + location
     turned = of_reversed - usual
-    return np.maximum(evalues(forward - usual), evalues(forward - usual - turned + 2.0 - np.maximum(turned - 2.5, 0.0)))
+    of_order = evalues(forward - usual - turned + 2.0 - np.maximum(turned - 2.5, 0.0))
+    return np.maximum(evalues(forward - usual), of_order), (forward - of_length) / 0.6931471805599453
 
 
 def _scores(profile: Any, subjects: list[Codes]) -> list[int]:

@@ -18,11 +18,11 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.errors import InputError, ScoringError
 from swsearch.hits.result import QueryResult
-from swsearch.query.columns import column_model, implied_model
+from swsearch.query.columns import implied_model
 from swsearch.query.composition import ProfileAdjustment
 from swsearch.query.estimation import estimated_query
 from swsearch.query.multiple_alignment import anchored_rows
-from swsearch.query.profile import PositionSpecificQuery, ProfileModel
+from swsearch.query.profile import PositionSpecificQuery
 from swsearch.query.profile_files import read_profiles
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.published_parameters import find_statistics
@@ -31,6 +31,7 @@ from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher, open_searcher
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
+from tests.search.complete_lists import forward_evalues
 from tests.sliced_databases import DATA, records_of
 from tests.support import coded, random_protein
 
@@ -63,33 +64,19 @@ def by_context(letters: str) -> PositionSpecificQuery:
     return estimated_query(record, np.empty((0, len(letters)), np.uint8), BLOSUM62, by_context=True)
 
 
-def unadjusted(query: PositionSpecificQuery, database: PackedDatabase, space: float) -> list[float]:
-    """The E-value of every subject before its adjustment for composition, by the formula.
+def unadjusted(query: PositionSpecificQuery, database: PackedDatabase, space: int) -> tuple[list[float], list[float]]:
+    """The E-value of every subject before its adjustment for composition, by the formula; and its Forward bits.
 
     E-values of scores are those of a search without ``sensitive``, which has tests of its own.
     """
-    model = column_model()
-    of_query = implied_model(query, BLOSUM62)
-    options = SearchOptions(evalue=math.inf, top=len(database), dbsize=int(space))
+    options = SearchOptions(evalue=math.inf, top=len(database), dbsize=space)
     with CpuEngine(1) as engine:
         (plain,) = Searcher(database, engine, options).search([query])
     of_scores = {hit.subject_index: hit.evalue or 0.0 for hit in plain.hits}
-
-    def excess(turned: ProfileModel, codes: np.ndarray) -> float:
-        place = np.zeros(1, np.uint64), np.array([len(codes)], np.uint32)
-        return float(model.odds(codes, *place).forward(turned)[0]) - math.log(len(codes))
-
-    decoys = np.split(model.decoys, model.decoy_ends[:-1])
-    usual = sorted(excess(of_query, codes) for codes in decoys)[128] + math.log(math.log(2)) / 0.9
-    evalues = []
-    for subject, record in enumerate(database):
-        forward, turned = (excess(one, record.codes) - usual for one in (of_query, of_query.reversed))
-        of_forward = space / 350 * math.exp(-0.9 * min(forward, forward - turned + 2 - max(turned - 2.5, 0)))
-        k, of_several = 2 if query.has_relatives else 4, 1.5 if query.model is None else 3
-        mean = (of_forward**k * of_scores[subject]) ** (1 / (k + 1))
-        surplus = of_several if query.has_relatives else 13
-        evalues.append(mean / surplus * (1 + (surplus - 1) * min(mean / (space / 350), 1) ** 0.7))
-    return evalues
+    given = [of_scores[subject] for subject in range(len(database))]
+    subjects = [record.codes for record in database]
+    evalues, forward_bits = forward_evalues(query, default_scheme(PROTEIN), subjects, given, space)
+    return evalues.tolist(), forward_bits.tolist()
 
 
 @pytest.mark.parametrize("dbsize", [None, 10**8])
@@ -97,12 +84,13 @@ def test_evalues_are_those_of_forward_scores(database, dbsize):
     """All subjects are candidates in so small a database, so each with a small E-value is listed, in this order."""
     with swsearch.open_database(database) as subjects:
         farther = found(database, QUERIES, dbsize=dbsize, evalue=1e9, top=1000)
-        for (_, letters), result, all_hits in zip(
-            QUERIES, found(database, QUERIES, dbsize=dbsize), farther, strict=True
-        ):
+        results = found(database, QUERIES, dbsize=dbsize)
+        for (_, letters), result, all_hits in zip(QUERIES, results, farther, strict=True):
             query = by_context(letters)
-            expected = adjusted(query, all_hits, unadjusted(query, subjects, dbsize or subjects.n_residues))
+            evalues, forward_bits = unadjusted(query, subjects, dbsize or subjects.n_residues)
+            expected = adjusted(query, all_hits, evalues)
             assert len(all_hits.hits) > 100
+            assert all(hit.forward_bits == forward_bits[hit.subject_index] for hit in all_hits.hits)
             listed = {hit.subject_index: hit.evalue for hit in result.hits}
             assert listed.keys() == {subject for subject, evalue in expected.items() if evalue <= 10}
             assert len(listed) > 1
@@ -194,9 +182,11 @@ def test_contexts_decide_about_the_profile_of_an_alignment(database, is_model):
         (result,) = searcher.search([query])
     assert result.pssm == query.pssm != by_matrix.pssm
     with swsearch.open_database(database) as subjects:
-        expected = adjusted(query, result, unadjusted(query, subjects, subjects.n_residues))
+        evalues, forward_bits = unadjusted(query, subjects, subjects.n_residues)
+    expected = adjusted(query, result, evalues)
     assert len(expected) > 1
     for hit in result.hits:
+        assert hit.forward_bits == forward_bits[hit.subject_index]
         assert hit.evalue == pytest.approx(expected[hit.subject_index], rel=1e-9)
 
 

@@ -80,7 +80,8 @@ hits = st.builds(
     Hit,
     rank=st.just(1), subject_index=counts, subject_header=texts, subject_length=counts,
     score=st.integers(0, 2**62), bits=st.none() | st.floats(allow_nan=False),
-    evalue=st.none() | st.floats(0), strand=st.sampled_from(["plus", "minus"]), alignment=alignments,
+    evalue=st.none() | st.floats(0), forward_bits=st.none() | st.floats(allow_nan=False),
+    strand=st.sampled_from(["plus", "minus"]), alignment=alignments,
 )  # fmt: skip
 results = st.builds(
     QueryResult,

@@ -33,6 +33,7 @@ def made_hits():
             make_hit(
                 rank, subject_header=header, subject_length=int(rng.integers(60, 70)), score=int(rng.integers(30, 40)),
                 bits=float(rng.integers(30, 40)) if known else None,
+                forward_bits=float(rng.integers(20, 30)) if known else None,
                 evalue=10.0 ** -int(rng.integers(1, 9)) if known else None, alignment=alignment,
             )
         )  # fmt: skip
@@ -49,6 +50,7 @@ VALUES = {
     "length": lambda hit: hit.subject_length,
     "score": lambda hit: hit.score,
     "bits": lambda hit: hit.bits,
+    "forward_bits": lambda hit: hit.forward_bits,
     "evalue": lambda hit: hit.evalue,
     "identity": lambda hit: hit.alignment.identities / hit.alignment.columns,
     "query_coverage": lambda hit: hit.alignment.query_end - hit.alignment.query_start,

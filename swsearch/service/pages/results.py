@@ -81,11 +81,15 @@ _PLACE: Final = Column(
     text=lambda hit, _: f"{hit.sstart:,}-{hit.send:,}",
 )  # fmt: skip
 """In place of the coverage, which says little about genes of a genome."""
+_FORWARD: Final = Column(
+    "Forward", "forward_bits", "bits of the sum over all alignments", text=lambda hit, _: shown_bits(hit.forward_bits)
+)
 _COLUMNS: Final = (
     Column("#", "rank", "rank", narrow=True),
     Column("subject", "id", "identifier and description of the subject", narrow=True),
     Column("on query", "query_start", "aligned part of the query"),
     Column("bits", "bits", "bit score", narrow=True, text=lambda hit, _: shown_bits(hit.bits)),
+    _FORWARD,
     Column(
         "E-value", "evalue", "number of such hits expected by chance", narrow=True,
         text=lambda hit, _: shown_evalue(hit.evalue),
@@ -214,7 +218,8 @@ class HitsView:
     def columns(self) -> list[Column]:
         """The columns of the table; subjects of DNA, which may be long, have places in place of coverages."""
         has_places = self.run.info.database.alphabet == "dna"
-        return [_PLACE if one is _COVERED and has_places else one for one in _COLUMNS]
+        known = (one for one in _COLUMNS if one is not _FORWARD or self.run.info.is_sensitive)
+        return [_PLACE if one is _COVERED and has_places else one for one in known]
 
     @property
     def headings(self) -> list[tuple[Column, str, str]]:

@@ -18,6 +18,7 @@ from Bio.Seq import Seq
 import swsearch
 from swsearch.database.opening import open_database
 from swsearch.errors import DatabaseError, EngineError
+from swsearch.hits.formatting import shown_bits
 from swsearch.report.base import ReportContext
 from swsearch.report.formats import new_report
 from swsearch.scoring.matrix import matrix_text, named_matrix
@@ -97,6 +98,14 @@ def test_a_dna_search_shows_its_strand(served, read):
     page = HtmlPage(served.get(read).text)
     assert page.rows[0][-1] == "strand"
     assert page.rows[1][-1] == query.hits[0].strand == "minus"
+
+
+def test_a_sensitive_search_shows_forward_scores(served):
+    address = served.search(PROTEIN, sensitive="True", top="9")
+    titles, *rows = HtmlPage(served.get(address).text).rows
+    _, (query,) = stored(served, address)
+    shown = [row[titles.index("Forward")] for row in rows if row[0].isdigit()]
+    assert [] != shown == [shown_bits(hit.forward_bits) for hit in query.hits]
 
 
 def test_a_search_that_counts_alignments_shows_how_many_each_subject_has(served):
