@@ -2,6 +2,7 @@
 
     python benchmarks/benchmark_sensitivity.py scop40.fasta.gz proteins.fasta.gz --work build/sensitivity
     python benchmarks/benchmark_sensitivity.py scop40.fasta.gz swissprot.fasta --work build/sensitivity --cost
+    python benchmarks/benchmark_sensitivity.py scop40.fasta.gz --work build/sensitivity --contexts context_data.lib
 
 1. A random sample of the domains is searched against all, once with ``--sensitive`` and once without. ``scope.py``
    describes the judgements and figures; ``gain`` is what ``--sensitive`` finds more.
@@ -12,11 +13,14 @@
 results: of random proteins of 340 to 360 residues, each against all proteins with the usual lists, the processor time
 with one thread, the elapsed time with two, and the number of candidates whose Forward scores are computed; this number
 for the domains; and how fast a core computes columns and Forward scores, with each set of instructions that it has.
+``--contexts`` searches the domains with another library of contexts beside that of the program; ``gain`` is what the
+program's finds more.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import time
 from collections import Counter
@@ -33,6 +37,7 @@ from scope import JUDGEMENTS, LIMITS, judged, records
 import swsearch
 from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.query.columns import column_model, implied_model
+from swsearch.query.contexts import program_contexts
 from swsearch.query.estimation import estimated_query
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search.threshold import RESCORED_EVALUE
@@ -91,11 +96,11 @@ KINDS: dict[str, Callable[[str], bool]] = {
 
 
 def hits(
-    queries: Path, database: Path, name: str, threads: int, evalue: float = 10.0, top: int = 100
+    queries: Path, database: Path, name: str, threads: int, evalue: float = 10.0, top: int = 100, **more: Any
 ) -> tuple[list[Any], float]:
     """The results of a search of a file of queries, and its processor time in seconds."""
     began = time.process_time()
-    options = SEARCHES[name](top=top, evalue=evalue)
+    options = SEARCHES[name](top=top, evalue=evalue, **more)
     return list(swsearch.search_database(queries, database, options, engine="cpu", threads=threads)), (
         time.process_time() - began
     )
@@ -122,7 +127,7 @@ def n_candidates(queries: list[tuple[str, str]], database: Path) -> dict[str, fl
         records = [swsearch.sequence(letters, "protein", header=name) for name, letters in queries]
         rows = [np.empty((0, len(one)), dtype=np.uint8) for one in records]
         profiles = [
-            estimated_query(one, none, searcher.scheme.matrix, by_context=True)
+            estimated_query(one, none, searcher.scheme.matrix, contexts=program_contexts())
             for one, none in zip(records, rows, strict=True)
         ]
         return spread([result.n_passed for result in searcher.search(profiles)])
@@ -183,7 +188,7 @@ def kernel_rates(proteins: list[tuple[str, str]], query: str) -> dict[str, dict[
     matrix = default_scheme(PROTEIN).matrix
     record = swsearch.sequence(query, "protein")
     model = implied_model(
-        estimated_query(record, np.empty((0, len(query)), dtype=np.uint8), matrix, by_context=True), matrix
+        estimated_query(record, np.empty((0, len(query)), dtype=np.uint8), matrix, contexts=program_contexts()), matrix
     )
     rates = {}
     for name in usable_instruction_sets():
@@ -194,6 +199,24 @@ def kernel_rates(proteins: list[tuple[str, str]], query: str) -> dict[str, dict[
             "Forward": round(len(residues) * len(query) / forward_seconds / 1e9, 2),
         }
     return rates
+
+
+def on_domains(
+    queries: Path, database: Path, sccs: dict[str, str], searches: dict[str, tuple[str, dict[str, Any]]], threads: int
+) -> dict[str, Any]:
+    """What two searches of domains find, each the name of its options and further ones, and the gain of the second."""
+    result: dict[str, Any] = {"seconds a query on SCOPe40": {}}
+    found = {}
+    for name, (usual, more) in searches.items():
+        results, seconds = hits(queries, database, usual, threads, 100.0, 100_000, **more)
+        lists = {one.header.split()[0]: [(hit.subject_id, hit.evalue) for hit in one.hits] for one in results}
+        found[name] = judged(lists, sccs)
+        result["seconds a query on SCOPe40"][name] = round(seconds / len(results), 3)
+    one, other = found.values()
+    for which in JUDGEMENTS:
+        result[which] = {name: judgement.figures(which) for name, judgement in found.items()}
+        result[which]["gain"] = other.gain(one, which)
+    return result
 
 
 def against_unrelated(path: Path, rng: np.random.Generator, options: argparse.Namespace) -> dict[str, Any]:
@@ -228,16 +251,22 @@ def against_unrelated(path: Path, rng: np.random.Generator, options: argparse.Na
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("domains", type=Path, help="FASTA of SCOPe domains, with headers `>domain sccs`")
-    parser.add_argument("proteins", type=Path, help="FASTA of natural proteins")
+    parser.add_argument("proteins", type=Path, nargs="?", help="FASTA of natural proteins; not for --contexts")
     parser.add_argument("--work", type=Path, required=True, help="folder for databases")
     parser.add_argument("--queries", type=int, default=512, help="number of domains")
     parser.add_argument("--natural", type=int, default=200, help="number of natural proteins")
     parser.add_argument("--unrelated", type=int, default=3000, help="number of reversed proteins, and of shuffled")
     parser.add_argument("--unrelated-only", action="store_true", help="repeat the second part, and nothing else")
     parser.add_argument("--cost", action="store_true", help="measure the cost with all proteins, and nothing else")
+    parser.add_argument("--contexts", type=Path, help="compare with this library of contexts, and nothing else")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "sensitivity.json")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    if options.proteins is None and options.contexts is None:
+        parser.error("name a FASTA file of natural proteins")
+    if options.out is None:
+        name = "sensitivity.json" if options.contexts is None else "contexts.json"
+        options.out = Path(__file__).parent / "results" / name
     options.work.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(SEED)
     domains = [(header.split()[0], header.split()[1], letters) for header, letters in records(options.domains)]
@@ -262,18 +291,16 @@ def main() -> None:
     queries = options.work / "queries.fasta"
     queries.write_text("".join(f">{name}\n{letters_of[name]}\n" for name in chosen))
     result = {"commit": commit(), "processor": processor(), "domains": len(chosen)}
-    result["seconds a query on SCOPe40"] = {}
-    found = {}
-    for name in SEARCHES:
-        results, seconds = hits(queries, database, name, options.threads, 100.0, 100_000)
-        lists = {one.header.split()[0]: [(hit.subject_id, hit.evalue) for hit in one.hits] for one in results}
-        found[name] = judged(lists, sccs)
-        result["seconds a query on SCOPe40"][name] = round(seconds / len(chosen), 3)
-    for which in JUDGEMENTS:
-        result[which] = {name: one.figures(which) for name, one in found.items()}
-        result[which]["gain"] = found["sensitive"].gain(found["plain"], which)
-    result["unrelated"] = against_unrelated(options.proteins, rng, options)
-    result["cost"] = json.loads(options.out.read_text()).get("cost") if options.out.exists() else None
+    searches: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in SEARCHES}
+    if options.contexts is not None:
+        digest = hashlib.sha256(options.contexts.read_bytes()).hexdigest()
+        result["contexts of the file"] = {"name": options.contexts.name, "sha256": digest}
+        of_file = {"contexts": str(options.contexts)}
+        searches = {"of the file": ("sensitive", of_file), "of the program": ("sensitive", {})}
+    result |= on_domains(queries, database, sccs, searches, options.threads)
+    if options.contexts is None:
+        result["unrelated"] = against_unrelated(options.proteins, rng, options)
+        result["cost"] = json.loads(options.out.read_text()).get("cost") if options.out.exists() else None
     options.out.write_text(json.dumps(result, indent=2) + "\n")
     print(json.dumps(result, indent=2))
 

@@ -518,6 +518,11 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "sensitive", bool, CHOICE, (*SEARCHES, "msa"), False, label="Sensitive",
         help="Also find remote relatives. For proteins.",
     ),
+    Option(
+        "contexts", str, CHOICE, (*SEARCHES, "msa"), label="Contexts", metavar="FILE", file="input or URL",
+        is_local=True,
+        help="For --sensitive: library of contexts of CS-BLAST or HH-suite, instead of the program's own.",
+    ),
     # --- rounds ---
     Option(
         "iterations", int, ROUNDS, (*SEARCHES, "msa"), 1, otherwise={"msa": FAMILY_ITERATIONS}, label="Rounds",
@@ -791,8 +796,8 @@ its own for it."""
 SEARCH_OPTIONS: Final[dict[str, Option]] = {row.name: row for row in OPTIONS if row.is_of_search}
 """The options that decide which hits are found, by their names."""
 SEARCH_FILES: Final = tuple(row.name for row in SEARCH_OPTIONS.values() if row.metavar in ("FILE", "PATH"))
-"""Those whose values are files, for filters on subjects and for organisms; ``matrix`` may be one. The parameter
-``chosen_digest`` of a run identifies the subjects that passed."""
+"""Those whose values are files, for filters on subjects, organisms and contexts; ``matrix`` may be one. The parameter
+``chosen_digest`` of a run identifies the subjects that passed, ``contexts_digest`` the library."""
 FLAGS: Final = frozenset(flag for row in OPTIONS for flag in row.flags)
 SWITCHES: Final = frozenset(flag for row in OPTIONS for flag in row.flags if row.type is bool)
 """How the options are written on a command line, and which of them are followed by no value."""

@@ -189,6 +189,8 @@ FILES_READ: Final = "files_read"
 They have no influence on the hits, and protect these files from reports of the run."""
 TAXONOMY_DIGEST: Final = "taxonomy_digest"
 """Parameter with the SHA-256 of the taxonomy that the searched database has stored; absent if it has none."""
+CONTEXTS_DIGEST: Final = "contexts_digest"
+"""Parameter with the SHA-256 of the library of contexts; absent if it is that of the program."""
 
 
 ALL_AGAINST_ALL: Final = "all_against_all"
@@ -324,6 +326,8 @@ class RunInfo:
             del pairs["--chosen-subjects"]
         if "--all-against-all" in pairs:
             pairs["what queries are compared with"] = pairs.pop("--all-against-all")
+        if "--contexts-digest" in pairs:
+            pairs["--contexts"] = pairs.pop("--contexts-digest")
         if "--query-digest" in pairs:
             pairs["what the profiles score"] = pairs.pop("--query-digest")
         return ", ".join(f"{name} differs" for name, (one, other) in pairs.items() if one != other)
@@ -332,13 +336,14 @@ class RunInfo:
     def reported_parameters(self) -> dict[str, str | int | float | bool | None]:
         """The parameters without paths, because these depend on the folder in which a search was started.
 
-        A matrix file is represented by its name. Files for filters on subjects are omitted; ``chosen_digest``
-        represents them.
+        A matrix file and a library of contexts are represented by their names. Files for filters on subjects are
+        omitted; ``chosen_digest`` represents them.
         """
         paths = (FILES_READ, *SEARCH_FILES)
         shown = {name: value for name, value in self.parameters.items() if name not in paths}
-        if isinstance(matrix := shown.get("matrix"), str):
-            shown["matrix"] = os.path.basename(matrix)
+        for name in ("matrix", "contexts"):
+            if isinstance(path := self.parameters.get(name), str):
+                shown[name] = os.path.basename(path)
         return shown
 
     @property

@@ -66,7 +66,7 @@ from numpy.typing import NDArray
 from swsearch import _native
 from swsearch.deterministic import exp, log, sum_in_order
 from swsearch.errors import InputError
-from swsearch.query.contexts import predicted_columns
+from swsearch.query.contexts import Contexts, predicted_columns
 from swsearch.query.multiple_alignment import MultipleAlignment, distinct_rows, rows_of_alignment
 from swsearch.query.profile import PositionSpecificQuery, with_other_letters
 from swsearch.query.scale import scaled_scores
@@ -157,9 +157,9 @@ _SMALLEST: Final = 1e-4
 
 
 def position_specific_query(
-    alignment: MultipleAlignment, matrix: SubstitutionMatrix, header: str, *, by_context: bool = False
+    alignment: MultipleAlignment, matrix: SubstitutionMatrix, header: str, *, contexts: Contexts | None = None
 ) -> PositionSpecificQuery:
-    """The query that is estimated from an alignment; contexts decide about pseudocounts too if ``by_context``.
+    """The query that is estimated from an alignment; ``contexts``, if any, decide about pseudocounts too.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def position_specific_query(
     has_amino_acid = (rows < N_AMINO_ACIDS).any(axis=0)
     columns = column_frequencies(distinct_rows(rows))
     consensus = np.where(has_amino_acid, columns.frequencies.argmax(axis=1), PROTEIN.code("X")).astype(np.uint8)
-    scores = scores_of(columns, consensus, matrix, by_context=by_context)
+    scores = scores_of(columns, consensus, matrix, contexts=contexts)
     table = with_other_letters(scores, consensus, matrix)
     return PositionSpecificQuery(header, consensus, PROTEIN, table, has_relatives=columns.has_relatives)
 
@@ -188,7 +188,7 @@ def estimated_query(
     matrix: SubstitutionMatrix,
     n_threads: int = 1,
     *,
-    by_context: bool = False,
+    contexts: Contexts | None = None,
 ) -> PositionSpecificQuery:
     """The query with the scores that the rows of its hits imply; see :func:`scores_of`.
 
@@ -196,7 +196,7 @@ def estimated_query(
     """
     codes = query.codes & np.uint8(CODE_MASK)
     columns = column_frequencies(distinct_rows(np.concatenate((codes[None, :], rows))), n_threads)
-    table = with_other_letters(scores_of(columns, codes, matrix, n_threads, by_context=by_context), codes, matrix)
+    table = with_other_letters(scores_of(columns, codes, matrix, n_threads, contexts=contexts), codes, matrix)
     return PositionSpecificQuery(query.header, query.codes, PROTEIN, table, has_relatives=columns.has_relatives)
 
 
@@ -206,7 +206,7 @@ def scores_of(
     matrix: SubstitutionMatrix,
     n_threads: int = 1,
     *,
-    by_context: bool = False,
+    contexts: Contexts | None = None,
 ) -> NDArray[np.int64]:
     """The scores of the columns of a query-anchored alignment.
 
@@ -219,8 +219,8 @@ def scores_of(
     matrix : SubstitutionMatrix
     n_threads : int
         It does not affect the result.
-    by_context : bool
-        Whether contexts decide about pseudocounts too.
+    contexts : Contexts, optional
+        Those that decide about pseudocounts too.
 
     Returns
     -------
@@ -234,13 +234,13 @@ def scores_of(
     lam = matrix_lambda(matrix)
     known = codes < N_AMINO_ACIDS
     log_odds = np.zeros((len(codes), N_AMINO_ACIDS))
-    if lam is None or not (by_context or columns.observations[known].any()):
+    if lam is None or (contexts is None and not columns.observations[known].any()):
         return scaled_scores(log_odds, np.zeros(len(codes), dtype=bool), codes, matrix)
     frequencies, observations = columns.frequencies, columns.observations[known]
     expected = _expected(frequencies[known], matrix, lam)
-    if by_context:
+    if contexts is not None:
         counts = frequencies * (columns.observations + 1.0)[:, None]
-        expected = _with_context(expected, predicted_columns(counts.tobytes(), n_threads)[known])
+        expected = _with_context(expected, predicted_columns(contexts, counts.tobytes(), n_threads)[known])
     log_odds[known] = _log_odds(frequencies[known], observations, expected)
     return scaled_scores(log_odds, known, codes, matrix)
 

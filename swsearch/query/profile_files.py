@@ -24,6 +24,7 @@ from swsearch.sequences.source import shown_name, source_name, text_lines, text_
 from swsearch.words import counted
 
 if TYPE_CHECKING:
+    from swsearch.query.contexts import Contexts
     from swsearch.query.multiple_alignment import MultipleAlignment
 
 
@@ -67,7 +68,7 @@ def detect_query_format(path: str | os.PathLike[str]) -> str:
 
 
 def read_profiles(
-    path: str | os.PathLike[str], query_format: str, matrix: SubstitutionMatrix, *, by_context: bool = False
+    path: str | os.PathLike[str], query_format: str, matrix: SubstitutionMatrix, *, contexts: Contexts | None = None
 ) -> list[PositionSpecificQuery]:
     """The queries of a file of profiles.
 
@@ -80,8 +81,8 @@ def read_profiles(
     matrix : SubstitutionMatrix
         A matrix for proteins. It determines the scale, the pseudocounts, and the scores of letters other than amino
         acids.
-    by_context : bool
-        Whether contexts decide about the pseudocounts of alignments too, as in a sensitive search.
+    contexts : Contexts, optional
+        Those that decide about the pseudocounts of alignments too, as in a sensitive search.
 
     Raises
     ------
@@ -113,7 +114,7 @@ def read_profiles(
     try:
         return [
             position_specific_query(
-                alignment, matrix, _header(alignment, stem, number, len(alignments)), by_context=by_context
+                alignment, matrix, _header(alignment, stem, number, len(alignments)), contexts=contexts
             )
             for number, alignment in enumerate(alignments, 1)
         ]

@@ -47,7 +47,8 @@ class Frame:
 class Preparer:
     """Makes the frames of a search's queries, with their profiles; immutable.
 
-    ``scheme`` is that of the aligned alphabet, ``threads`` predict the context of a query. ``strands`` are those that
+    ``scheme`` is that of the aligned alphabet, ``threads`` predict the context of a query, by the library ``contexts``
+    of a sensitive search. ``strands`` are those that
     are searched if queries are not translated, ``n_frames`` is the number of strands or frames of a query that is long
     enough for all.
 
@@ -58,6 +59,7 @@ class Preparer:
     def __init__(self, options: SearchOptions, scheme: ScoringScheme, threads: int = 1) -> None:
         self._options = options
         self._threads = threads
+        self.contexts = options.context_library()
         self._scheme = scheme
         self._translates = options.query_frames != (0,)
         self.strands = options.strands(scheme.alphabet)
@@ -93,11 +95,11 @@ class Preparer:
         """
         if self._translates or isinstance(query, PositionSpecificQuery):
             return query
-        if self._options.sensitive:
+        if self.contexts is not None:
             from swsearch.query.estimation import estimated_query
 
             no_rows = np.empty((0, len(query)), dtype=np.uint8)
-            return estimated_query(query, no_rows, self._scheme.matrix, self._threads, by_context=True)
+            return estimated_query(query, no_rows, self._scheme.matrix, self._threads, contexts=self.contexts)
         return self._masked(query)
 
     def frames(self, query: SequenceRecord) -> list[Frame]:

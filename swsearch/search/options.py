@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from swsearch.arguments import whole_number
 from swsearch.errors import InputError, ScoringError, WrongType
@@ -29,6 +29,9 @@ from swsearch.scoring.ungapped import matrix_lambda
 from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet
 from swsearch.sequences.genetic_code import FRAMES, STANDARD_CODE, GeneticCode, frames_of_strand, genetic_code
 from swsearch.words import option
+
+if TYPE_CHECKING:
+    from swsearch.query.contexts import Contexts
 
 
 def _taxids(given: Any) -> str:
@@ -125,6 +128,9 @@ class SearchOptions:
     sensitive : bool
         Whether proteins are scored with columns that are predicted from their context, and subjects are ranked by the
         sum over all alignments (:mod:`swsearch.search.rescoring`).
+    contexts : path, optional
+        File with the library of contexts of a sensitive search (:func:`swsearch.query.contexts.read_contexts`); by
+        default that of the program.
 
     Raises
     ------
@@ -169,6 +175,7 @@ class SearchOptions:
     iterations: int = _default("iterations")
     inclusion_evalue: float = _default("inclusion_evalue")
     sensitive: bool = _default("sensitive")
+    contexts: str | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -245,6 +252,8 @@ class SearchOptions:
 
     def _check_sensitive(self) -> None:
         if not self.sensitive:
+            if self.contexts is not None:
+                raise InputError(f"{self._given('contexts')} is for {option('sensitive', True)}; give both")
             return
         usual = {"translate": (None,), "mask": ("none",), "composition": ("adjust",)}
         for name, values in usual.items():
@@ -326,6 +335,20 @@ class SearchOptions:
             scheme.check_local()
         return scheme
 
+    def context_library(self) -> Contexts | None:
+        """The contexts by which queries are scored; None if the search is not sensitive.
+
+        Raises
+        ------
+        InputError
+            The file of ``contexts`` is not a library.
+        """
+        if not self.sensitive:
+            return None
+        from swsearch.query.contexts import program_contexts, read_contexts  # only here: few searches have contexts
+
+        return program_contexts() if self.contexts is None else read_contexts(self.contexts)
+
     @staticmethod
     def _matrix(name: str, alphabet: Alphabet) -> SubstitutionMatrix:
         """A matrix by its name, or from a file; a file takes precedence over a matrix of the same name."""
@@ -391,4 +414,6 @@ class SearchOptions:
             del parameters["max_intron"]
         if not self.sensitive:  # as in runs that were stored before there was this option
             del parameters["sensitive"]
+        if self.contexts is None:
+            del parameters["contexts"]
         return parameters

@@ -19,7 +19,7 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Forecast
 from swsearch.engine.registry import ONE_THREAD, Machine
 from swsearch.errors import InputError
-from swsearch.hits.result import TAXONOMY_DIGEST, DatabaseInfo, QueryResult, RunInfo
+from swsearch.hits.result import CONTEXTS_DIGEST, TAXONOMY_DIGEST, DatabaseInfo, QueryResult, RunInfo
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import matrix_text
@@ -195,7 +195,7 @@ class PlannedSearch(ABC):
         known = statistics if isinstance(statistics, Statistics) else None
         return RunInfo(
             command=command,
-            parameters={**self.options.as_parameters(), **self.search_subjects.parameters, **self._taxonomy_parameter},
+            parameters={**self.options.as_parameters(), **self.search_subjects.parameters, **self._digests},
             matrix=self.scheme.matrix.name,
             matrix_scores=matrix_text(self.scheme.matrix),
             gap_open=self.scheme.gap.open,
@@ -218,9 +218,14 @@ class PlannedSearch(ABC):
         )
 
     @property
-    def _taxonomy_parameter(self) -> dict[str, str]:
-        digest = self.database.taxonomy_digest
-        return {} if digest is None else {TAXONOMY_DIGEST: digest}
+    def _digests(self) -> dict[str, str]:
+        """Parameters that identify the taxonomy of the database, and the library of contexts of a file."""
+        library = self.preparer.contexts
+        found = {
+            TAXONOMY_DIGEST: self.database.taxonomy_digest,
+            CONTEXTS_DIGEST: None if library is None else library.digest,
+        }
+        return {name: digest for name, digest in found.items() if digest is not None}
 
 
 def started(function: Callable[P, Generator[T | None, None, None]]) -> Callable[P, Generator[T, None, None]]:

@@ -423,7 +423,7 @@ class QueryFiles(Queries):
 
 
 def _profiles(path: str | os.PathLike[str], form: str, search: PlannedSearch) -> list[PositionSpecificQuery]:
-    return read_profiles(path, form, search.scheme.matrix, by_context=search.options.sensitive)
+    return read_profiles(path, form, search.scheme.matrix, contexts=search.preparer.contexts)
 
 
 def _records(

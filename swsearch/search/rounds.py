@@ -129,4 +129,4 @@ def _profile(search: PlannedSearch, given: SequenceRecord, included: Sequence[Hi
     """The profile of a query and its included hits; its letters are those of the query, masked or not."""
     masked = replace(given, codes=search.as_searched(given).codes)
     rows, matrix = anchored_rows(len(given), included), search.scheme.matrix
-    return estimated_query(masked, rows, matrix, search.threads, by_context=search.options.sensitive)
+    return estimated_query(masked, rows, matrix, search.threads, contexts=search.preparer.contexts)

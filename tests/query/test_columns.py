@@ -10,7 +10,7 @@ from swsearch import _native
 from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.query import columns
 from swsearch.query.columns import SUBJECT_ADMIXTURE, ColumnModel, column_model, forward_scores, implied_model
-from swsearch.query.contexts import Contexts, contexts
+from swsearch.query.contexts import Contexts, program_contexts
 from swsearch.query.estimation import estimated_query
 from swsearch.query.profile import ProfileModel
 from swsearch.query.scale import query_lambda
@@ -118,7 +118,7 @@ def by_context(codes):
     """A query with the scores that its context implies."""
     no_rows = np.empty((0, len(codes)), dtype=np.uint8)
     record = SequenceRecord("query", codes, PROTEIN)
-    return estimated_query(record, no_rows, named_matrix("BLOSUM62"), by_context=True)
+    return estimated_query(record, no_rows, named_matrix("BLOSUM62"), contexts=program_contexts())
 
 
 def query_model(codes):
@@ -184,7 +184,7 @@ def test_contexts_predict_the_mean_of_their_central_columns():
 
 def test_contexts_whose_sums_could_overflow_are_refused():
     """Source: the range of 32 bits; and arrays that do not fit together."""
-    costs, priors, weights, central = contexts()._arrays
+    costs, priors, weights, central = program_contexts()._arrays
     counts, sums = np.full((3, 20), 64, dtype=np.int32), np.empty((3, 20))
     for changed, message in (
         ((costs, priors, weights, central, counts * 60, sums), "observations"),

@@ -7,7 +7,7 @@ import pytest
 
 from swsearch.errors import InputError
 from swsearch.hits.hit import Alignment, Hit
-from swsearch.query.contexts import contexts
+from swsearch.query.contexts import program_contexts
 from swsearch.query.estimation import column_frequencies, estimated_query, scores_of
 from swsearch.query.multiple_alignment import GAP, OUTSIDE, anchored_rows, distinct_rows, rows_of_alignment
 from swsearch.query.scale import query_lambda
@@ -32,7 +32,8 @@ def estimated_scores(
 ) -> np.ndarray:
     """The scores of a query with these rows, of which the first is its own."""
     columns = column_frequencies(distinct_rows(rows), n_threads)
-    return scores_of(columns, codes, BLOSUM62, n_threads, by_context=by_context)
+    contexts = program_contexts() if by_context else None
+    return scores_of(columns, codes, BLOSUM62, n_threads, contexts=contexts)
 
 
 def hit(letters: str, cigar: str, query_start: int) -> Hit:
@@ -130,7 +131,8 @@ def plain_scores(
     p = dict(zip(AMINO_ACIDS, background(PROTEIN).tolist(), strict=True))
     counts = np.array([[f[a] * (n + 1) for a in p] for f, n in zip(frequencies, observations, strict=True)])
     scores = []
-    for f, counted, predicted in zip(frequencies, observations, contexts().predicted(counts).tolist(), strict=True):
+    of_contexts = program_contexts().predicted(counts).tolist()
+    for f, counted, predicted in zip(frequencies, observations, of_contexts, strict=True):
         n = counted
         smooth = {a: (n * f[a] + 5.5 * p[a]) / (n + 5.5) for a in p}
         entropy = max(sum(q * math.log(q / p[a]) for a, q in smooth.items()), 1e-4)

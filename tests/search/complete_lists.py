@@ -567,7 +567,7 @@ def _profile(
     masked = Preparer(options, lists.scheme).as_searched(query).codes
     hits = cast(Sequence[Hit], [SimpleNamespace(alignment=one[-1].alignment) for one in included])
     rows = anchored_rows(len(masked), hits)
-    return estimated_query(replace(query, codes=masked), rows, lists.scheme.matrix, by_context=options.sensitive)
+    return estimated_query(replace(query, codes=masked), rows, lists.scheme.matrix, contexts=options.context_library())
 
 
 def lowest_score(lists: CompleteLists, n_letters: int, options: SearchOptions) -> int:

@@ -20,6 +20,7 @@ from swsearch.errors import InputError, ScoringError
 from swsearch.hits.result import QueryResult
 from swsearch.query.columns import implied_model
 from swsearch.query.composition import ProfileAdjustment
+from swsearch.query.contexts import program_contexts
 from swsearch.query.estimation import estimated_query
 from swsearch.query.multiple_alignment import anchored_rows
 from swsearch.query.profile import PositionSpecificQuery
@@ -61,7 +62,7 @@ def found(database: Path, queries: list[tuple[str, str]], threads: int = 1, **ch
 def by_context(letters: str) -> PositionSpecificQuery:
     """A query with the scores that its context implies."""
     record = SequenceRecord("profile", PROTEIN.encode(letters), PROTEIN)
-    return estimated_query(record, np.empty((0, len(letters)), np.uint8), BLOSUM62, by_context=True)
+    return estimated_query(record, np.empty((0, len(letters)), np.uint8), BLOSUM62, contexts=program_contexts())
 
 
 def unadjusted(query: PositionSpecificQuery, database: PackedDatabase, space: int) -> tuple[list[float], list[float]]:
@@ -174,7 +175,7 @@ def test_an_alignment_of_one_sequence_finds_the_same_as_the_sequence(database, t
 @pytest.mark.parametrize("is_model", [False, True])
 def test_contexts_decide_about_the_profile_of_an_alignment(database, is_model):
     """Its scores are those of the alignment's rows by contexts, and its subjects are judged by Forward scores."""
-    (query,) = read_profiles(DATA / "obg.sto", "stockholm", BLOSUM62, by_context=True)
+    (query,) = read_profiles(DATA / "obg.sto", "stockholm", BLOSUM62, contexts=program_contexts())
     (by_matrix,) = read_profiles(DATA / "obg.sto", "stockholm", BLOSUM62)
     if is_model:
         query = replace(query, model=implied_model(query, BLOSUM62))
@@ -200,7 +201,7 @@ def test_rounds_search_with_the_context_of_what_they_included(database, rounds):
         for number in range(1, iterated.n_rounds + 1):
             (result,) = searcher.search([query])
             included = [hit for hit in result.hits if hit.evalue is not None and hit.evalue <= 0.01]
-            query = estimated_query(given, anchored_rows(len(given), included), BLOSUM62, by_context=True)
+            query = estimated_query(given, anchored_rows(len(given), included), BLOSUM62, contexts=program_contexts())
             assert len(included) > 1, number
     assert iterated.n_rounds > 1
     assert [replace(hit, round=0) for hit in iterated.hits] == list(result.hits)
