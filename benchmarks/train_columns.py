@@ -309,7 +309,7 @@ def main() -> None:
         note(f"network {text}, integers", bits(exact, columns[some], valid.weights[some]))
         summary = json.dumps(figures | {"network": text, "batch": options.batch})
         arrays = {**model, **reversed_proteins, "training": np.frombuffer(summary.encode(), dtype=np.uint8)}
-        np.savez_compressed(options.out / f"columns-{text}.npz", **arrays)
+        np.savez(options.out / f"columns-{text}.npz", **arrays)  # not compressed, as in train_contexts.py
 
 
 if __name__ == "__main__":

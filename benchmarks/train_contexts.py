@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from swsearch.query.contexts import CENTRAL_WEIGHT, DECAY, PROGRAM_UNITS, WIDTH
+from swsearch.query.contexts import CENTRAL_WEIGHT, DECAY, FILE_UNITS, WIDTH
 
 SEED = 39
 LETTERS = "ARNDCQEGHILKMFPSTWYV"
@@ -179,9 +179,10 @@ def main() -> None:
     print(f"{len(profiles)} profiles, mean depth {np.mean([one.depth for one in profiles]):.2f}", flush=True)
     priors, columns = trained(*windows(profiles), options.contexts, options.passes)
     in_units = [
-        np.clip(np.rint(-PROGRAM_UNITS * one), 0, 255).astype(np.uint8) for one in (priors - priors.max(), columns)
+        np.clip(np.rint(-FILE_UNITS * one), 0, 255).astype(np.uint8) for one in (priors - priors.max(), columns)
     ]
-    np.savez_compressed(options.out, priors=in_units[0], columns=in_units[1])
+    # Not compressed: the same arrays are the same bytes with every version of zlib.
+    np.savez(options.out, priors=in_units[0], columns=in_units[1])
 
 
 if __name__ == "__main__":
