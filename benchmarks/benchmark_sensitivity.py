@@ -13,8 +13,8 @@
 results: of random proteins of 340 to 360 residues, each against all proteins with the usual lists, the processor time
 with one thread, the elapsed time with two, and the number of candidates whose Forward scores are computed; this number
 for the domains; and how fast a core computes columns and Forward scores, with each set of instructions that it has.
-``--contexts`` searches the domains with another library of contexts beside that of the program; ``gain`` is what the
-program's finds more.
+``--contexts`` searches the domains with the program's library of contexts and with that of a file; ``gain`` is what the
+latter finds more.
 """
 
 from __future__ import annotations
@@ -296,7 +296,7 @@ def main() -> None:
         digest = hashlib.sha256(options.contexts.read_bytes()).hexdigest()
         result["contexts of the file"] = {"name": options.contexts.name, "sha256": digest}
         of_file = {"contexts": str(options.contexts)}
-        searches = {"of the file": ("sensitive", of_file), "of the program": ("sensitive", {})}
+        searches = {"of the program": ("sensitive", {}), "of the file": ("sensitive", of_file)}
     result |= on_domains(queries, database, sccs, searches, options.threads)
     if options.contexts is None:
         result["unrelated"] = against_unrelated(options.proteins, rng, options)

@@ -18,8 +18,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -32,18 +33,15 @@ from swsearch.errors import InputError
 from swsearch.sequences.alphabet import AMINO_ACIDS, N_AMINO_ACIDS
 from swsearch.sequences.source import shown_name, text_lines
 from swsearch.typing import Floats
-from swsearch.words import counted, quoted
+from swsearch.words import quoted
 
 WIDTH: Final = 13
 UNITS: Final = 100.0
 """Of a logarithm."""
-PROGRAM_UNITS: Final = 20.0
-"""Of a logarithm in the library of the program."""
+FILE_UNITS: Final = 20.0
+"""Of a logarithm in the file of the program, and in memory."""
 TEXT_UNITS: Final = 1000.0 * 1.4426950408889634
 """Of a logarithm in a file that :func:`read_contexts` reads: a thousandth of a bit."""
-MOST_COST: Final = 18_000
-"""Largest of these logarithms: 18 bits, with which no sum of the native function leaves its range."""
-MOST_CONTEXTS: Final = 100_000
 SHARE_UNITS: Final = 65536.0
 WEIGHT_UNITS: Final = 1048576.0
 CENTRAL_WEIGHT: Final = 1.6
@@ -57,7 +55,7 @@ _MULTIPLE: Final = 32
 _NEVER: Final = 1 << 29
 _TOLERANCE: Final = 0.01
 """Largest difference of a sum of probabilities from 1; thousandths of a bit cause less than 0.0004."""
-_PROBABILITY: Final = re.compile(r"[0-9]{1,20}(\.[0-9]{0,20})?([eE][-+]?[0-9]{1,3})?", re.ASCII)
+_PRIOR: Final = r"PRIOR ([0-9]{1,20}(?:\.[0-9]{0,20})?(?:[eE][-+]?[0-9]{1,3})?)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,18 +64,16 @@ class Contexts:
 
     Attributes
     ----------
-    priors : uint8 or float64 array, shape (K,)
-        -ln P_k in units of 1 / ``units``; a constant may be subtracted from all.
-    columns : uint8 or int16 array, shape (K, 13, 20)
-        -ln p_kj(a) in units of 1 / ``units``.
-    units : float
+    priors : uint8 array, shape (K,)
+        -ln P_k in units of 1/20, less that of the largest prior.
+    columns : uint8 array, shape (K, 13, 20)
+        -ln p_kj(a) in units of 1/20.
     digest : str, optional
         The SHA-256 of the text of the file, in hexadecimal; None for the library of the program.
     """
 
-    priors: NDArray[np.uint8] | Floats
-    columns: NDArray[np.uint8] | NDArray[np.int16]
-    units: float = PROGRAM_UNITS
+    priors: NDArray[np.uint8]
+    columns: NDArray[np.uint8]
     digest: str | None = None
 
     @cached_property
@@ -88,15 +84,15 @@ class Contexts:
         n = -(-len(self.priors) // _MULTIPLE) * _MULTIPLE
         costs = np.zeros((WIDTH, N_AMINO_ACIDS, n), dtype=np.int16)
         for place in range(WIDTH):
-            weight = CENTRAL_WEIGHT * UNITS / self.units
+            weight = CENTRAL_WEIGHT * UNITS / FILE_UNITS
             for _ in range(abs(place - WIDTH // 2)):
                 weight *= DECAY
             costs[place, :, : len(self.priors)] = np.rint(weight * self.columns[:, place].T)
         priors = np.full(n, _NEVER, dtype=np.int32)
-        priors[: len(self.priors)] = np.rint(self.priors * (UNITS / self.units))
+        priors[: len(self.priors)] = self.priors * (UNITS / FILE_UNITS)
         weights = np.rint(exp(np.arange(_N_WEIGHTS) / -UNITS) * WEIGHT_UNITS)
         central = np.zeros((n, N_AMINO_ACIDS))
-        central[: len(self.priors)] = np.rint(exp(self.columns[:, WIDTH // 2] / -self.units) * SHARE_UNITS)
+        central[: len(self.priors)] = np.rint(exp(self.columns[:, WIDTH // 2] / -FILE_UNITS) * SHARE_UNITS)
         return costs.reshape(WIDTH * N_AMINO_ACIDS, n), priors, weights, central
 
     def predicted(self, counts: Floats, n_threads: int = 1, instruction_set: str = "auto") -> Floats:
@@ -136,111 +132,64 @@ def read_contexts(path: str | os.PathLike[str]) -> Contexts:
 
     Its first lines are ``ContextLibrary``, ``SIZE`` with the number of contexts, and ``LENG 13``. Each context has the
     line ``ContextProfile``, tags with their values, among them ``PRIOR`` with P_k, the line ``PROBS`` with the twenty
-    letters, and for each place its number from 1 to 13 and -1000 log2 p_kj(a), a whole number, of each letter; its last
-    line is ``//``. The numbers are kept as they are: rounded to 1/20, as in the library of the program, each
-    probability could change by 2.5 %.
+    letters, for each place its number from 1 to 13 and -1000 log2 p_kj(a), a whole number, of each letter, and ``//``.
+    Numbers are rounded to the units of :class:`Contexts`, by which a probability changes by at most 2.5 %.
 
     Raises
     ------
     InputError
-        The file is not of this format, is cut short, or has other windows, or the probabilities of a column or all
-        priors do not sum to 1; the message names the line.
+        The file is not of this format or is cut short, or the probabilities of a column, or all priors, do not sum
+        to 1; the message names the line.
     """
-    return _ContextReader(path).library()
+    digest = hashlib.sha256()
+    lines = _lines(path, digest.update)
+    _match(lines, "ContextLibrary")
+    _, size = _match(lines, "SIZE ([1-9][0-9]{0,4})", "SIZE and the number of contexts, at most 99,999,")
+    _match(lines, f"LENG {WIDTH}")
+    priors, columns = np.empty(int(size)), np.empty((int(size), WIDTH, N_AMINO_ACIDS), dtype=np.int32)
+    shares = exp(np.arange(10**5) / -TEXT_UNITS).tolist()
+    for context in range(len(priors)):
+        _match(lines, "ContextProfile")
+        where, prior = _match(lines, _PRIOR, "PRIOR and a probability")
+        priors[context] = float(prior)
+        if not 0.0 < priors[context] <= 1.0:
+            raise InputError(f"{where}: the prior is not above 0 and at most 1; correct it")
+        for line in ("ISLOG F", f"LENG {WIDTH}", f"ALPH {N_AMINO_ACIDS}", f"PROBS {' '.join(AMINO_ACIDS)}"):
+            _match(lines, line)
+        for place in range(WIDTH):
+            due = f"{place + 1} and {N_AMINO_ACIDS} whole numbers"
+            where, values = _match(lines, f"{place + 1}((?: [0-9]{{1,5}}){{{N_AMINO_ACIDS}}})", due)
+            costs = list(map(int, values.split()))
+            if abs(sum(map(shares.__getitem__, costs)) - 1.0) > _TOLERANCE:
+                raise InputError(f"{where}: the probabilities of the column do not sum to 1; correct them")
+            columns[context, place] = costs
+        _match(lines, "//")
+    where, _ = _match(lines, "", "the end of the file")
+    if abs(float(sum_in_order(priors)) - 1.0) > _TOLERANCE:
+        raise InputError(f"{where}: the priors of all contexts do not sum to 1; correct them")
+    return Contexts(_in_units(log(priors.max() / priors)), _in_units(columns / TEXT_UNITS), digest.hexdigest())
 
 
-class _ContextReader:
-    """The lines of a file of contexts, one after the other."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._name = shown_name(path)
-        self._lines = text_lines(path, self._name)
-        self._number = 0
-        self._digest = hashlib.sha256()
-
-    def library(self) -> Contexts:
-        """All contexts."""
-        self._expect("ContextLibrary")
-        n_contexts = self._expect("SIZE", 1)[0]
-        if re.fullmatch("0*[1-9][0-9]{0,5}", n_contexts) is None or int(n_contexts) > MOST_CONTEXTS:
-            raise self._problem(f"SIZE {quoted(n_contexts)} is not a number of contexts, 1 to {MOST_CONTEXTS:,}")
-        self._check_length(self._expect("LENG", 1)[0])
-        priors, columns = np.empty(int(n_contexts)), np.empty((int(n_contexts), WIDTH, N_AMINO_ACIDS), dtype=np.int16)
-        for context in range(len(priors)):
-            priors[context] = self._prior()
-            columns[context] = [self._column(place) for place in range(1, WIDTH + 1)]
-            self._expect("//")
-        while (words := self._words()) is not None:
-            if words:
-                raise self._problem(f"{quoted(words[0])} follows the {counted(len(priors), 'context')} of SIZE")
-        if abs(float(sum_in_order(priors)) - 1.0) > _TOLERANCE:
-            raise InputError(f"{self._name}: the priors of all contexts do not sum to 1; the file may be damaged")
-        return Contexts(-TEXT_UNITS * log(priors), columns, TEXT_UNITS, self._digest.hexdigest())
-
-    def _prior(self) -> float:
-        """The prior of a context, whose columns follow."""
-        self._expect("ContextProfile")
-        prior = 0.0
-        while (words := self._words()) and words[0] != "PROBS":
-            value = " ".join(words[1:])
-            if words[0] == "PRIOR":
-                prior = float(value) if _PROBABILITY.fullmatch(value) else 0.0
-                if not 0.0 < prior <= 1.0:
-                    raise self._problem(f"PRIOR {quoted(value)} is not a probability above 0")
-            elif words[0] == "LENG":
-                self._check_length(value)
-            elif words[0] == "ISLOG" and value != "F":
-                raise self._problem("a context with logarithms (ISLOG) is not read; convert it")
-        if not words or words[1:] != list(AMINO_ACIDS):
-            raise self._problem(f"the line `PROBS {' '.join(AMINO_ACIDS)}` is missing")
-        if not prior:
-            raise self._problem("the context has no PRIOR")
-        return prior
-
-    def _column(self, place: int) -> list[int]:
-        """The logarithms of a column."""
-        values = self._expect(str(place), N_AMINO_ACIDS)
-        digits = "".join(values)
-        is_short = digits.isascii() and digits.isdecimal() and max(map(len, values)) <= len(str(MOST_COST))
-        costs = list(map(int, values)) if is_short else [MOST_COST + 1]
-        if max(costs) > MOST_COST:
-            raise self._problem(f"column {place} has a value that is not a whole number, 0 to {MOST_COST:,}")
-        total = sum(map(_shares().__getitem__, costs))
-        if abs(total - 1.0) > _TOLERANCE:
-            raise self._problem(f"the probabilities of column {place} sum to {total:.3f}, not to 1")
-        return costs
-
-    def _words(self) -> list[str] | None:
-        """The words of the next line; None at the end of the file."""
-        line = next(self._lines, None)
-        if line is None:
-            return None
-        self._number += 1
-        self._digest.update(line.encode("utf-8", "surrogateescape"))
-        return line.split()
-
-    def _expect(self, first: str, n: int = 0) -> list[str]:
-        """The words behind the first one of the next line, which has ``n`` of them."""
-        words = self._words()
-        if words is None:
-            raise InputError(f"{self._name} ends behind line {self._number}, where {first} is due; it may be cut short")
-        if words[:1] != [first]:
-            found = quoted(words[0]) if words else "an empty line"
-            raise self._problem(f"{found} where {first} is due; give a library of contexts, such as context_data.lib")
-        if len(words) != n + 1:
-            raise self._problem(f"{counted(len(words) - 1, 'value')} behind {first}, {n} are needed")
-        return words[1:]
-
-    def _check_length(self, length: str) -> None:
-        if length != str(WIDTH):
-            raise self._problem(f"LENG {quoted(length)}: contexts have {WIDTH} columns; give another library")
-
-    def _problem(self, what: str) -> InputError:
-        return InputError(f"{self._name}, line {self._number}: {what}")
+def _in_units(logarithms: Floats) -> NDArray[np.uint8]:
+    return np.minimum(np.rint(logarithms * FILE_UNITS), 255).astype(np.uint8)
 
 
-@cache
-def _shares() -> list[float]:
-    """The probability of each logarithm up to :data:`MOST_COST`."""
-    shares: list[float] = exp(np.arange(MOST_COST + 1) / -TEXT_UNITS).tolist()
-    return shares
+def _lines(path: str | os.PathLike[str], take: Callable[[bytes], None]) -> Iterator[tuple[str, str]]:
+    """Where each line is, and its words, without names and colours; in the end, an empty line. ``take`` takes all."""
+    name, number = shown_name(path), 0
+    for number, line in enumerate(text_lines(path, name), 1):
+        take(line.encode("utf-8", "surrogateescape"))
+        words = line.split()
+        if words and words[0] not in ("NAME", "COLOR"):
+            yield f"{name}, line {number}", " ".join(words)
+    yield f"{name}, line {number}", ""
+
+
+def _match(lines: Iterator[tuple[str, str]], form: str, due: str = "") -> tuple[str, str]:
+    """Where the next line is, and the part of it that ``form`` captures; ``due`` describes it for messages."""
+    where, line = next(lines)
+    if (found := re.fullmatch(form, line, re.ASCII)) is None:
+        given = quoted(line) if line else "the end of the file"
+        problem = f"{given} where {due or quoted(form)} is due"
+        raise InputError(f"{where}: {problem}; give a whole library of contexts, such as context_data.lib")
+    return where, found[found.lastindex or 0]
