@@ -521,7 +521,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "contexts", str, CHOICE, (*SEARCHES, "msa"), label="Contexts", metavar="FILE", file="input or URL",
         is_local=True,
-        help="For --sensitive: library of contexts of CS-BLAST or HH-suite, instead of the program's own.",
+        help="Contexts for --sensitive (CS-BLAST format).",
     ),
     # --- rounds ---
     Option(
@@ -583,11 +583,11 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "exclude", str, FILTERS, ALL_SEARCHES, label="Excluded subjects", metavar="FILE", file="input or URL",
         is_local=True,
-        help="Do not search these subjects; a file as for --include.",
+        help="Do not search these; a file as for --include.",
     ),
     Option(
         "taxid", str, FILTERS, ALL_SEARCHES, label="Organisms", metavar="ID[,ID…]",
-        help="Search only subjects with these NCBI taxonomy ids (OX= in UniProt's headers), and with those below "
+        help="Search only subjects with these NCBI taxonomy ids (OX= in UniProt's headers), and those below "
         "them if the database has a taxonomy. --taxonomy or SWSEARCH_TAXONOMY provides one.",
     ),
     Option(

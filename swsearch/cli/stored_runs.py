@@ -141,7 +141,7 @@ def show(run: Run, store: options.KeptStore = DEFAULT_STORE, format_name: option
 
     Example: swsearch runs show 3 --format json
     """
-    from swsearch.hits.result import ALL_AGAINST_ALL, FILES_READ
+    from swsearch.hits.result import ALL_AGAINST_ALL, CONTEXTS_DIGEST, FILES_READ
     from swsearch.store.store import Store
 
     with Store(store, only_read=True) as opened:
@@ -178,7 +178,7 @@ def show(run: Run, store: options.KeptStore = DEFAULT_STORE, format_name: option
     for name, value in info.parameters.items():
         if value is not None:
             words = name.split("_")
-            is_option = words[0] != "chosen" and name not in (ALL_AGAINST_ALL, FILES_READ)
+            is_option = words[0] != "chosen" and name not in (ALL_AGAINST_ALL, CONTEXTS_DIGEST, FILES_READ)
             shown = "all" if (name, value) == ("top", EVERY_SUBJECT) else str(value)
             rows.append((f"--{'-'.join(words)}" if is_option else " ".join(words), shown))
     for name, text in rows:

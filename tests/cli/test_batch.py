@@ -4,8 +4,10 @@ The expected output comes from `swsearch query` or from a batch without interrup
 messages are written by hand.
 """
 
+import hashlib
 import json
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -315,6 +317,24 @@ def test_a_batch_is_not_resumed_with_another_choice_of_subjects(swsearch, tmp_pa
     assert (
         "run 1 of b.sqlite is of another search: the choice of subjects differs; leave --resume out" in refused.refusal
     )
+
+
+def test_a_batch_is_not_resumed_with_another_library_of_contexts(swsearch, tmp_path, few_proteins_db):
+    """By hand: a copy elsewhere has the same text; the file is then changed, in a name that no column depends on."""
+    shutil.copy(DATA / "contexts.lib", tmp_path / "x.lib")
+    arguments = ["batch", QUERIES, few_proteins_db, "--store", "b.sqlite", "--sensitive", "--top", "1"]
+    assert swsearch(*arguments, "--contexts", DATA / "contexts.lib").code == 0
+    assert swsearch(*arguments, "--contexts", "x.lib", "--resume", "1").code == 0
+    shown = swsearch("runs", "show", "1", "--store", "b.sqlite").out
+    digest = hashlib.sha256((tmp_path / "x.lib").read_bytes()).hexdigest()
+    assert f"--contexts    {DATA / 'contexts.lib'}\n" in shown
+    assert f"contexts digest {digest}\n" in shown
+    parameters = json.loads(swsearch("report", "1", "--store", "b.sqlite", "--format", "json").out)["parameters"]
+    assert (parameters["contexts"], parameters["contexts_digest"]) == ("contexts.lib", digest)
+    (tmp_path / "x.lib").write_text((tmp_path / "x.lib").read_text().replace("NAME\t", "NAME\tc"))
+    for other in (["--contexts", "x.lib"], []):
+        refused = swsearch(*arguments, *other, "--resume", "1")
+        assert "run 1 of b.sqlite is of another search: --contexts differs; leave --resume out" in refused.refusal
 
 
 def test_a_batch_goes_on_after_a_compaction_and_not_after_a_change(swsearch, tmp_path, many_queries):

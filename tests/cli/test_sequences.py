@@ -294,5 +294,5 @@ def test_outputs_of_queries_are_refused_like_others(swsearch, user_store, few_pr
     profile = swsearch("query", DATA / "obg.sto", few_proteins_db, "--unaligned", "x.fasta", *QUIET)
     assert "--unaligned writes sequences, and these queries are profiles" in profile.error
     server = ["query", "mixed.fasta", "few.db", "--server", "http://127.0.0.1:9"]
-    for option in ("--unaligned", "--aligned-queries"):
+    for option in ("--unaligned", "--aligned-queries", "--contexts"):
         assert f"{option} has no meaning with --server" in swsearch(*server, option, "x.fasta").error

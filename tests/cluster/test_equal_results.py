@@ -5,6 +5,7 @@ are added.
 """
 
 import hashlib
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,12 +26,13 @@ from tests.sliced_databases import DATA
 from tests.tiers import mostly_thorough
 
 NO_COST = SearchStats(cells=0, score_seconds=0.0, total_seconds=0.0, n_rescored=0)
+LIBRARY = os.path.relpath(DATA / "contexts.lib")
 FORMATS = ("blast6", "xml", "jsonl", "parquet")
 CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("queries.fasta", "proteins", {"evalue": 1000, "max_hsps": 3}),
     ("queries.fasta", "proteins", {"evalue": 1000, "top": 3, "ties": "all", "min_identity": 30}),
     ("queries.fasta", "proteins", {"iterations": 3, "top": 5, "id_pattern": "^[a-z0-9_]*(tr|sp)", "mask": "tantan"}),
-    ("queries.fasta", "proteins", {"sensitive": True, "iterations": 3, "top": 5}),
+    ("queries.fasta", "proteins", {"sensitive": True, "contexts": LIBRARY, "iterations": 3, "top": 5}),
     ("obg.sto", "proteins", {"iterations": 2}),
     ("reads.fasta", "bases", {"top": 2, "ties": "all", "evalue": float("inf")}),
     ("reads.fasta", "proteins", {"translate": "query", "evalue": 1000}),

@@ -59,10 +59,11 @@ def found(database: Path, queries: list[tuple[str, str]], threads: int = 1, **ch
         return list(searcher.search([swsearch.sequence(letters, "protein", header=name) for name, letters in queries]))
 
 
-def by_context(letters: str) -> PositionSpecificQuery:
+def by_context(letters: str, options: SearchOptions | None = None) -> PositionSpecificQuery:
     """A query with the scores that its context implies."""
     record = SequenceRecord("profile", PROTEIN.encode(letters), PROTEIN)
-    return estimated_query(record, np.empty((0, len(letters)), np.uint8), BLOSUM62, contexts=program_contexts())
+    library = program_contexts() if options is None else options.context_library()
+    return estimated_query(record, np.empty((0, len(letters)), np.uint8), BLOSUM62, contexts=library)
 
 
 def unadjusted(query: PositionSpecificQuery, database: PackedDatabase, space: int) -> tuple[list[float], list[float]]:
@@ -121,11 +122,14 @@ def test_threads_and_lists_do_not_change_what_is_found(database):
     assert [one.hits for one in small] == [tuple(hit for hit in one.hits if hit.evalue <= 1e-4) for one in whole]
 
 
-def test_scores_are_those_of_the_columns_as_a_profile(database):
+@pytest.mark.parametrize("chosen", [{}, {"contexts": DATA / "contexts.lib"}])
+def test_scores_are_those_of_the_columns_as_a_profile(database, chosen):
     """Expected value: a search with the scores of the query's columns, without ``sensitive``."""
+    query = by_context(QUERIES[1][1], SearchOptions(sensitive=True, **chosen))
     with open_searcher(database, SearchOptions(evalue=1000), engine="cpu", threads=1) as searcher:
-        (plain,) = searcher.search([by_context(QUERIES[1][1])])
-    (result,) = found(database, [QUERIES[1]])
+        (plain,) = searcher.search([query])
+    (result,) = found(database, [QUERIES[1]], **chosen)
+    assert (query.pssm == by_context(QUERIES[1][1]).pssm) == (not chosen)
     of_profile = {hit.subject_index: (hit.score, hit.bits, hit.alignment) for hit in plain.hits}
     assert len(result.hits) > 1
     assert all(of_profile[hit.subject_index] == (hit.score, hit.bits, hit.alignment) for hit in result.hits)
@@ -154,12 +158,13 @@ def test_repeats_in_common_are_no_relation(database):
         ({"mask": "tantan"}, "mask='tantan' and sensitive=True exclude each other"),
         ({"composition": "bias"}, "composition='bias' and sensitive=True exclude each other"),
         ({"composition": "none"}, "composition='none' and sensitive=True exclude each other"),
+        ({"contexts": "x.lib", "sensitive": False}, "contexts='x.lib' is for sensitive=True; give both"),
         ({"max_hsps": 2}, "max_hsps=2: sensitive=True lists one alignment of a subject"),
     ],
 )
 def test_what_has_no_meaning_together_is_refused(chosen, problem):
     with pytest.raises(InputError, match=problem):
-        SearchOptions(sensitive=True, **chosen)
+        SearchOptions(**{"sensitive": True, **chosen})
 
 
 def test_an_alignment_of_one_sequence_finds_the_same_as_the_sequence(database, tmp_path):

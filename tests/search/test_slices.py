@@ -98,7 +98,7 @@ PROTEIN: list[dict[str, Any]] = [
     {"gap_open": 1, "gap_extend": 0, "min_score": 60, "top": 5},
     {"dbsize": 10**9, "min_bits": 30},
     {"sensitive": True, "top": 5, "ties": "all", "min_identity": 25},
-    {"sensitive": True, "iterations": 3, "top": 5},
+    {"sensitive": True, "contexts": str(DATA / "contexts.lib"), "iterations": 3, "top": 5},
 ]
 BASES: list[dict[str, Any]] = [
     {"evalue": 1000},

@@ -222,6 +222,7 @@ def assert_stopped(server):
         ({"database": "../few.db"}, 404, "unknown_database", "there is no database"),
         ({"options": {"topp": 1}}, 400, "bad_input", "there is no option 'topp'"),
         ({"options": {"include": "/etc/passwd"}}, 400, "bad_input", "option include names a file"),
+        ({"options": {"contexts": "x.lib", "sensitive": True}}, 400, "bad_input", "option contexts names a file"),
         ({"options": {"matrix": "/etc/passwd"}}, 400, "bad_input", "there is no matrix '/etc/passwd'"),
         ({"options": {"top": "5"}}, 400, "bad_input", "option top is a number"),
         ({"options": {"matrix": 5}}, 400, "bad_input", "option matrix is a text"),
