@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch import _native
-from swsearch.deterministic import exp, log, sum_in_order
+from swsearch.deterministic import exp, log, sum_in_order, total
 from swsearch.errors import InputError
 from swsearch.sequences.alphabet import AMINO_ACIDS, N_AMINO_ACIDS
 from swsearch.sequences.source import shown_name, text_lines
@@ -160,12 +160,12 @@ def read_contexts(path: str | os.PathLike[str]) -> Contexts:
             due = f"{place + 1} and {N_AMINO_ACIDS} whole numbers"
             where, values = _match(lines, f"{place + 1}((?: [0-9]{{1,5}}){{{N_AMINO_ACIDS}}})", due)
             costs = list(map(int, values.split()))
-            if abs(sum(map(shares.__getitem__, costs)) - 1.0) > _TOLERANCE:
+            if abs(total([shares[cost] for cost in costs]) - 1.0) > _TOLERANCE:
                 raise InputError(f"{where}: the probabilities of the column do not sum to 1; correct them")
             columns[context, place] = costs
         _match(lines, "//")
     where, _ = _match(lines, "", "the end of the file")
-    if abs(float(sum_in_order(priors)) - 1.0) > _TOLERANCE:
+    if abs(total(priors) - 1.0) > _TOLERANCE:
         raise InputError(f"{where}: the priors of all contexts do not sum to 1; correct them")
     return Contexts(_in_units(log(priors.max() / priors)), _in_units(columns / TEXT_UNITS), digest.hexdigest())
 
