@@ -25,17 +25,24 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import lzma
-import os
-import subprocess
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from train_contexts import BACKGROUND, CODE, LETTERS, OTHER, ROWS_PER_PROFILE, SEED, Profile, profile
+from train_contexts import (
+    BACKGROUND,
+    CODE,
+    LETTERS,
+    OTHER,
+    ROWS_PER_PROFILE,
+    SEED,
+    Profile,
+    profiles_of,
+    records,
+    search,
+)
 
 LEVELS = 256
 """Units of an activation, and of the weights of the first layer."""
@@ -46,43 +53,7 @@ CLIP = 1023
 N_DECOYS = 256
 
 
-def records(path: Path) -> list[tuple[str, str]]:
-    content = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
-    blocks = content.decode().split(">")[1:]
-    return [(block.split(None, 1)[0], "".join(block.split("\n")[1:])) for block in blocks]
-
-
 # --- Profiles ---
-
-
-def search(
-    proteins: Path, seeds: list[tuple[str, str]], work: Path, engine: str, seconds: float, processes: int
-) -> list[Path]:
-    """The alignments of the seeds, in files of 250 seeds; no further file is begun after ``seconds``."""
-    database = work / "proteins.db"
-    plain = work / "proteins.fasta"
-    if not database.exists():
-        plain.write_text("".join(f">{name}\n{letters}\n" for name, letters in records(proteins)))
-        subprocess.run(["swsearch", "index", plain, "-o", database], check=True)
-    began = time.monotonic()
-    threads = max(1, len(os.sched_getaffinity(0)) // processes)
-
-    def search_some(start: int) -> Path | None:
-        target = work / f"alignments-{start}.a3m"
-        if not target.exists():
-            if time.monotonic() - began > seconds:
-                return None
-            query, part = work / f"seeds-{start}.fasta", work / f"part-{start}.a3m"
-            query.write_text("".join(f">{name}\n{letters}\n" for name, letters in seeds[start : start + 250]))
-            command = ["swsearch", "query", query, database, "--iterations", "3", "--evalue", "0.001", "--top", "300"]
-            command += ["--format", "a3m", "--store", "none", "--engine", engine, "--threads", threads, "--out", part]
-            subprocess.run(list(map(str, command)), check=True, stderr=subprocess.DEVNULL)
-            part.rename(target)
-        print(f"searched seeds {start} to {start + 250}: {time.monotonic() - began:.0f} s", flush=True)
-        return target
-
-    with ThreadPoolExecutor(processes) as pool:
-        return [found for found in pool.map(search_some, range(0, len(seeds), 250)) if found is not None]
 
 
 def held_out(profiles: list[Profile], share: float) -> np.ndarray:
@@ -261,13 +232,11 @@ def main() -> None:
     chosen = np.random.default_rng(SEED).choice(len(fitting), min(options.seeds, len(fitting)), replace=False)
     seeds = [fitting[index] for index in chosen[options.skip :].tolist()]
     files = search(options.proteins, seeds, options.work, options.engine, options.search_seconds, options.processes)
-    blocks = [block for file in [*options.alignments, *files] for block in file.read_text().split("\0")]
-    with ProcessPoolExecutor() as pool:
-        profiles = [one for one in pool.map(profile, blocks, range(len(blocks)), chunksize=20) if one is not None]
+    n_alignments, profiles = profiles_of([*options.alignments, *files])
     apart = held_out(profiles, 0.06)
     learned = [one for one, out in zip(profiles, apart, strict=True) if not out]
     tested = [one for one, out in zip(profiles, apart, strict=True) if out]
-    print(f"{len(profiles)} profiles of {len(blocks)} alignments, {len(tested)} held out", flush=True)
+    print(f"{len(profiles)} profiles of {n_alignments} alignments, {len(tested)} held out", flush=True)
     data, valid = Windows(learned, ROWS_PER_PROFILE, device), Windows(tested, 1, device)
     columns = valid.columns[valid.targets]
     figures: dict[str, Any] = {
@@ -275,7 +244,7 @@ def main() -> None:
         "sha256": hashlib.sha256(options.proteins.read_bytes()).hexdigest(),
         "sequences": len(proteins),
         "residues": sum(len(letters) for _, letters in proteins),
-        "seeds": len(blocks),
+        "seeds": n_alignments,
         "seed_of_random_numbers": SEED,
         "profiles": len(profiles),
         "mean_depth": round(float(np.mean([one.depth for one in profiles])), 3),

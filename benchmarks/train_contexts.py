@@ -1,10 +1,11 @@
-"""Train the contexts of queries (``swsearch/query/contexts.npz``) by expectation maximization.
+"""Train the contexts of queries (``swsearch/query/contexts.npz``) by expectation maximization: needs PyTorch, which the
+program does not.
 
-    python benchmarks/train_contexts.py proteins.fasta --work build/contexts --out contexts.npz
+    python benchmarks/train_contexts.py proteins.fasta.xz --work build/contexts --out contexts.npz [--engine cuda]
 
-1. MMseqs2 (``search --num-iterations 2``) aligns random proteins of 60 to 500 residues, the *seeds*, with all. The
-   proteins should be the representatives of clusters, so that columns are those of distant relatives: those of the
-   program are 130,844 proteins of 40 to 800 residues of Swiss-Prot (``scripts/swissprot.sh``), of
+1. ``swsearch query --iterations 3`` searches random proteins of 60 to 600 residues, the *seeds*, in all. The proteins
+   should be the representatives of clusters, so that columns are those of distant relatives: those of the program are
+   145,871 proteins of 40 to 800 residues of Swiss-Prot (``scripts/swissprot.sh``), of
    ``mmseqs easy-linclust --min-seq-id 0.6 -c 0.8``.
 2. Each alignment becomes a profile: rows that cover half of the seed, weights of Henikoff and Henikoff 1994 (doi
    10.1016/0022-2836(94)90032-9), columns that the rows of 30 % of the weight have. The effective number of sequences is
@@ -12,18 +13,24 @@
 3. The contexts (``swsearch/query/contexts.py``) are those of a mixture: windows of 13 columns, each of which counts as
    many observations as the root of its effective number of sequences.
 
-The file of the program was made by these steps with another choice of random seeds.
+``--out`` beside the library receives ``training.json`` with the SHA-256 of the proteins and what was counted.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
+import lzma
+import os
 import subprocess
-from concurrent.futures import ProcessPoolExecutor
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from swsearch.query.contexts import CENTRAL_WEIGHT, DECAY, FILE_UNITS, WIDTH
 
@@ -40,7 +47,6 @@ BACKGROUND = np.array(
 CODE = np.full(256, OTHER, dtype=np.uint8)
 CODE[np.frombuffer(LETTERS.encode(), dtype=np.uint8)] = np.arange(20)
 MOST_DEPTH = 8.0
-MOST_WINDOWS = 350_000
 PSEUDOCOUNTS = 2.0
 """Columns of natural composition that are added to those of a context."""
 
@@ -105,21 +111,48 @@ def profile(block: str, number: int) -> Profile | None:
     return Profile(names[0], columns.astype(np.float32), is_filled, depth, rows, names)
 
 
-def aligned(proteins: Path, n_seeds: int, work: Path) -> list[str]:
-    """The alignments of random seeds, as A3M."""
-    records = [block.split("\n", 1) for block in proteins.read_text().split(">")[1:]]
-    fitting = [one for one in records if 60 <= len(one[1].replace("\n", "")) <= 500]
-    chosen = np.random.default_rng(SEED).permutation(len(fitting))[:n_seeds]
-    (work / "seeds.fasta").write_text("".join(f">{fitting[one][0]}\n{fitting[one][1]}" for one in chosen.tolist()))
-    search = "--num-iterations 2 -s 4.5 -e 0.001 --e-profile 0.001 --max-seqs 300 -a 1"
-    for command in (
-        f"createdb {proteins} {work}/all",
-        f"createdb {work}/seeds.fasta {work}/seeds",
-        f"search {work}/seeds {work}/all {work}/found {work}/temporary {search}",
-        f"result2msa {work}/seeds {work}/all {work}/found {work}/alignments --msa-format-mode 6",
-    ):
-        subprocess.run(["mmseqs", *command.split()], check=True, stdout=subprocess.DEVNULL)
-    return [block for block in (work / "alignments").read_text().split("\0") if block.strip()]
+def records(path: Path) -> list[tuple[str, str]]:
+    content = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+    blocks = content.decode().split(">")[1:]
+    return [(block.split(None, 1)[0], "".join(block.split("\n")[1:])) for block in blocks]
+
+
+def search(
+    proteins: Path, seeds: list[tuple[str, str]], work: Path, engine: str, seconds: float, processes: int
+) -> list[Path]:
+    """The alignments of the seeds, in files of 250 seeds; no further file is begun after ``seconds``."""
+    database = work / "proteins.db"
+    plain = work / "proteins.fasta"
+    if not database.exists():
+        plain.write_text("".join(f">{name}\n{letters}\n" for name, letters in records(proteins)))
+        subprocess.run(["swsearch", "index", plain, "-o", database], check=True)
+    began = time.monotonic()
+    threads = max(1, len(os.sched_getaffinity(0)) // processes)
+
+    def search_some(start: int) -> Path | None:
+        target = work / f"alignments-{start}.a3m"
+        if not target.exists():
+            if time.monotonic() - began > seconds:
+                return None
+            query, part = work / f"seeds-{start}.fasta", work / f"part-{start}.a3m"
+            query.write_text("".join(f">{name}\n{letters}\n" for name, letters in seeds[start : start + 250]))
+            command = ["swsearch", "query", query, database, "--iterations", "3", "--evalue", "0.001", "--top", "300"]
+            command += ["--format", "a3m", "--store", "none", "--engine", engine, "--threads", threads, "--out", part]
+            subprocess.run(list(map(str, command)), check=True, stderr=subprocess.DEVNULL)
+            part.rename(target)
+        print(f"searched seeds {start} to {start + 250}: {time.monotonic() - began:.0f} s", flush=True)
+        return target
+
+    with ThreadPoolExecutor(processes) as pool:
+        return [found for found in pool.map(search_some, range(0, len(seeds), 250)) if found is not None]
+
+
+def profiles_of(files: list[Path]) -> tuple[int, list[Profile]]:
+    """The number of alignments in the files of :func:`search`, and the profiles of those that are deep enough."""
+    blocks = [block for file in files for block in file.read_text().split("\0")]
+    with ProcessPoolExecutor() as pool:
+        found = pool.map(profile, blocks, range(len(blocks)), chunksize=20)
+        return len(blocks), [one for one in found if one is not None]
 
 
 def windows(profiles: list[Profile]) -> tuple[np.ndarray, np.ndarray]:
@@ -135,54 +168,74 @@ def windows(profiles: list[Profile]) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(found), np.concatenate(weights)
 
 
-def trained(found: np.ndarray, weights: np.ndarray, n: int, passes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Logarithms of priors (n,) and of columns (n, 13, 20)."""
-    order = np.random.default_rng(SEED).permutation(len(found))[:MOST_WINDOWS]
-    found, weights = found[order].reshape(-1, WIDTH * 20), weights[order]
-    usual = BACKGROUND.astype(np.float32)
-    of_places = (CENTRAL_WEIGHT * DECAY ** np.abs(np.arange(WIDTH) - WIDTH // 2)).astype(np.float32)
-    columns = (found[:n].astype(np.float32).reshape(-1, WIDTH, 20) + 0.4 * usual) / 1.4
-    priors = np.full(n, 1 / n, np.float32)
+def trained(
+    found: np.ndarray, weights: np.ndarray, n: int, passes: int, device: str
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Logarithms of priors (n,) and of columns (n, 13, 20), and the mean logarithm of the likelihood of a window."""
+    order = np.random.default_rng(SEED).permutation(len(found))
+    seen = torch.from_numpy(found[order].reshape(-1, WIDTH * 20)).to(device)
+    observations = torch.from_numpy(weights[order]).to(device)[:, None]
+    usual = torch.from_numpy(BACKGROUND.astype(np.float32)).to(device)
+    of_places = CENTRAL_WEIGHT * DECAY ** (torch.arange(WIDTH, device=device) - WIDTH // 2).abs()
+    columns = (seen[:n].float().reshape(-1, WIDTH, 20) + 0.4 * usual) / 1.4
+    priors = torch.full((n,), 1 / n, device=device)
     for number in range(passes):
-        table = (np.log(columns) * of_places[:, None]).reshape(n, -1).T.astype(np.float32)
-        counts, sums, likelihood = np.zeros((n, WIDTH * 20), np.float32), np.zeros(n, np.float32), 0.0
-        for start in range(0, len(found), 4096):
-            some, observations = found[start : start + 4096].astype(np.float32), weights[start : start + 4096, None]
-            shares = observations * (some @ table) + np.log(priors)
-            largest = shares.max(axis=1, keepdims=True)
-            shares = np.exp(shares - largest)
-            total = shares.sum(axis=1, keepdims=True)
-            likelihood += float((np.log(total) + largest).sum())
-            shares *= observations / total
+        table = (columns.log() * of_places[:, None]).reshape(n, -1).T.contiguous()
+        counts, sums = torch.zeros((n, WIDTH * 20), device=device), torch.zeros(n, device=device)
+        likelihood = 0.0
+        for start in range(0, len(seen), 32768):
+            some, of_some = seen[start : start + 32768].float(), observations[start : start + 32768]
+            shares = of_some * (some @ table) + priors.log()
+            total = torch.logsumexp(shares, 1, keepdim=True)
+            likelihood += float(total.sum())
+            shares = (shares - total).exp() * of_some
             counts += shares.T @ some
-            sums += shares.sum(axis=0)
+            sums += shares.sum(0)
         columns = (counts.reshape(-1, WIDTH, 20) + PSEUDOCOUNTS * usual) / (sums + PSEUDOCOUNTS)[:, None, None]
         priors = (sums + 1e-3) / (sums + 1e-3).sum()
-        print(f"pass {number + 1}: {likelihood / len(found):.3f}", flush=True)
-    return np.log(priors), np.log(columns)
+        print(f"pass {number + 1}: {likelihood / len(seen):.3f}", flush=True)
+    return priors.log().cpu().numpy(), columns.log().cpu().numpy(), likelihood / len(seen)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("proteins", type=Path, help="FASTA of representatives of clusters")
-    parser.add_argument("--work", type=Path, required=True, help="folder for the databases and alignments of MMseqs2")
-    parser.add_argument("--seeds", type=int, default=4500)
-    parser.add_argument("--contexts", type=int, default=4000)
-    parser.add_argument("--passes", type=int, default=10)
+    parser.add_argument("proteins", type=Path, help="FASTA of representatives of clusters, plain or .xz")
+    parser.add_argument("--work", type=Path, required=True, help="folder for the database and the alignments")
+    parser.add_argument("--seeds", type=int, default=12_000)
+    parser.add_argument("--contexts", type=int, default=6400)
+    parser.add_argument("--passes", type=int, default=30)
+    parser.add_argument("--processes", type=int, default=1, help="searches at a time")
+    parser.add_argument("--engine", default="auto")
     parser.add_argument("--out", type=Path, required=True, help="the library")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
-    blocks = aligned(options.proteins, options.seeds, options.work)
-    with ProcessPoolExecutor() as pool:
-        found = pool.map(profile, blocks, range(len(blocks)), chunksize=20)
-        profiles = [one for one in found if one is not None]
-    print(f"{len(profiles)} profiles, mean depth {np.mean([one.depth for one in profiles]):.2f}", flush=True)
-    priors, columns = trained(*windows(profiles), options.contexts, options.passes)
+    fitting = [one for one in records(options.proteins) if 60 <= len(one[1]) <= 600]
+    chosen = np.random.default_rng(SEED).permutation(len(fitting))[: options.seeds].tolist()
+    seeds = [fitting[index] for index in chosen]
+    files = search(options.proteins, seeds, options.work, options.engine, float("inf"), options.processes)
+    n_alignments, profiles = profiles_of(files)
+    found, weights = windows(profiles)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    priors, columns, likelihood = trained(found, weights, options.contexts, options.passes, device)
     in_units = [
         np.clip(np.rint(-FILE_UNITS * one), 0, 255).astype(np.uint8) for one in (priors - priors.max(), columns)
     ]
-    # Not compressed: the same arrays are the same bytes with every version of zlib.
+    # Not compressed: libraries for compression make other bytes of the same arrays.
     np.savez(options.out, priors=in_units[0], columns=in_units[1])
+    summary = {
+        "proteins": options.proteins.name,
+        "sha256": hashlib.sha256(options.proteins.read_bytes()).hexdigest(),
+        "seed_of_random_numbers": SEED,
+        "alignments": n_alignments,
+        "profiles": len(profiles),
+        "mean_depth": round(float(np.mean([one.depth for one in profiles])), 3),
+        "windows": len(found),
+        "contexts": options.contexts,
+        "likelihood": round(likelihood, 3),
+        "torch": torch.__version__,
+    }
+    options.out.with_name("training.json").write_text(json.dumps(summary, indent=2) + "\n")
+    print(json.dumps(summary, indent=2))
 
 
 if __name__ == "__main__":

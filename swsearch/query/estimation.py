@@ -81,7 +81,7 @@ MIN_BLOCK: Final = 25
 """Smallest number of columns of a block."""
 MAX_OBSERVATIONS: Final = 400
 """Largest number of independent observations of a column."""
-CONTEXT_WEIGHT: Final = 0.6
+CONTEXT_WEIGHT: Final = 0.7
 """w: how much contexts decide about pseudocounts, and not the matrix."""
 
 

@@ -53,7 +53,9 @@ def scoring_line(run: RunInfo) -> str:
     if run.parameters.get("query_format"):
         matrix = f"position-specific scores on the scale of {run.matrix}"
     elif run.is_sensitive:
-        matrix = f"scores that the query's context predicts, on the scale of {run.matrix}"
+        library = run.reported_parameters.get("contexts")
+        by = f" by {library}" if library else ""
+        matrix = f"scores that the query's context predicts{by}, on the scale of {run.matrix}"
     scheme = f"{matrix}, a gap of k residues costs {opening}{run.gap_extend}k{_treatment(run)}"
     if run.lam is None:
         indent = " " * len("Scoring:  ")

@@ -400,7 +400,11 @@ def _reading(table: Table) -> tuple[str, Callable[..., Any], list[tuple[int, Cal
     return ", ".join(columns.keys()), namedtuple(table.name, columns.keys()), read
 
 
-def _utc(value: datetime | str) -> datetime:
-    """A time as a driver gives it; SQLite has no type for times, which are texts in UTC."""
+def _utc(value: Any) -> Any:
+    """A time as a driver gives it; SQLite has no type for times, which are texts in UTC. Other values stay as they are,
+    for the check of the record.
+    """
+    if not isinstance(value, str | datetime):
+        return value
     time = datetime.fromisoformat(value) if isinstance(value, str) else value
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

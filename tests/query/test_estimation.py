@@ -142,7 +142,7 @@ def plain_scores(
             n, m = 0.0, 30.0
         expected = {a: sum(f[b] * math.exp(lam * BLOSUM62.score(b, a)) for b in p) for a in p}
         if by_context:
-            mixed = {a: t**0.6 * (p[a] * expected[a]) ** 0.4 for a, t in zip(p, predicted, strict=True)}
+            mixed = {a: t**0.7 * (p[a] * expected[a]) ** 0.3 for a, t in zip(p, predicted, strict=True)}
             expected = {a: mixed[a] / sum(mixed.values()) / p[a] for a in p}
         scores.append([math.log((n * f[a] / p[a] + m * expected[a]) / (n + m)) / lam for a in p])
     return scores

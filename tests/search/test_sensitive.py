@@ -126,9 +126,9 @@ def test_threads_and_lists_do_not_change_what_is_found(database):
 def test_scores_are_those_of_the_columns_as_a_profile(database, chosen):
     """Expected value: a search with the scores of the query's columns, without ``sensitive``."""
     query = by_context(QUERIES[1][1], SearchOptions(sensitive=True, **chosen))
-    with open_searcher(database, SearchOptions(evalue=1000), engine="cpu", threads=1) as searcher:
+    with open_searcher(database, SearchOptions(evalue=1e9, top=1000), engine="cpu", threads=1) as searcher:
         (plain,) = searcher.search([query])
-    (result,) = found(database, [QUERIES[1]], **chosen)
+    (result,) = found(database, [QUERIES[1]], evalue=100, **chosen)
     assert (query.pssm == by_context(QUERIES[1][1]).pssm) == (not chosen)
     of_profile = {hit.subject_index: (hit.score, hit.bits, hit.alignment) for hit in plain.hits}
     assert len(result.hits) > 1

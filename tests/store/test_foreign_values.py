@@ -25,6 +25,7 @@ VALUES = [
     ("runs", "process", 2**62),
     ("queries", "n_hits", float("inf")),
     ("runs", "started_at", "2024-13-99"),
+    ("runs", "started_at", 5),
     ("runs", "lam", "x"),
     ("queries", "n_passed", "many"),
     ("queries", "letters", b"\xff"),

@@ -21,7 +21,7 @@ from starlette.requests import Request
 
 from swsearch.database.export import export
 from swsearch.errors import AlphabetMismatch, DatabaseError, InputError, Refused, SearchNotFound
-from swsearch.options import INCLUSION_EVALUE
+from swsearch.options import INCLUSION_EVALUE, SEARCH_FILES
 from swsearch.search.options import SearchOptions
 from swsearch.service.databases import SUBJECTS, is_subject_set
 from swsearch.service.json_api import hub_of, owner_of, service_of
@@ -116,13 +116,14 @@ class PageSearches:
         return None if run_id is None else self._store.runs.get(run_id)
 
     def submission(self, reference: str) -> Submission | None:
-        """The search as it was submitted, to search again; None for a large run of the command line.
+        """The search as it was submitted, to search again; None for a large run of the command line, and for one that
+        has read files of options, which a server does not read.
 
         Its options are those that differ from their defaults.
         """
         if _RUN.fullmatch(reference):
             run = self._stored_run(reference)
-            if run.n_queries > _MAX_AGAIN:
+            if run.n_queries > _MAX_AGAIN or any(run.info.parameters.get(name) for name in SEARCH_FILES):
                 return None
             options = _changed_options(run.info.reported_parameters)
             return Submission(self._store.results.fasta(run.id), run.info.database.name, options)
