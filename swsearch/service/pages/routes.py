@@ -62,7 +62,14 @@ from swsearch.service.pages.results import (
     wanted_hits,
     with_taxa,
 )
-from swsearch.service.pages.searches import PageSearches, curl_lines, python_lines, query_line, request_body
+from swsearch.service.pages.searches import (
+    PageSearches,
+    changed_options,
+    curl_lines,
+    python_lines,
+    query_line,
+    request_body,
+)
 from swsearch.service.pages.templating import page, rendered, static_response, whole
 from swsearch.service.proxies import address, server_url
 from swsearch.service.reports import Download, file_name, offered_formats, subject_part
@@ -303,7 +310,9 @@ def commands(request: Request, reference: str) -> HTMLResponse:
     searches = PageSearches(request)
     sent, run = searches.submission(reference), searches.begun_run(reference)
     server = server_url(request)
-    values: dict[str, Any] = {"reference": reference, "command": "" if run is None else run.info.command}
+    values: dict[str, Any] = {"reference": reference, "command": ""}
+    if run is not None:  # without the paths of its own command
+        values["command"] = query_line(run.info.database.name, changed_options(run.info.reported_parameters))
     if sent is not None:
         values["command"] = query_line(sent.database, sent.options)
         values["curl"] = curl_lines(server, reference, needs_token=searches.service.settings.tokens_required)

@@ -125,10 +125,10 @@ class PageSearches:
             run = self._stored_run(reference)
             if run.n_queries > _MAX_AGAIN or any(run.info.parameters.get(name) for name in SEARCH_FILES):
                 return None
-            options = _changed_options(run.info.reported_parameters)
+            options = changed_options(run.info.reported_parameters)
             return Submission(self._store.results.fasta(run.id), run.info.database.name, options)
         search = self.service.search(reference, self._owner)
-        return Submission(self._store.searches.fasta(search), search.database.name, _changed_options(search.options))
+        return Submission(self._store.searches.fasta(search), search.database.name, changed_options(search.options))
 
     def cancel(self, reference: str) -> None:
         """Cancel a search that has not ended; a stored run cannot be cancelled."""
@@ -227,7 +227,7 @@ def field_of(error: InputError, database: str, alphabet: str | None) -> str | No
     return None
 
 
-def _changed_options(stored: Mapping[str, Any]) -> dict[str, str | int | float]:
+def changed_options(stored: Mapping[str, Any]) -> dict[str, str | int | float]:
     """The options that differ from their defaults."""
     usual = {field.name: field.default for field in fields(SearchOptions)}
     usual["inclusion_evalue"] = min(INCLUSION_EVALUE, float(stored.get("evalue", "inf")))

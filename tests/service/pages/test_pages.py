@@ -571,6 +571,18 @@ def test_a_run_of_the_command_line_is_shown(served):
         assert served.get(f"/results/run-{run_id}/events").status == 404  # nothing tells the changes of such a run
 
 
+def test_a_run_that_read_files_of_options_is_not_searched_again(served):
+    """A server reads no such files, so the search of its page would be another one."""
+    info = replace(RUN, command="swsearch query q.fa /secret/p.db --contexts /secret/x.lib")
+    info = replace(info, parameters={**info.parameters, "sensitive": True, "contexts": "/secret/x.lib"})
+    with stored_run(served, info, [make_query(0, 2)]) as run_id:
+        assert served.get(f"/results/run-{run_id}/request.json").status == 404
+        answer = served.get(f"/results/run-{run_id}/commands")
+        assert answer.status == 200
+        assert b"/secret" not in answer.content
+        assert "query_0" not in HtmlPage(served.get(f"/?again=run-{run_id}").text).text
+
+
 def test_databases_have_counts_and_digests(idle):
     page = HtmlPage(idle.get("/databases").text)
     assert [row[0] for row in page.rows[1:]] == list(idle.settings.databases)
