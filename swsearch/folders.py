@@ -13,6 +13,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import shutil
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -74,6 +75,18 @@ def write_complete(path: Path, content: bytes) -> None:
         os.replace(name, path)
     except BaseException:
         os.unlink(name)
+        raise
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder and its content as far as possible; an interrupt is raised again when that is done.
+
+    A signal raises an exception wherever the program is, also in a cleanup, which would leave a part of the folder.
+    """
+    try:
+        shutil.rmtree(path, ignore_errors=True)
+    except BaseException:
+        remove_folder(path)
         raise
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from swsearch.errors import DatabaseError
-from swsearch.folders import is_shared, locked_file, user_cache
+from swsearch.folders import is_shared, locked_file, remove_folder, user_cache
 from swsearch.typing import Closeable
 from swsearch.words import counted
 
@@ -128,7 +128,7 @@ class NodeCache:
             self._make_room(key, _size(unfinished))  # it may be larger than expected
             unfinished.rename(self.folder / key)
         except BaseException:
-            shutil.rmtree(unfinished, ignore_errors=True)
+            remove_folder(unfinished)
             raise
 
     def _lock_of(self, key: str) -> Path:

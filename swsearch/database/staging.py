@@ -18,7 +18,6 @@ import errno
 import fcntl
 import os
 import re
-import shutil
 import signal
 import threading
 from collections.abc import Iterator
@@ -34,7 +33,7 @@ from swsearch.database.catalogue import catalogue_text, read_catalogue, write_ca
 from swsearch.database.format import CATALOGUE, GENERATION, TOMBSTONES_NAME, Catalogue, content_digest
 from swsearch.errors import DatabaseError, InputError
 from swsearch.file_registry import BUILDING, is_sqlite, registry
-from swsearch.folders import locked_file, sync_folder
+from swsearch.folders import locked_file, remove_folder, sync_folder
 from swsearch.words import counted, option
 
 LOCK: Final = "writer.lock"
@@ -110,21 +109,20 @@ def staged_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
     _remove_leftovers(target)
     folder: Path | None = None
     lock = -1
-    try:
-        with termination_as_exception():
-            try:
-                folder, lock = _make_folder(target)
-                yield folder
-                _refuse_foreign_files(target)
-                publish(folder, target, overwrite=overwrite)
-                sync_folder(target.parent)
-            except OSError as error:
-                raise disk_error(error, target) from error
-    finally:
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
-        if lock >= 0:
-            os.close(lock)
+    with termination_as_exception():
+        try:
+            folder, lock = _make_folder(target)
+            yield folder
+            _refuse_foreign_files(target)
+            publish(folder, target, overwrite=overwrite)
+            sync_folder(target.parent)
+        except OSError as error:
+            raise disk_error(error, target) from error
+        finally:
+            if folder is not None:
+                remove_folder(folder)
+            if lock >= 0:
+                os.close(lock)
 
 
 def check_target(target: Path, *, overwrite: bool) -> None:
@@ -199,7 +197,7 @@ def _remove_leftovers(target: Path) -> None:
             lock = locked_file(folder, fcntl.LOCK_EX | fcntl.LOCK_NB, flags=os.O_DIRECTORY)
         except OSError:
             continue  # its build is running, or has removed it
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_folder(folder)
         os.close(lock)
 
 

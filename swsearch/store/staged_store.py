@@ -38,7 +38,7 @@ from typing import Final
 from sqlalchemy.engine import URL
 
 from swsearch.errors import InputError, StoreError
-from swsearch.folders import check_staging, is_shared, locked_file, sync_folder
+from swsearch.folders import check_staging, is_shared, locked_file, remove_folder, sync_folder
 from swsearch.store.connections import display_name, file_of, store_url
 from swsearch.store.driver import explained, register_store
 from swsearch.store.rows import INTERRUPTED, RUNNING, HostProcess
@@ -313,7 +313,7 @@ class _PrivateFolder:
     def close(self) -> None:
         """Remove the folder, and let the next process begin."""
         _OPEN.discard(self._target)
-        shutil.rmtree(self._path, ignore_errors=True)
+        remove_folder(self._path)
         self._unlock()
 
     def _unlock(self) -> None:

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from swsearch.arrays import Texts
 from swsearch.errors import InputError
 from swsearch.file_registry import registry
-from swsearch.folders import user_cache
+from swsearch.folders import remove_folder, user_cache
 from swsearch.sequences.archives import MAGIC_BYTES, Readable, archive_format, decompressed
 from swsearch.sequences.source import seekable
 from swsearch.taxonomy.tree import ARRAY_DTYPES, Numbers, Taxonomy, build_tree, packed_arrays, unpacked
@@ -345,7 +345,7 @@ def _write(folder: Path, tree: Taxonomy) -> None:
         shutil.rmtree(folder, ignore_errors=True)  # of a tree that could not be used
         unfinished.rename(folder)
     finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+        remove_folder(unfinished)
     known = [path for path in folder.parent.iterdir() if not path.name.startswith(".")]
     for path in sorted(known, key=lambda one: one.stat().st_mtime, reverse=True)[MOST_TREES:]:
         shutil.rmtree(path, ignore_errors=True)

@@ -37,7 +37,7 @@ PRINTING = (
 )
 
 
-@pytest.mark.campaign(44, 800)
+@pytest.mark.campaign(46, 800)
 def test_a_signal_ends_a_command_with_its_code_and_leaves_nothing(trial: Trial) -> None:
     """At a system call, or at a random time of a fork or of the installed command."""
     name = NAMES[trial.number % len(NAMES)]

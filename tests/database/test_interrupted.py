@@ -68,6 +68,24 @@ def test_a_stopped_build_removes_its_files(tmp_path: Path, fasta: Path, sent: si
     assert names(tmp_path) == {fasta.name}
 
 
+@pytest.mark.parametrize("sent", mostly_thorough([signal.SIGTERM, signal.SIGINT], signal.SIGINT))
+def test_a_signal_while_the_replaced_database_is_removed_leaves_nothing_of_it(
+    tmp_path: Path, fasta: Path, sent: signal.Signals
+) -> None:
+    """The child waits before it removes the first file; expected values: the new database, and nothing beside it."""
+    (tmp_path / "old.fa").write_text(">old\nMKV\n")
+    build_database(tmp_path / "old.fa", tmp_path / "db")
+    replacing = CHILD.replace("sys.argv[2])", "sys.argv[2], overwrite=True)")
+    moment = "import os; os.unlink = before(os.unlink)"
+    with paused(replacing.format(moment=moment), fasta, tmp_path / "db") as child:
+        child.send_signal(sent)
+        child.communicate()
+    assert child.returncode == (143 if sent is signal.SIGTERM else -signal.SIGINT)
+    assert names(tmp_path) == {fasta.name, "old.fa", "db"}
+    with open_database(tmp_path / "db") as database:
+        assert database.n_subjects > 1
+
+
 def test_a_build_under_way_is_left_alone(tmp_path: Path, fasta: Path, problems_of: Callable[[Path], list[str]]) -> None:
     """A second build of the same target succeeds; the first build's folder remains until that build ends and fails."""
     target = tmp_path / "db"
