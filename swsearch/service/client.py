@@ -341,8 +341,10 @@ class Client:
         answer = self._answer(method, path, body, headers)
         try:
             return json.loads(answer.read())
-        except (http.client.HTTPException, OSError, ValueError) as error:
+        except (http.client.HTTPException, OSError) as error:
             raise ServerError(0, "unreachable", f"{self.url} gave no complete answer: {error}") from error
+        except ValueError:  # no JSON
+            raise self._foreign(answer) from None
         finally:
             self._end(answer)
 
@@ -376,10 +378,20 @@ class Client:
     def _refusal(self, answer: http.client.HTTPResponse) -> ServerError:
         try:
             error = json.loads(answer.read())["error"]
-            return ServerError(answer.status, str(error["code"]), str(error["message"]))
+            code, message = str(error["code"]), str(error["message"])
         except (ValueError, KeyError, TypeError):
-            advice = "is it a server of swsearch?"
-            return ServerError(answer.status, "error", f"{self.url} answers {answer.status} {answer.reason}; {advice}")
+            return self._foreign(answer)
+        is_of_service = message != http.client.responses.get(answer.status)  # all that is said of an unknown path
+        return ServerError(answer.status, code, message) if is_of_service else self._foreign(answer)
+
+    def _foreign(self, answer: http.client.HTTPResponse) -> ServerError:
+        """The error for an answer that is not one of the API."""
+        problem = f"{self.url} answers {answer.status} {answer.reason}".rstrip()
+        if answer.status in (200, 404, 405):
+            problem += " and is not the address of a swsearch service; give the address that `swsearch serve` printed"
+        else:  # of a proxy, perhaps
+            problem += "; is it a server of swsearch?"
+        return ServerError(answer.status, "error", problem)
 
 
 @contextmanager

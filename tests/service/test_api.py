@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import threading
 import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
@@ -462,6 +463,27 @@ def test_a_server_that_is_not_there_is_named():
         Client("localhost:8765")
 
 
+def test_an_address_that_is_not_that_of_a_service_is_named(server, databases, capfd):
+    """Below the address of a service, whose answer has the form of its API's, and another server, with a page."""
+    answer = f"swsearch: error: {server.url}%s and is not the address of a swsearch service; give the address that"
+    arguments = ["query", str(DATA / "queries.fasta"), "proteins.db", "--server"]
+    assert main([*arguments, f"{server.url}/nosuch"]) == 1
+    assert capfd.readouterr().err == f"{answer % '/nosuch answers 404 Not Found'} `swsearch serve` printed\n"
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"<html>")
+
+    with HTTPServer(("127.0.0.1", 0), Page) as other:
+        threading.Thread(target=other.handle_request).start()
+        with pytest.raises(ServerError, match="answers 200 OK and is not the address of a swsearch service"):
+            Client(f"http://127.0.0.1:{other.server_port}", patience=0).databases()
+    with pytest.raises(ServerError, match="^there is no such search"):
+        Client(server.url).search("none")
+
+
 def test_tokens_separate_owners(tmp_path, databases, queries, capfd, monkeypatch):
     """A server of its own, with two owners; one token is revoked while it runs."""
     monkeypatch.chdir(tmp_path)
@@ -470,6 +492,9 @@ def test_tokens_separate_owners(tmp_path, databases, queries, capfd, monkeypatch
     assert not (tmp_path / "hits.sqlite").exists()
     assert "needs tokens; `swsearch tokens add NAME --store hits.sqlite` makes one" in capfd.readouterr().err
     tokens = []
+    assert main(["tokens", "add", "local", "--store", "hits.sqlite"]) == 1
+    problem = "the owner 'local' is that of searches without a token; choose another name"
+    assert capfd.readouterr() == ("", f"swsearch: error: {problem}\n")
     for owner in ("ann", "bob"):
         assert main(["tokens", "add", owner, "--store", "hits.sqlite"]) == 0
         tokens.append(capfd.readouterr().out.strip())
