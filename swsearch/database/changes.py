@@ -48,6 +48,7 @@ from swsearch.sequences.fasta import SAMPLE_RESIDUES, Skip
 from swsearch.sequences.record import SequenceChunk, split_header
 from swsearch.threads import Threads
 from swsearch.typing import SubjectIndex
+from swsearch.words import option
 
 
 @dataclass(frozen=True)
@@ -286,7 +287,7 @@ def set_taxonomy(
 
     folder = Path(database)
     load_catalogue(folder)  # before the taxdump is read, which takes longer
-    tree = load_taxonomy(taxonomy)
+    tree = load_taxonomy(taxonomy, option("taxonomy", flag="TAXDUMP"))
     with _change(folder) as before, open_database(folder) as opened:
         entry, notes = store_organisms(folder, before.generation + 1, opened.parts, tree, taxid_map)
         catalogue = write_generation(folder, replace(before, taxonomy=entry))
