@@ -36,7 +36,8 @@ from swsearch.errors import DatabaseError, InputError, Refused
 from swsearch.options import EVERY_SUBJECT
 from swsearch.service.logs import log_seldom
 from swsearch.service.sent_text import bytes_of, check_wanted, messages_name
-from swsearch.service.settings import LOCAL_OWNER, ServerLimits
+from swsearch.service.settings import ServerLimits
+from swsearch.store.accounts import LOCAL_OWNER
 from swsearch.store.search_records import Parameters, SearchedDatabase
 from swsearch.words import counted
 

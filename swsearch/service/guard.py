@@ -53,8 +53,8 @@ from swsearch.service.metrics import Metrics
 from swsearch.service.proxies import cookie_path, site_of
 from swsearch.service.sent_text import TAKE
 from swsearch.service.service import Service
-from swsearch.service.settings import LOCAL_OWNER, NOBODY
-from swsearch.store.accounts import is_link_key, is_owner_name
+from swsearch.service.settings import NOBODY
+from swsearch.store.accounts import LOCAL_OWNER, is_link_key, is_owner_name
 
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""
@@ -234,7 +234,7 @@ class Identity:
             raise EarlyAnswer(403, "bad_owner", f"the header {header} is not a single name in UTF-8") from None
         if not owner:  # some proxies send it empty for those who have not signed in
             return None
-        if not is_owner_name(owner) or owner == LOCAL_OWNER:
+        if not is_owner_name(owner):
             raise EarlyAnswer(403, "bad_owner", f"the header {header} names nobody who can own searches")
         return owner
 

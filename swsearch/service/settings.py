@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-LOCAL_OWNER: Final = "local"
-"""The owner of all searches of a server without tokens."""
 NOBODY: Final = ""
 """Whoever has a link to a search and no token; no owner has this name."""
 
@@ -82,7 +80,7 @@ class Settings:
         A file or URL (:mod:`swsearch.store.connections`).
     tokens_required : bool
         Whether every request needs a token, or a proxy that names its owner. If not, there is one owner,
-        :data:`LOCAL_OWNER`, and the server answers only requests to a loopback address.
+        :data:`~swsearch.store.accounts.LOCAL_OWNER`, and the server answers only requests to a loopback address.
     worker_commands : tuple of tuple of str
         The commands that start the worker processes of this server; empty if workers are started separately.
     expiry_days : float

@@ -22,6 +22,8 @@ from swsearch.store.searches import search_with
 if TYPE_CHECKING:
     from swsearch.store.store import Store
 
+LOCAL_OWNER: Final = "local"
+"""The owner of all searches of a server without tokens, and of nothing else."""
 PREFIX: Final = "sws_"
 """Begins every token, so that scanners for leaked secrets can know them."""
 _MAX_OWNER: Final = 100
@@ -55,12 +57,12 @@ def token_digest(token: str) -> str:
 
 
 def is_owner_name(text: str) -> bool:
-    """Whether a text can be the name of an owner.
+    """Whether a text can be the name of an owner with a token, or of one whom a proxy names.
 
-    >>> is_owner_name("ann@example.org"), is_owner_name(" "), is_owner_name(chr(10))
-    (True, False, False)
+    >>> [is_owner_name(text) for text in ("ann@example.org", " ", chr(10), LOCAL_OWNER)]
+    [True, False, False, False]
     """
-    return bool(text.strip()) and len(text) <= _MAX_OWNER and text.isprintable()
+    return bool(text.strip()) and len(text) <= _MAX_OWNER and text.isprintable() and text != LOCAL_OWNER
 
 
 def is_link_key(text: str) -> bool:
@@ -86,8 +88,10 @@ class Accounts:
         Raises
         ------
         InputError
-            The name of the owner is empty, too long, or has characters that cannot be printed.
+            The name of the owner is empty, too long, has characters that cannot be printed, or is reserved.
         """
+        if owner == LOCAL_OWNER:
+            raise InputError(f"the owner {owner!r} is that of searches without a token; choose another name")
         if not is_owner_name(owner):
             raise InputError(f"the name of an owner has 1 to {_MAX_OWNER} printable characters")
         token = PREFIX + secrets.token_urlsafe(32)

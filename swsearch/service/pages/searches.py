@@ -26,9 +26,8 @@ from swsearch.search.options import SearchOptions
 from swsearch.service.databases import SUBJECTS, is_subject_set
 from swsearch.service.json_api import hub_of, owner_of, service_of
 from swsearch.service.service import SearchStatus
-from swsearch.service.settings import LOCAL_OWNER
 from swsearch.service.submit import Submission
-from swsearch.store.accounts import StoredLink, is_link_key
+from swsearch.store.accounts import LOCAL_OWNER, StoredLink, is_link_key
 from swsearch.store.rows import CANCELLED, DONE, FAILED, RUNNING
 from swsearch.store.runs import StoredRun
 
