@@ -134,12 +134,19 @@ def _write_stderr(text: str) -> None:
         sys.stderr.flush()
 
 
+class _ClosedStdout(io.TextIOBase):
+    """Stands for a closed stdout: a command that writes to it ends with an error, as the programs of coreutils do."""
+
+    def write(self, _text: str) -> int:
+        raise InputError("stdout is closed; redirect it")
+
+
 def open_closed_streams() -> None:
     """Replace a closed stdin, stdout or stderr by the null device.
 
     Otherwise, the next file that is opened would have the descriptor of the closed stream, and code that writes to the
     stream by its descriptor would write to the file; and Python prints the text for a closed stderr to stdout.
-    ``sys.stdin`` remains None, and results are not written to a closed stdout (:func:`result_stream`). All text is
+    ``sys.stdin`` remains None, and what is written to a closed stdout is an error (:class:`_ClosedStdout`). All text is
     UTF-8 in every locale, and file names that are not UTF-8 are written unchanged.
     """
     for descriptor in range(3):
@@ -148,7 +155,7 @@ def open_closed_streams() -> None:
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # uses the lowest free descriptor, which is this one
     if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w", encoding="utf-8", errors="surrogateescape")  # noqa: SIM115
+        sys.stdout = _ClosedStdout()
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8", errors="surrogateescape")  # noqa: SIM115
     reconfigure = getattr(sys.stdout, "reconfigure", None)
@@ -184,7 +191,7 @@ def result_stream(path: Path | None, *, binary: bool = False, option: str = "--o
 
 @contextmanager
 def _standard_output(*, binary: bool) -> Iterator[TextIO]:
-    if getattr(sys.stdout, "name", None) == os.devnull:
+    if isinstance(sys.stdout, _ClosedStdout):
         raise InputError("stdout is closed; give --out FILE, or redirect stdout")
     is_terminal = sys.stdout.isatty()
     if binary and is_terminal:

@@ -8,7 +8,7 @@ import shlex
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
@@ -99,7 +99,8 @@ def serve(paths: DatabasePaths = None, *, context: typer.Context) -> None:
 
         def announce(url: str) -> None:
             stack.enter_context(announced(url))
-            print(url, flush=True)
+            with suppress(InputError, OSError):  # a server needs no stdout; its log has the address, too
+                print(url, flush=True)
 
         run_server(settings, given.host, given.port, announce)
 

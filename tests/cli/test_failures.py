@@ -230,10 +230,19 @@ def test_the_installed_command_starts_where_signals_are_minded():
     assert __main__.run is start.run
 
 
-def test_closed_streams_change_no_exit_code():
-    command = f"{os.sys.executable} -m swsearch --version 2>&-"
-    outcome = subprocess.run(["bash", "-c", command], check=False, capture_output=True, text=True)
-    assert (outcome.returncode, outcome.stdout.split()[0]) == (0, "swsearch")
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [("--version", 1), ("runs list", 1), ("db verify p.db", 1), ("report latest", 1), ("db compact p.db", 0)],
+)
+def test_only_what_prints_needs_an_open_stdout(swsearch, tmp_path, line, code):
+    """Source: `ls >&-` of coreutils, which says what is wrong and ends with an error, as `ls 2>&-` does not."""
+    (tmp_path / "q.fa").write_text(">q\nMKVLAAGIVG\n")
+    assert swsearch("index", "q.fa", "-o", "p.db").code == 0
+    assert swsearch("query", "q.fa", "p.db").code == 0
+    outcome = in_shell(f"swsearch {line} >&-", tmp_path)
+    assert (outcome.returncode, "error: stdout is closed; " in outcome.stderr) == (code, code == 1)
+    assert "Traceback" not in outcome.stderr
+    assert in_shell(f"swsearch {line} 2>&-", tmp_path).returncode == 0
 
 
 def test_a_full_disk_is_one_line(protein_db, tmp_path):

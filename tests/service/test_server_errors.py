@@ -6,8 +6,11 @@ Most applications run in this process, and answer one request each.
 import asyncio
 import json
 import logging
+import os
+import subprocess
 import threading
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -19,6 +22,7 @@ from swsearch.service.logs import LogLines
 from swsearch.service.reports import Download
 from swsearch.service.settings import Settings
 from tests.patience import wait_until
+from tests.processes import start
 from tests.service.servers import RunningServer, answer_of, worker_pids
 
 
@@ -32,6 +36,18 @@ def app(tmp_path):
 
 def lines_of(capfd):
     return [json.loads(line) for line in capfd.readouterr().err.splitlines() if line.startswith("{")]
+
+
+def test_a_server_runs_without_stdout(tmp_path):
+    """Its log on stderr has the address; expected: the exit code of SIGTERM is 0, as with stdout."""
+    command = ["-m", "swsearch", "serve", "--databases", ".", "--port", "0", "--no-worker", "--store", "hits.sqlite"]
+    closed = {"stdout": None, "preexec_fn": lambda: os.close(1)}
+    with start(command, cwd=tmp_path, stderr=subprocess.PIPE, **closed) as server:
+        url = next(json.loads(line)["url"] for line in server.stderr if "server started" in line)
+        assert urlopen(f"{url}/healthz").status == 200
+        server.terminate()
+        server.communicate()
+    assert server.returncode == 0
 
 
 def test_an_error_of_the_server_is_in_its_log_once_with_the_traceback(app, capfd):
