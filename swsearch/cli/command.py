@@ -15,6 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from swsearch.cli import log
 from swsearch.cli.command_line import texts
+from swsearch.cli.configuration import naming_places
 from swsearch.cli.options import Arguments, table_options, tell_files
 from swsearch.cli.output import quietly
 from swsearch.cli.parsing import (
@@ -52,7 +53,7 @@ class Command(TyperCommand):
         is_quiet, given = bool(ctx.params.get("quiet")), given_names(ctx)
         values = {str(one.name): ctx.params.pop(str(one.name)) for one in self._of_table}
         ctx.obj = Arguments(self.name or "", values, given)
-        with quietly(is_quiet):
+        with quietly(is_quiet), naming_places(ctx):
             return super().invoke(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -67,7 +68,8 @@ class Command(TyperCommand):
         """
         words = list(args)
         try:
-            left = super().parse_args(ctx, args)
+            with naming_places(ctx):
+                left = super().parse_args(ctx, args)
         except Exception as error:
             if not is_refusal(error) and not isinstance(error, SwSearchError):
                 raise

@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -29,11 +30,11 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.output import say
-from swsearch.errors import InputError, UsageError
+from swsearch.errors import InputError, SwSearchError, UsageError
 from swsearch.file_registry import registry
 from swsearch.folders import user_folder
 from swsearch.options import COMPARISONS, MACHINE, SEARCH_OPTIONS, offered
-from swsearch.words import quoted
+from swsearch.words import as_options, option, quoted
 
 PREFIX: Final = "SWSEARCH_"
 _TYPER_TYPE: Final = re.compile(r"is not a valid (int|float)(?: range)?\b")
@@ -76,8 +77,9 @@ def is_shared(command: str, name: str) -> bool:
 
 @dataclass(frozen=True)
 class Given:
-    """A default and the place where it was found, such as ``config.toml, line 3``."""
+    """A default of an option, and the place where it was found, such as ``config.toml, line 3``."""
 
+    name: str
     value: Any
     source: str
     place: str
@@ -210,18 +212,18 @@ def defaults_of(command: str, options: Sequence[str], commands: Any) -> Iterator
     for name in options:
         variable = f"{PREFIX}{name.upper()}"
         if is_shared(command, name) and os.environ.get(variable):
-            yield name, Given(os.environ[variable], "environment", variable)
+            yield name, Given(name, os.environ[variable], "environment", variable)
             continue
         for key in (name, name.replace("_", "-")):
             if key in own:
-                yield name, Given(own[key], "file", file.line(key, command))
+                yield name, Given(name, own[key], "file", file.line(key, command))
                 break
             if key in common and is_shared(command, name):
-                yield name, Given(common[key], "file", file.line(key))
+                yield name, Given(name, common[key], "file", file.line(key))
                 break
 
 
-def converted(option: Any, context: Any, given: Given) -> Any:
+def converted(one: Any, context: Any, given: Given) -> Any:
     """The value of a default as the type of its option has it.
 
     Raises
@@ -231,17 +233,36 @@ def converted(option: Any, context: Any, given: Given) -> Any:
     """
     value = given.value
     shown = quoted(str(value))
-    is_wrong = isinstance(value, dict) or isinstance(value, list) != bool(option.multiple)
-    if is_wrong or (isinstance(value, bool) and not option.is_flag):
-        advice = f'; give a list, such as ["{value}"]' if option.multiple and isinstance(value, str) else ""
-        raise UsageError(f"{given.place}: {shown} is not a value of {option.opts[0]}{advice}")
+    is_wrong = isinstance(value, dict) or isinstance(value, list) != bool(one.multiple)
+    if is_wrong or (isinstance(value, bool) and not one.is_flag):
+        advice = f'; give a list, such as ["{value}"]' if one.multiple and isinstance(value, str) else ""
+        raise UsageError(f"{given.place}: {shown} is not a value of {one.opts[0]}{advice}")
     try:
-        return option.type_cast_value(context, value if isinstance(value, bool | list) else str(value))
+        return one.type_cast_value(context, value if isinstance(value, bool | list) else str(value))
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
         reason = in_plain_words(str(getattr(error, "message", ""))).rstrip(".")
-        raise UsageError(f"{given.place}: {shown} is not a value of {option.opts[0]}: {reason}") from error
+        raise UsageError(f"{given.place}: {shown} is not a value of {one.opts[0]}: {reason}") from error
+
+
+PLACES: Final = "swsearch.places"
+"""Key in ``ctx.meta`` for the values of defaults and where they come from, by the names of their parameters."""
+
+
+@contextmanager
+def naming_places(context: Any) -> Iterator[None]:
+    """Let an error about the value of an option say where it comes from, if that is not the command line."""
+    try:
+        yield
+    except SwSearchError as error:
+        message = error.on_command_line().replace("'", "")  # around a value, some messages have them
+        for name, (value, given) in context.meta.get(PLACES, {}).items():
+            is_default = getattr(context.get_parameter_source(name), "name", "") != "COMMANDLINE"
+            shown = re.escape(as_options(option(given.name, value)).replace("'", ""))
+            if is_default and given.place not in message and re.search(rf"{shown}(?![\w.-])", message):
+                error.marked = f"{given.place}: {error.marked}"
+        raise
 
 
 def config(

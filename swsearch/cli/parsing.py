@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperOption
 
 from swsearch.cli import command_line, log
-from swsearch.cli.configuration import Given, converted, defaults_of
+from swsearch.cli.configuration import PLACES, Given, converted, defaults_of
 from swsearch.errors import UsageError
 from swsearch.options import FLAGS, SEARCH_OPTIONS
 from swsearch.words import shortened
@@ -67,6 +67,7 @@ def prepare(ctx: Any, opts: Mapping[str, Any]) -> None:
     ``opts`` has the values of the parser by the names of the parameters.
     """
     found = configured(ctx, on_server=opts.get("server") not in (None, "auto"))
+    ctx.meta[PLACES] = found
     ctx.default_map = {key: value for key, (value, _) in found.items()}
     named = next((one for one in (opts.get(log.NAME), ctx.meta.get(log.KEY)) if one is not None), None)
     others = [text for key, value in opts.items() if key != log.NAME for text in command_line.texts(value)]

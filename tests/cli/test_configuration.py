@@ -118,6 +118,22 @@ def test_what_does_not_exist_is_refused_with_file_and_line(swsearch, configured,
     assert outcome.out == ""
 
 
+def test_an_error_about_a_default_names_its_place(swsearch, configured, monkeypatch, few_proteins_db):
+    """Also where the program finds the error late; an option of the command line has no other place."""
+    search = ("query", QUERIES, few_proteins_db, "--store", "none")
+    path = configured("min-identity = 200\n[query]\nformat = 'docx'\n")
+    problem = "--min-identity 200: choose a percentage, 0 to 100"
+    assert swsearch(*search, "-f", "table").error == f"swsearch: error: {path}, line 1: {problem}"
+    assert swsearch(*search, "-f", "table", "--min-identity", 200).error == f"swsearch: error: {problem}"
+    configured("")
+    for name, value, rest in (("THREADS", "0", "at least 1 thread"), ("STAGE_STORE", "x", "choose auto, always or")):
+        monkeypatch.setenv(f"SWSEARCH_{name}", value)
+        said = swsearch(*search).error
+        assert said.startswith(f"swsearch: error: SWSEARCH_{name}: --{name.lower().replace('_', '-')} ")
+        assert rest in said
+        monkeypatch.delenv(f"SWSEARCH_{name}")
+
+
 def test_one_database_is_a_list_too(swsearch, configured):
     path = configured("[query]\ndb = 'a.db'")
     answer = f"{path}, line 2: 'a.db' is not a value of --db; give a list, such as [\"a.db\"]"
