@@ -139,6 +139,10 @@ class Option:
         The function of :mod:`swsearch.cli.completion` that completes the value; empty for ``choices`` or none.
     is_local : bool
         Whether it has a meaning only on the machine that searches, so that no server takes it.
+    needs : tuple of str
+        The option without which it has no meaning, and the values of that with which it has one; without values, all
+        but None, none and the default of the table; for ``format``, those that take it. On the command line, the option
+        is refused without it; a default of the environment or the configuration file then does not count.
     """
 
     name: str
@@ -161,6 +165,7 @@ class Option:
     file: str = ""
     completion: str = ""
     is_local: bool = False
+    needs: tuple[str, ...] = ()
 
     @property
     def is_of_search(self) -> bool:
@@ -313,15 +318,16 @@ OPTIONS: Final[tuple[Option, ...]] = (
         help="Format of the output: a table for readers, or JSON for programs.",
     ),
     Option(
-        "fields", str, OUTPUT, (*REPORTS, "allpairs", "rbh"), metavar="NAMES", completion="fields",
+        "fields", str, OUTPUT, (*REPORTS, "allpairs", "rbh"), metavar="NAMES", completion="fields", needs=("format",),
         help="Columns of the report, by BLAST's names, separated by blanks or commas.",
     ),
     Option(
         "width", int, OUTPUT, (*REPORTS, "allpairs", "rbh"), minimum=20, maximum=10_000, is_local=True,
+        needs=("format",),
         help="--format table: columns of a line. [width of the terminal; 100 in files and pipes]",
     ),
     Option(
-        "lca_top", float, OUTPUT, (*REPORTS, "allpairs"), minimum=0, maximum=100, metavar="PERCENT",
+        "lca_top", float, OUTPUT, (*REPORTS, "allpairs"), minimum=0, maximum=100, metavar="PERCENT", needs=("format",),
         help="Taxa of queries (lca, kraken, taxa-html) are those of hits at most this far below the best bit score. "
         "[10]",
     ),
@@ -370,11 +376,11 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     # --- sequences in and beside the report ---
     Option(
-        "aligned", bool, SEQUENCES, REPORTS, False,
+        "aligned", bool, SEQUENCES, REPORTS, False, needs=("format",),
         help="--format fasta: write the aligned parts, one for each alignment. [whole sequences]",
     ),
     Option(
-        "flank", int, SEQUENCES, REPORTS, minimum=0,
+        "flank", int, SEQUENCES, REPORTS, minimum=0, needs=("format",),
         help="--format fasta: write the aligned parts with this many residues on each side.",
     ),
     Option(
@@ -386,24 +392,25 @@ OPTIONS: Final[tuple[Option, ...]] = (
         help="FASTA file for the queries with hits.",
     ),
     Option(
-        "msa_coverage", float, ROWS, (*REPORTS, "msa"), 0.0, metavar="PERCENT",
+        "msa_coverage", float, ROWS, (*REPORTS, "msa"), 0.0, metavar="PERCENT", needs=("format",),
         help="Minimum coverage of the query by a row, in percent (hhfilter -cov).",
     ),
     Option(
-        "msa_query_identity", float, ROWS, (*REPORTS, "msa"), 0.0, metavar="PERCENT",
+        "msa_query_identity", float, ROWS, (*REPORTS, "msa"), 0.0, metavar="PERCENT", needs=("format",),
         help="Minimum identity of a row with the query, in percent (hhfilter -qid).",
     ),
     Option(
         "msa_max_identity", int, ROWS, (*REPORTS, "msa"), 100, otherwise={"msa": 95}, metavar="PERCENT",
+        needs=("format",),
         help="Maximum identity of two rows, in percent (hhfilter -id).",
     ),
     Option(
-        "msa_diff", int, ROWS, (*REPORTS, "msa"), 0, otherwise={"msa": 3000},
+        "msa_diff", int, ROWS, (*REPORTS, "msa"), 0, otherwise={"msa": 3000}, needs=("format",),
         help="Keep at least this many of the most diverse rows in every block of 50 columns (hhfilter -diff); 0: no "
         "filter.",
     ),
     Option(
-        "msa_filter_above", int, ROWS, (*REPORTS, "msa"), 0, otherwise={"msa": 1000},
+        "msa_filter_above", int, ROWS, (*REPORTS, "msa"), 0, otherwise={"msa": 1000}, needs=("format",),
         help="Apply --msa-max-identity and --msa-diff only to alignments with more rows than this.",
     ),
     # --- which hits ---
@@ -446,7 +453,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "command line, what queries and database need]",
     ),
     Option(
-        "genetic_code", int, CHOICE, SEARCHES, label="Genetic code",
+        "genetic_code", int, CHOICE, SEARCHES, label="Genetic code", needs=("translate",),
         help="NCBI's genetic code for --translate. [1]",
     ),
     Option(
@@ -468,7 +475,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         help="Count each subject's alignments (n_hsps).",
     ),
     Option(
-        "max_intron", int, CHOICE, SEARCHES, label="Largest intron",
+        "max_intron", int, CHOICE, SEARCHES, label="Largest intron", needs=("translate", "subject"),
         range=Range(1, 10**7, "a number of bases, 1 to 10,000,000"), metavar="BASES",
         help="Join alignments of a protein with a genome that may be exons of one gene, with introns up to this "
         "length; they have one E-value.",
@@ -507,6 +514,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "mask_mode", str, SCORING, ALL_SEARCHES, "soft", label="Masking mode", choices=("soft", "hard"),
+        needs=("mask",),
         help="soft: masked residues do not find subjects, but are aligned; hard: they become X or N.",
     ),
     Option(
@@ -520,6 +528,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "contexts", str, CHOICE, (*SEARCHES, "msa"), label="Contexts", metavar="FILE", file="input or URL",
+        needs=("sensitive",),
         is_local=True,
         help="Contexts for --sensitive (CS-BLAST format).",
     ),
@@ -532,6 +541,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "inclusion_evalue", float, ROUNDS, (*SEARCHES, "msa"), INCLUSION_EVALUE, label="Inclusion E-value",
+        needs=("iterations",),
         range=Range(0, sys.float_info.max, "a number above 0, and not inf", is_above=True),
         help="Maximum E-value for the next round's profile, at most --evalue.",
     ),
@@ -630,11 +640,11 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "workers on this machine.",
     ),
     Option(
-        "slices", str, MACHINE, ("batch", *COMPARISONS), "auto", choices=("auto", "yes", "no"),
+        "slices", str, MACHINE, ("batch", *COMPARISONS), "auto", choices=("auto", "yes", "no"), needs=("cluster",),
         help="With --cluster: whether each worker holds slices (segments) of the database instead of the whole.",
     ),
     Option(
-        "deadline", float, MACHINE, ("batch", *COMPARISONS), DEADLINE_SECONDS, minimum=0.1,
+        "deadline", float, MACHINE, ("batch", *COMPARISONS), DEADLINE_SECONDS, minimum=0.1, needs=("cluster",),
         help="With --cluster: seconds after which the work of a worker that does not answer may be given to others.",
     ),
     # --- align ---
@@ -647,7 +657,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         help="Kind of alignment.",
     ),
     Option(
-        "free_ends", str, "", ("align",),
+        "free_ends", str, "", ("align",), needs=("mode", "semiglobal", "edit"),
         help="Ends whose gaps are free, for semiglobal and edit: both, query, subject (the whole query is aligned), "
         "query-start, subject-end, …, or edlib's HW or SHW. [both for semiglobal]",
     ),
@@ -711,7 +721,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         help="Leave out records that are empty or have wrong letters, and print the first ten.",
     ),
     Option(
-        "skipped", Path, "", ("index",), file="output",
+        "skipped", Path, "", ("index",), file="output", needs=("skip_bad",),
         help="With --skip-bad: list all records that are left out in this file; - is stdout.",
     ),
     Option(

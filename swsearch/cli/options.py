@@ -306,20 +306,34 @@ class Arguments:
     """The values of the options of a command, as attributes by the names of the table.
 
     Their types are those of the table. An option that the command does not offer has the default that the table has
-    for this command, such as ``top`` of all against all.
+    for this command, such as ``top`` of all against all; so has one that the command line does not give, and that
+    needs another one (:attr:`swsearch.options.Option.needs`).
     """
 
     def __init__(self, command: str, values: Mapping[str, Any], given: Collection[str]) -> None:
         self.command = command
         self._given = given
         rows = (*reversed(OPTIONS), *offered(command))  # of several rows, that of the command or else the first counts
+        self._rows = {row.name: row for row in rows}
         self._values = {row.name: row.default_in(command) for row in rows}
         self._values |= {row.name: _converted(row, values[row.name]) for row in offered(command) if row.name in values}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self._values:
             raise AttributeError(name)
-        return self._values[name]
+        row, value = self._rows[name], self._values[name]
+        default = row.default_in(self.command)
+        return value if value == default or not row.needs or self.gives(name) or self._has_meaning(row) else default
+
+    def _has_meaning(self, row: Option) -> bool:
+        """Whether the option that another one needs has a value with which it has a meaning."""
+        needed, *values = row.needs
+        value = getattr(self, needed)
+        if needed == "format":
+            from swsearch.report.formats import takes
+
+            return takes(value, row.name, self._values["fields"] or ())
+        return value in values if values else value not in (None, "none", self._rows[needed].default)
 
     @classmethod
     def of(cls, context: typer.Context) -> Arguments:

@@ -72,8 +72,9 @@ def execute_on_server(url: str, files: list[str], arguments: options.Arguments) 
     if arguments.format != "none" or arguments.out is not None:
         # Fetched whole before anything is printed, so that a server that ends meanwhile leaves no half report.
         with tempfile.TemporaryFile() as file:
-            names, rows = arguments.fields, arguments.rows or None
-            client.save_report(done["id"], file, report.name, names, arguments.part, rows, arguments.lca_top)
+            of_report = arguments.changed(format=report.name)
+            names, part, rows = of_report.fields, of_report.part, of_report.rows or None
+            client.save_report(done["id"], file, report.name, names, part, rows, of_report.lca_top)
             file.seek(0)
             with result_stream(arguments.out, binary=report.binary) as stream:
                 stream.flush()

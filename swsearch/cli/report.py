@@ -45,6 +45,7 @@ def asked_report(arguments: options.Arguments, name: str, usual: str = "table") 
     from swsearch.report.formats import new_report
 
     name = arguments.format_by_name(name, usual, arguments.out)
+    arguments = arguments.changed(format=name)
     return new_report(
         name,
         arguments.fields,

@@ -227,6 +227,30 @@ def format_of(name: str) -> Format:
     return FORMATS[name]
 
 
+def takes(name: str, option: str, fields: Sequence[str]) -> bool:
+    """Whether a report in a format takes an option of the command line.
+
+    Parameters
+    ----------
+    name : str
+        The format; no report, as ``none``, takes any.
+    option : str
+        The option, as in :mod:`swsearch.options`.
+    fields : sequence of str
+        The columns that are chosen, if the format has them.
+
+    >>> takes("a3m", "msa_diff", ()), takes("table", "flank", ()), takes("tsv", "lca_top", ["qseqid"])
+    (True, False, False)
+    """
+    from swsearch.report.taxa import LCA  # only here: few commands have configured columns
+
+    form = FORMATS.get(name)
+    parameter = "rows" if option.startswith("msa_") else "part" if option in ("aligned", "flank") else option
+    if form is None or parameter not in form.takes:
+        return False
+    return parameter != "lca_top" or name in TAXA or any(field in LCA for field in fields)
+
+
 def new_report(
     name: str,
     fields: Sequence[str] | None = None,

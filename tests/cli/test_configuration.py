@@ -81,6 +81,41 @@ def test_a_default_taxonomy_counts_where_taxa_are_needed(swsearch, configured, t
     assert "leave them out" in swsearch(*search, "--taxonomy", missing).error
 
 
+DEPENDENT = [
+    ("inclusion_evalue = 0.001", "--inclusion-evalue 0.001", "--format json --iterations 2"),
+    ("mask_mode = 'hard'", "--mask-mode hard", "--format json --mask seg"),
+    ("genetic_code = 11", "--genetic-code 11", "--format json --translate query --alphabet dna"),
+    ("max_intron = 5000", "--max-intron 5000", ""),
+    (f"[query]\ncontexts = '{DATA / 'contexts.lib'}'", f"--contexts {DATA / 'contexts.lib'}", "--sensitive"),
+    ("[query]\nfields = 'sseqid'", "--fields sseqid", "--format blast6"),
+    ("[query]\nlca_top = 5", "--lca-top 5", ""),
+    ("[query]\naligned = true", "--aligned", "--format fasta"),
+    ("[query]\nflank = 3", "--flank 3", "--format fasta"),
+    ("[query]\nmsa_max_identity = 20", "--msa-max-identity 20", "--format a3m"),
+]
+"""A default, the same on the command line, and an option with which it counts, unless that needs other data."""
+
+
+@pytest.mark.parametrize(("text", "given", "needed"), DEPENDENT)
+def test_a_default_that_needs_another_option_counts_only_with_it(
+    swsearch, configured, tmp_path, few_proteins_db, text, given, needed
+):
+    """Expected: the command without the default, and with the same on the command line, which alone is refused."""
+    (tmp_path / "q.fa").write_text(f">q\n{'ATGAAAGTTCTGGCTGCTGGTATCGTTGGTCTGCTGCTGGCTCAATGG' * 2}\n")
+    query = tmp_path / "q.fa" if "dna" in needed else QUERIES
+    search = ("query", query, few_proteins_db, "--store", "none", "-q", "--evalue", 1000, "--top", 3)
+    other = "tsv" if "lca" in text else "jsonl"
+    plain = ("query", QUERIES, few_proteins_db, "--store", "none", "-q", "--format", other)
+    usual, with_given = swsearch(*plain), swsearch(*search, *needed.split(), *given.split())
+    assert given[:5] in swsearch(*plain, *given.split()).refusal
+    configured(text)
+    assert swsearch(*plain) == usual
+    if needed:
+        assert swsearch(*search, *needed.split()) == with_given
+        configured("")
+        assert swsearch(*search, *needed.split()).printed != with_given.printed
+
+
 def test_a_run_is_not_resumed_with_another_default(swsearch, configured, few_proteins_db):
     """The run stores the value that it was searched with."""
     configured("evalue = 0.001\n")
