@@ -256,11 +256,11 @@ def naming_places(context: Any) -> Iterator[None]:
     try:
         yield
     except SwSearchError as error:
-        message = error.on_command_line().replace("'", "")  # around a value, some messages have them
+        problem, _, _ = error.on_command_line().replace("'", "").partition(";")  # some values have quotes; advice follows
         for name, (value, given) in context.meta.get(PLACES, {}).items():
             is_default = getattr(context.get_parameter_source(name), "name", "") != "COMMANDLINE"
             shown = re.escape(as_options(option(given.name, value)).replace("'", ""))
-            if is_default and given.place not in message and re.search(rf"{shown}(?![\w.-])", message):
+            if is_default and given.place not in problem and re.search(rf"{shown}(?![\w.-])", problem):
                 error.marked = f"{given.place}: {error.marked}"
         raise
 
