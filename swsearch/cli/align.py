@@ -10,7 +10,7 @@ import typer
 
 from swsearch.cli.options import Arguments, alphabet_named, refuse_empty
 from swsearch.cli.output import ProgressReport, inform, result_stream
-from swsearch.errors import InputError
+from swsearch.errors import InputError, UsageError
 from swsearch.output_files import check_plot
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _refuse_contradictions(given: Arguments, *, has_subject: bool) -> None:
         alone = "--kernel wavefront" if given.kernel == "wavefront" else "the reference implementation"
         raise InputError(f"--threads {given.threads}: {alone} has one thread; leave --threads out")
     if given.pairs == has_subject:
-        raise InputError("give QUERY and SUBJECT, or with --pairs one file that holds the records of both in turns")
+        raise UsageError("give QUERY and SUBJECT, or with --pairs one file that holds the records of both in turns")
     if given.text and given.pairs:
         raise InputError("--text gives one query and one subject; leave --pairs out")
     if given.text and not _compares_letters(given):

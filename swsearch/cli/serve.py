@@ -20,7 +20,7 @@ from swsearch.cli import options
 from swsearch.cli.command import CommandGroup
 from swsearch.cli.output import say
 from swsearch.command_log import LOG_VARIABLE, log_path
-from swsearch.errors import InputError
+from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import unregistered
 from swsearch.options import DEFAULT_STORE
 from swsearch.threads import threads_to_use
@@ -239,7 +239,7 @@ def _offered(paths: list[str], given: options.Arguments) -> Databases:
 
     sets = _sets_folder(given.subject_sets, given.store)
     if not paths and given.databases is None:
-        raise InputError("there is nothing to search; give databases, or a folder of them with --databases")
+        raise UsageError("there is nothing to search; give databases, or a folder of them with --databases")
     folder = None if given.databases is None else database_folder(given.databases)
     return Databases(named_databases(paths), folder, sets)
 
@@ -330,8 +330,6 @@ def revoke_tokens(
     """
     from swsearch.store.store import Store
 
-    if not ids:
-        raise InputError("give the id of a token")
     with Store(store) as opened:
         for token_id in ids:
             token = opened.accounts.revoke_token(token_id)

@@ -74,7 +74,6 @@ ALIGNMENTS = {
     "align {pair} --pairs --engine cpu --kernel wavefront --mode edit": "leave --engine cpu out",
     "align {pair} --pairs --format pairwise --score-only": "--score-only finds none",
     "align {pair} --pairs --format pairwise --kernel wavefront --mode edit": "--kernel wavefront finds none",
-    "align {pair} --text": "give QUERY and SUBJECT",
     "align {one} {one} --text": "--text is for --mode edit and lcs",
 }
 BENCHES = {

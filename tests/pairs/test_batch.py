@@ -184,8 +184,6 @@ def test_the_table_of_a_small_pair_is_written(run, tmp_path):
 def test_what_does_not_go_together_is_one_clear_line(run, tmp_path):
     (tmp_path / "one.fa").write_text(">a\nACGT\n>b\nACGT\n>c\nACGT\n")
     for arguments, message in (
-        (["one.fa"], "give QUERY and SUBJECT, or with --pairs one file"),
-        (["one.fa", "one.fa", "--pairs"], "give QUERY and SUBJECT, or with --pairs one file"),
         (["one.fa", "--pairs"], "has 3 records; --pairs needs queries and subjects alternately"),
         (["--mode", "edit", "--text", "--pairs", "AB"], "leave --pairs out"),
         (["one.fa", "one.fa", "--serial", "--engine", "cuda"], "leave --engine cuda out"),
@@ -199,6 +197,9 @@ def test_what_does_not_go_together_is_one_clear_line(run, tmp_path):
         assert (code, out) == (1, "")
         assert message in error
         assert len(error.splitlines()) == 1
+    for words in (["one.fa"], ["one.fa", "--text"], ["one.fa", "one.fa", "--pairs"]):
+        problem = "give QUERY and SUBJECT, or with --pairs one file that holds the records of both in turns"
+        assert run(*words) == (2, "", f"swsearch: error: {problem}\n")
     wavefront = ["--mode", "edit", "--text", "AB", "BA", "--kernel", "wavefront"]
     assert "computes scores only" in run(*wavefront, "--cigar")[2]
     too_many = "A" * (MATRIX_CELLS // 1000 + 1)
