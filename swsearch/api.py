@@ -37,20 +37,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from swsearch import arguments
-from swsearch.arguments import (
-    choice,
-    flag,
-    function,
-    is_path,
-    names,
-    needed_module,
-    number,
-    of_type,
-    optional,
-    path,
-    paths,
-    text,
-)
 from swsearch.database import opening
 from swsearch.database.opening import Databases
 from swsearch.database.reader import PackedDatabase
@@ -116,7 +102,7 @@ def open_database(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]
     ...     database.n_subjects, database.n_residues, database.header(0)
     (1, 20, 'first')
     """
-    return opening.open_database(paths("path", path))
+    return opening.open_database(arguments.paths("path", path))
 
 
 @registered()
@@ -191,7 +177,7 @@ def search_database(
     Traceback (most recent call last):
     swsearch.errors.WrongType: queries[1] is an int, not a query; give a SequenceRecord, a SeqRecord, letters, ...
     """
-    (file,) = paths("queries", queries) if is_path(queries) else (None,)
+    (file,) = arguments.paths("queries", queries) if arguments.is_path(queries) else (None,)
     with ExitStack() as stack:
         progress = _progress(progress, stack)
         options = _with_options(options, more)
@@ -314,7 +300,7 @@ def align_families(
     ['>mine', 'MKVLAAGIVGLQWERTY', '>first', 'MKVLAAGIVGLllaQWERTY', '>other', 'MKVLAAGWVGlLQWERTY']
     """
     options = _with_options(options, more)
-    of_type("rows", rows, RowFilter, "a RowFilter")
+    arguments.of_type("rows", rows, RowFilter, "a RowFilter")
     is_single = isinstance(databases, (str, os.PathLike, PackedDatabase))
     if not is_single and (not isinstance(databases, Iterable) or isinstance(databases, (bytes, bytearray))):
         raise WrongType(f"{option('databases', databases)}: a path, or a list of paths, is needed")
@@ -322,8 +308,8 @@ def align_families(
     with ExitStack() as stack:
         searchers = open_searchers(in_turn, options, stack, Machine(engine, threads, devices))
         first = searchers[0]
-        if is_path(queries):
-            files = QueryFiles.of_sequences(paths("queries", queries))
+        if arguments.is_path(queries):
+            files = QueryFiles.of_sequences(arguments.paths("queries", queries))
             for searcher in searchers:
                 survey(files, searcher, skip_refused=False)
             read = files.records(first)
@@ -343,13 +329,13 @@ def _store(store: Store | str | os.PathLike[str] | None, opened: ExitStack) -> C
         return None
     from swsearch.store.run_file import open_run_store
 
-    if not is_path(store):
+    if not arguments.is_path(store):
         from swsearch.store.store import Store
 
         if isinstance(store, Store):
             return lambda: store
         raise WrongType(f"{option('store', store)}: a path, or an open Store, is needed")
-    place = path("store", store)
+    place = arguments.path("store", store)
     if is_store_url(place):
         from swsearch.store.connections import check_url
 
@@ -374,7 +360,9 @@ def _with_options(
     options: SearchOptions | None, more: dict[str, Any], known: Sequence[str] = SEARCH_NAMES
 ) -> SearchOptions:
     """The options with the fields that are given by name; WrongType names one that is not among the known ones."""
-    chosen = SearchOptions() if options is None else of_type("options", options, SearchOptions, "a SearchOptions")
+    chosen = (
+        SearchOptions() if options is None else arguments.of_type("options", options, SearchOptions, "a SearchOptions")
+    )
     unknown = next((name for name in more if name not in known), None)
     if unknown is not None:
         similar = get_close_matches(unknown, known, n=1)
@@ -389,9 +377,9 @@ def _progress(asked: Callable[[int], None] | bool | None, opened: ExitStack) -> 
     if asked is None or asked is False:
         return None
     if asked is not True:
-        function("progress", asked)
+        arguments.function("progress", asked)
         return asked
-    tqdm = needed_module("tqdm", "progress=True").tqdm
+    tqdm = arguments.needed_module("tqdm", "progress=True").tqdm
     bar = opened.enter_context(tqdm(desc="searching", unit=" cells", unit_scale=True))
 
     def advance(cells: int) -> None:
@@ -461,12 +449,12 @@ def write_report(
     for name, file in (("path", path), ("taxonomy", taxonomy), ("taxid_map", taxid_map)):
         if file is not None or name == "path":
             arguments.path(name, file)
-    text("format", format)
-    columns = None if fields is None else names("fields", fields)
-    optional("rows", rows, RowFilter, "a RowFilter")
-    optional("part", part, SubjectPart, "a SubjectPart")
-    places = None if database is None else paths("database", database)
-    percent = None if lca_top is None else number("lca_top", lca_top)
+    arguments.text("format", format)
+    columns = None if fields is None else arguments.names("fields", fields)
+    arguments.optional("rows", rows, RowFilter, "a RowFilter")
+    arguments.optional("part", part, SubjectPart, "a SubjectPart")
+    places = None if database is None else arguments.paths("database", database)
+    percent = None if lca_top is None else arguments.number("lca_top", lca_top)
     report = new_report(format, columns, rows, part, lca_top=percent)
     target = Path(path)
     if report.binary:
@@ -544,8 +532,8 @@ def find_domains(
     >>> [protein.families for protein in swsearch.find_domains(folder / "one.fasta", "data/families.hmm.gz")]
     [()]
     """
-    of_type("limits", limits, DomainLimits, "a DomainLimits")
-    files = paths("models", models)
+    arguments.of_type("limits", limits, DomainLimits, "a DomainLimits")
+    files = arguments.paths("models", models)
     with ExitStack() as stack:
         advance = _progress(progress, stack)
         machine = Machine(engine, threads, devices)
@@ -604,10 +592,10 @@ def align(
     for name, side in (("query", query), ("subject", subject)):
         if not isinstance(side, (str, SequenceRecord)):
             raise WrongType(f"{option(name, side)}: letters or a SequenceRecord are needed")
-    choice("mode", mode, MODES)
+    arguments.choice("mode", mode, MODES)
     chosen = _with_options(options, more, PAIR_NAMES)
-    optional("free_ends", free_ends, str, "a string")
-    flag("path", path)
+    arguments.optional("free_ends", free_ends, str, "a string")
+    arguments.flag("path", path)
     scoring: PairScoring | None = None
     if mode in ("edit", "lcs"):
         for name, value in more.items():

@@ -19,13 +19,12 @@ from swsearch.errors import DatabaseError, InputError
 from swsearch.file_registry import is_url
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.options import EVERY_SUBJECT
-from swsearch.report.base import Step, perform
+from swsearch.report.base import Report, Step, perform
 from swsearch.words import counted
 
 if TYPE_CHECKING:
     from swsearch.cli.command_run import CommandRun
     from swsearch.database.reader import PackedDatabase
-    from swsearch.report.base import Report
     from swsearch.report.taxa import CommonAncestors
     from swsearch.search.queries import QueryFiles
     from swsearch.store.runs import StoredRun

@@ -53,12 +53,11 @@ def serve(paths: DatabasePaths = None, *, context: typer.Context) -> None:
     Example: swsearch tokens add ann --store hits.sqlite && swsearch serve proteins.db --host 0.0.0.0
     """
     _require_service()
+    from swsearch.service import server
     from swsearch.service.client import announced
     from swsearch.service.domain_finder import check_families
     from swsearch.service.protocols import check_protocols
     from swsearch.service.proxies import check_proxies, check_root_path
-    from swsearch.service.server import is_loopback
-    from swsearch.service.server import serve as run_server
     from swsearch.service.settings import ServerLimits, Settings
     from swsearch.service.worker_processes import worker_command
     from swsearch.store.connections import display_name, store_url
@@ -70,7 +69,7 @@ def serve(paths: DatabasePaths = None, *, context: typer.Context) -> None:
     root_path = check_root_path(given.root_path)
     proxies = check_proxies(given.trusted_proxy or [])
     has_names = _is_sso(given.sso_header, proxies)
-    needs_tokens = not is_loopback(given.host) and not has_names
+    needs_tokens = not server.is_loopback(given.host) and not has_names
     has_tokens = _has_tokens(given.store, create=not needs_tokens)
     if needs_tokens and not has_tokens:
         advice = f"`swsearch tokens add NAME --store {display_name(store_url(given.store))}` makes one"
@@ -102,7 +101,7 @@ def serve(paths: DatabasePaths = None, *, context: typer.Context) -> None:
             with suppress(InputError, OSError):  # a server needs no stdout; its log has the address, too
                 print(url, flush=True)
 
-        run_server(settings, given.host, given.port, announce)
+        server.serve(settings, given.host, given.port, announce)
 
 
 def _has_tokens(store: str, *, create: bool) -> bool:

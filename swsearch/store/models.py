@@ -19,21 +19,7 @@ from functools import cache
 from math import inf
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    DateTime,
-    Dialect,
-    Double,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-)
+import sqlalchemy as sa
 from sqlalchemy.types import TypeDecorator
 
 from swsearch.store.driver import Rows
@@ -43,14 +29,14 @@ from swsearch.store.rows import restored, storable
 class FileText(TypeDecorator[str]):
     """A column type for text with NUL or bytes that are not UTF-8 (surrogate escapes), which databases refuse."""
 
-    impl = Text
+    impl = sa.Text
     cache_ok = True
 
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:
         """The text as it is stored."""
         return None if value is None else storable(value)
 
-    def process_result_value(self, value: Any, dialect: Dialect) -> str | None:
+    def process_result_value(self, value: Any, dialect: sa.Dialect) -> str | None:
         """The original text."""
         return None if value is None else restored(value)
 
@@ -58,22 +44,22 @@ class FileText(TypeDecorator[str]):
 class UtcTime(TypeDecorator[datetime]):
     """A column type for times in UTC, also for databases without time zones (SQLite)."""
 
-    impl = DateTime(timezone=True)
+    impl = sa.DateTime(timezone=True)
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
         """The time in UTC."""
         return None if value is None else value.astimezone(UTC)
 
-    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+    def process_result_value(self, value: Any, dialect: sa.Dialect) -> datetime | None:
         """The time, with UTC as its zone."""
         return None if value is None else _utc(value)
 
 
-Big = BigInteger().with_variant(Integer(), "sqlite")
+Big = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 """A 64-bit integer; the INTEGER of SQLite also has 64 bits, and its row ids must have this type."""
 
-METADATA: Final = MetaData()
+METADATA: Final = sa.MetaData()
 
 HASHED: Final = {"postgresql_using": "hash"}
 """For ``info`` of an index that is a hash in PostgreSQL.
@@ -82,47 +68,47 @@ It becomes an option of the index where that is created (:mod:`swsearch.store.sc
 of every option at once, and that of PostgreSQL takes a tenth of a second, also in a program that uses SQLite.
 """
 
-SCHEMA_TABLE: Final = Table(
+SCHEMA_TABLE: Final = sa.Table(
     "swsearch_schema",
     METADATA,
-    Column("version_num", String(32), primary_key=True),
+    sa.Column("version_num", sa.String(32), primary_key=True),
 )
 """Alembic's version table, under a name that distinguishes a store from databases of other programs."""
 
-RUNS: Final = Table(
+RUNS: Final = sa.Table(
     "runs",
     METADATA,
-    Column("id", Big, primary_key=True),
-    Column("state", String(16), nullable=False),
-    Column("started_at", UtcTime, nullable=False),
-    Column("finished_at", UtcTime),
-    Column("host", Text, nullable=False),
-    Column("process", Integer, nullable=False),
-    Column("command", FileText, nullable=False),
-    Column("parameters", Text, nullable=False),
-    Column("matrix", FileText, nullable=False),
-    Column("matrix_scores", FileText, nullable=False),
-    Column("gap_open", Integer, nullable=False),
-    Column("gap_extend", Integer, nullable=False),
-    Column("lam", Double),
-    Column("k", Double),
-    Column("statistics", FileText, nullable=False),
-    Column("search_space", Big, nullable=False),
-    Column("database_paths", Text, nullable=False),
-    Column("database_digests", Text, nullable=False),
-    Column("database_generation", Big, nullable=False),
-    Column("database_alphabet", FileText, nullable=False),
-    Column("database_n_subjects", Big, nullable=False),
-    Column("database_n_residues", Big, nullable=False),
-    Column("program", FileText, nullable=False),
-    Column("engine", FileText, nullable=False),
-    Column("threads", Integer, nullable=False),
-    Column("process_began", Text),
-    Column("shard_index", Integer),
-    Column("shard_count", Integer),
-    Column("asked_n_queries", Big),
-    Column("asked_digest", String(64)),
-    Column("remark", FileText),
+    sa.Column("id", Big, primary_key=True),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("started_at", UtcTime, nullable=False),
+    sa.Column("finished_at", UtcTime),
+    sa.Column("host", sa.Text, nullable=False),
+    sa.Column("process", sa.Integer, nullable=False),
+    sa.Column("command", FileText, nullable=False),
+    sa.Column("parameters", sa.Text, nullable=False),
+    sa.Column("matrix", FileText, nullable=False),
+    sa.Column("matrix_scores", FileText, nullable=False),
+    sa.Column("gap_open", sa.Integer, nullable=False),
+    sa.Column("gap_extend", sa.Integer, nullable=False),
+    sa.Column("lam", sa.Double),
+    sa.Column("k", sa.Double),
+    sa.Column("statistics", FileText, nullable=False),
+    sa.Column("search_space", Big, nullable=False),
+    sa.Column("database_paths", sa.Text, nullable=False),
+    sa.Column("database_digests", sa.Text, nullable=False),
+    sa.Column("database_generation", Big, nullable=False),
+    sa.Column("database_alphabet", FileText, nullable=False),
+    sa.Column("database_n_subjects", Big, nullable=False),
+    sa.Column("database_n_residues", Big, nullable=False),
+    sa.Column("program", FileText, nullable=False),
+    sa.Column("engine", FileText, nullable=False),
+    sa.Column("threads", sa.Integer, nullable=False),
+    sa.Column("process_began", sa.Text),
+    sa.Column("shard_index", sa.Integer),
+    sa.Column("shard_count", sa.Integer),
+    sa.Column("asked_n_queries", Big),
+    sa.Column("asked_digest", sa.String(64)),
+    sa.Column("remark", FileText),
     sqlite_autoincrement=True,  # the number of a deleted run is not reused
 )
 """One run: all values of :class:`~swsearch.hits.result.RunInfo`, its times, its process and its shard.
@@ -131,76 +117,76 @@ RUNS: Final = Table(
 several databases as one.
 """
 
-QUERIES: Final = Table(
+QUERIES: Final = sa.Table(
     "queries",
     METADATA,
-    Column("id", Big, primary_key=True),
-    Column("run_id", Big, ForeignKey("runs.id", ondelete="CASCADE", name="fk_queries_run"), nullable=False),
-    Column("number", Big, nullable=False),
-    Column("digest", String(64), nullable=False),
-    Column("header", FileText, nullable=False),
-    Column("letters", FileText, nullable=False),
-    Column("n_hits", Big, nullable=False),
-    Column("n_passed", Big, nullable=False),
-    Column("cells", Big, nullable=False),
-    Column("score_seconds", Double, nullable=False),
-    Column("total_seconds", Double, nullable=False),
-    Column("n_rescored", Big, nullable=False),
-    Column("committed_at", UtcTime, nullable=False),
-    Column("n_rounds", Integer, nullable=False),
-    Column("converged", Integer, nullable=False),
-    Column("pssm", Text),
-    Column("identifier", FileText, nullable=False),
-    UniqueConstraint("run_id", "number", name="uq_queries_run_number"),
-    Index("ix_queries_run_digest", "run_id", "digest"),
-    Index("ix_queries_identifier", "identifier", info=HASHED),
+    sa.Column("id", Big, primary_key=True),
+    sa.Column("run_id", Big, sa.ForeignKey("runs.id", ondelete="CASCADE", name="fk_queries_run"), nullable=False),
+    sa.Column("number", Big, nullable=False),
+    sa.Column("digest", sa.String(64), nullable=False),
+    sa.Column("header", FileText, nullable=False),
+    sa.Column("letters", FileText, nullable=False),
+    sa.Column("n_hits", Big, nullable=False),
+    sa.Column("n_passed", Big, nullable=False),
+    sa.Column("cells", Big, nullable=False),
+    sa.Column("score_seconds", sa.Double, nullable=False),
+    sa.Column("total_seconds", sa.Double, nullable=False),
+    sa.Column("n_rescored", Big, nullable=False),
+    sa.Column("committed_at", UtcTime, nullable=False),
+    sa.Column("n_rounds", sa.Integer, nullable=False),
+    sa.Column("converged", sa.Integer, nullable=False),
+    sa.Column("pssm", sa.Text),
+    sa.Column("identifier", FileText, nullable=False),
+    sa.UniqueConstraint("run_id", "number", name="uq_queries_run_number"),
+    sa.Index("ix_queries_run_digest", "run_id", "digest"),
+    sa.Index("ix_queries_identifier", "identifier", info=HASHED),
     sqlite_autoincrement=True,
 )
 """One query whose search is complete."""
 
-FAILURES: Final = Table(
+FAILURES: Final = sa.Table(
     "failures",
     METADATA,
-    Column("run_id", Big, ForeignKey("runs.id", ondelete="CASCADE", name="fk_failures_run"), primary_key=True),
-    Column("number", Big, primary_key=True),
-    Column("reason", FileText, nullable=False),
+    sa.Column("run_id", Big, sa.ForeignKey("runs.id", ondelete="CASCADE", name="fk_failures_run"), primary_key=True),
+    sa.Column("number", Big, primary_key=True),
+    sa.Column("reason", FileText, nullable=False),
 )
 """One query that cannot be searched, and the reason. A query in neither ``queries`` nor ``failures`` is missing."""
 
-HITS: Final = Table(
+HITS: Final = sa.Table(
     "hits",
     METADATA,
-    Column("query_id", Big, ForeignKey("queries.id", ondelete="CASCADE", name="fk_hits_query"), primary_key=True),
-    Column("rank", Big, primary_key=True),
-    Column("hsp", Big, primary_key=True),
-    Column("subject_index", Big, nullable=False),
-    Column("subject_header", FileText, nullable=False),
-    Column("subject_length", Big, nullable=False),
-    Column("score", Big, nullable=False),
-    Column("bits", Double),
-    Column("evalue", Double),
-    Column("strand", String(5), nullable=False),
-    Column("query_start", Big, nullable=False),
-    Column("query_end", Big, nullable=False),
-    Column("subject_start", Big, nullable=False),
-    Column("subject_end", Big, nullable=False),
-    Column("cigar", Text, nullable=False),
-    Column("identities", Big, nullable=False),
-    Column("positives", Big, nullable=False),
-    Column("columns", Big, nullable=False),
-    Column("gap_openings", Big, nullable=False),
-    Column("gap_residues", Big, nullable=False),
-    Column("subject_letters", FileText, nullable=False),
-    Column("query_letters", FileText, nullable=False),
-    Column("query_frame", Integer, nullable=False),
-    Column("subject_frame", Integer, nullable=False),
-    Column("round", Integer, nullable=False),
-    Column("subject_identifier", FileText, nullable=False),
-    Column("number", Big, nullable=False),
-    Column("masked_evalue", Double),
-    Column("n_hsps", Big),
-    Column("forward_bits", Double),
-    Index("ix_hits_subject", "subject_identifier", info=HASHED),
+    sa.Column("query_id", Big, sa.ForeignKey("queries.id", ondelete="CASCADE", name="fk_hits_query"), primary_key=True),
+    sa.Column("rank", Big, primary_key=True),
+    sa.Column("hsp", Big, primary_key=True),
+    sa.Column("subject_index", Big, nullable=False),
+    sa.Column("subject_header", FileText, nullable=False),
+    sa.Column("subject_length", Big, nullable=False),
+    sa.Column("score", Big, nullable=False),
+    sa.Column("bits", sa.Double),
+    sa.Column("evalue", sa.Double),
+    sa.Column("strand", sa.String(5), nullable=False),
+    sa.Column("query_start", Big, nullable=False),
+    sa.Column("query_end", Big, nullable=False),
+    sa.Column("subject_start", Big, nullable=False),
+    sa.Column("subject_end", Big, nullable=False),
+    sa.Column("cigar", sa.Text, nullable=False),
+    sa.Column("identities", Big, nullable=False),
+    sa.Column("positives", Big, nullable=False),
+    sa.Column("columns", Big, nullable=False),
+    sa.Column("gap_openings", Big, nullable=False),
+    sa.Column("gap_residues", Big, nullable=False),
+    sa.Column("subject_letters", FileText, nullable=False),
+    sa.Column("query_letters", FileText, nullable=False),
+    sa.Column("query_frame", sa.Integer, nullable=False),
+    sa.Column("subject_frame", sa.Integer, nullable=False),
+    sa.Column("round", sa.Integer, nullable=False),
+    sa.Column("subject_identifier", FileText, nullable=False),
+    sa.Column("number", Big, nullable=False),
+    sa.Column("masked_evalue", sa.Double),
+    sa.Column("n_hsps", Big),
+    sa.Column("forward_bits", sa.Double),
+    sa.Index("ix_hits_subject", "subject_identifier", info=HASHED),
 )
 """One alignment; its key is the rank of its subject and its own rank among the alignments of the subject.
 
@@ -209,40 +195,40 @@ which no expression finds in both databases. On SQLite, an index on an expressio
 read, and 8 % less space. In PostgreSQL the index is a hash, because a key of a B-tree has at most 2.7 kB.
 """
 
-SEARCHES: Final = Table(
+SEARCHES: Final = sa.Table(
     "searches",
     METADATA,
-    Column("id", Big, primary_key=True),
-    Column("key", String(32), nullable=False),
-    Column("owner", FileText, nullable=False),
-    Column("database_name", FileText, nullable=False),
-    Column("database_digest", String(64), nullable=False),
-    Column("database_generation", Big, nullable=False),
-    Column("options", Text, nullable=False),
-    Column("fingerprint", String(64), nullable=False),
-    Column("content", String(64), nullable=False),
-    Column("asked_digest", String(64), nullable=False),
-    Column("idempotency_key", FileText),
-    Column("state", String(16), nullable=False),
-    Column("reason", FileText),
-    Column("created_at", UtcTime, nullable=False),
-    Column("started_at", UtcTime),
-    Column("finished_at", UtcTime),
-    Column("expires_at", UtcTime),
-    Column("run_id", Big, ForeignKey("runs.id", ondelete="CASCADE", name="fk_searches_run")),
-    Column("n_queries", Big, nullable=False),
-    Column("n_done", Big, nullable=False),
-    Column("n_failed", Big, nullable=False),
-    Column("cells", Big, nullable=False),
-    Column("cells_done", Big, nullable=False),
-    Column("n_hits", Big, nullable=False),
-    Column("served", Big, nullable=False),
-    UniqueConstraint("key", name="uq_searches_key"),
-    UniqueConstraint("owner", "idempotency_key", name="uq_searches_owner_idempotency_key"),
-    Index("ix_searches_state", "state", "owner"),
-    Index("ix_searches_content", "content", "state"),
-    Index("ix_searches_owner", "owner", "id"),
-    Index("ix_searches_run", "run_id"),
+    sa.Column("id", Big, primary_key=True),
+    sa.Column("key", sa.String(32), nullable=False),
+    sa.Column("owner", FileText, nullable=False),
+    sa.Column("database_name", FileText, nullable=False),
+    sa.Column("database_digest", sa.String(64), nullable=False),
+    sa.Column("database_generation", Big, nullable=False),
+    sa.Column("options", sa.Text, nullable=False),
+    sa.Column("fingerprint", sa.String(64), nullable=False),
+    sa.Column("content", sa.String(64), nullable=False),
+    sa.Column("asked_digest", sa.String(64), nullable=False),
+    sa.Column("idempotency_key", FileText),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("reason", FileText),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("started_at", UtcTime),
+    sa.Column("finished_at", UtcTime),
+    sa.Column("expires_at", UtcTime),
+    sa.Column("run_id", Big, sa.ForeignKey("runs.id", ondelete="CASCADE", name="fk_searches_run")),
+    sa.Column("n_queries", Big, nullable=False),
+    sa.Column("n_done", Big, nullable=False),
+    sa.Column("n_failed", Big, nullable=False),
+    sa.Column("cells", Big, nullable=False),
+    sa.Column("cells_done", Big, nullable=False),
+    sa.Column("n_hits", Big, nullable=False),
+    sa.Column("served", Big, nullable=False),
+    sa.UniqueConstraint("key", name="uq_searches_key"),
+    sa.UniqueConstraint("owner", "idempotency_key", name="uq_searches_owner_idempotency_key"),
+    sa.Index("ix_searches_state", "state", "owner"),
+    sa.Index("ix_searches_content", "content", "state"),
+    sa.Index("ix_searches_owner", "owner", "id"),
+    sa.Index("ix_searches_run", "run_id"),
     sqlite_autoincrement=True,
 )
 """One search: who submitted it, what is searched, how far it is, and the run with its results.
@@ -250,82 +236,84 @@ SEARCHES: Final = Table(
 ``n_hits`` is the number of stored alignments, so that the sum of an owner's is computed without reading runs.
 """
 
-SEARCH_QUERIES: Final = Table(
+SEARCH_QUERIES: Final = sa.Table(
     "search_queries",
     METADATA,
-    Column(
+    sa.Column(
         "search_id",
         Big,
-        ForeignKey("searches.id", ondelete="CASCADE", name="fk_search_queries_search"),
+        sa.ForeignKey("searches.id", ondelete="CASCADE", name="fk_search_queries_search"),
         primary_key=True,
     ),
-    Column("number", Big, primary_key=True),
-    Column("header", FileText, nullable=False),
-    Column("letters", FileText, nullable=False),
-    Column("cells", Big, nullable=False),
-    Column("state", String(16), nullable=False),
-    Column("lease_owner", String(64)),
-    Column("lease_until", UtcTime),
-    Column("losses", Integer, nullable=False),
-    Index("ix_search_queries_next", "search_id", "state", "losses", "number"),
-    Index("ix_search_queries_lease", "lease_owner"),
+    sa.Column("number", Big, primary_key=True),
+    sa.Column("header", FileText, nullable=False),
+    sa.Column("letters", FileText, nullable=False),
+    sa.Column("cells", Big, nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("lease_owner", sa.String(64)),
+    sa.Column("lease_until", UtcTime),
+    sa.Column("losses", sa.Integer, nullable=False),
+    sa.Index("ix_search_queries_next", "search_id", "state", "losses", "number"),
+    sa.Index("ix_search_queries_lease", "lease_owner"),
 )
 """One query of an unfinished search: its letters, and the lease of the worker that searches it."""
 
-OWNERS: Final = Table(
+OWNERS: Final = sa.Table(
     "owners",
     METADATA,
-    Column("owner", FileText, primary_key=True),
-    Column("served", Big, nullable=False),
+    sa.Column("owner", FileText, primary_key=True),
+    sa.Column("served", Big, nullable=False),
 )
 """The virtual counter of an owner: millions of cells that were searched for the owner, or forgone while idle."""
 
-USAGE: Final = Table(
+USAGE: Final = sa.Table(
     "usage",
     METADATA,
-    Column("owner", FileText, primary_key=True),
-    Column("day", String(10), primary_key=True),
-    Column("n_searches", Big, nullable=False),
-    Column("n_queries", Big, nullable=False),
-    Column("cells", Big, nullable=False),
+    sa.Column("owner", FileText, primary_key=True),
+    sa.Column("day", sa.String(10), primary_key=True),
+    sa.Column("n_searches", Big, nullable=False),
+    sa.Column("n_queries", Big, nullable=False),
+    sa.Column("cells", Big, nullable=False),
 )
 """What an owner submitted on one day (UTC, ``YYYY-MM-DD``)."""
 
-WORKERS: Final = Table(
+WORKERS: Final = sa.Table(
     "workers",
     METADATA,
-    Column("id", String(64), primary_key=True),
-    Column("host", Text, nullable=False),
-    Column("process", Integer, nullable=False),
-    Column("process_began", Text),
-    Column("engine", Text, nullable=False),
-    Column("cells_per_second", Double, nullable=False),
-    Column("started_at", UtcTime, nullable=False),
-    Column("seen_at", UtcTime, nullable=False),
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("host", sa.Text, nullable=False),
+    sa.Column("process", sa.Integer, nullable=False),
+    sa.Column("process_began", sa.Text),
+    sa.Column("engine", sa.Text, nullable=False),
+    sa.Column("cells_per_second", sa.Double, nullable=False),
+    sa.Column("started_at", UtcTime, nullable=False),
+    sa.Column("seen_at", UtcTime, nullable=False),
 )
 """A worker process, how fast it searches, and when it was last alive."""
 
-TOKENS: Final = Table(
+TOKENS: Final = sa.Table(
     "tokens",
     METADATA,
-    Column("id", String(16), primary_key=True),
-    Column("owner", FileText, nullable=False),
-    Column("digest", String(64), nullable=False),
-    Column("created_at", UtcTime, nullable=False),
-    Column("revoked_at", UtcTime),
-    UniqueConstraint("digest", name="uq_tokens_digest"),
+    sa.Column("id", sa.String(16), primary_key=True),
+    sa.Column("owner", FileText, nullable=False),
+    sa.Column("digest", sa.String(64), nullable=False),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("revoked_at", UtcTime),
+    sa.UniqueConstraint("digest", name="uq_tokens_digest"),
 )
 """A token of an owner; the token itself is not stored, only its SHA-256."""
 
-LINKS: Final = Table(
+LINKS: Final = sa.Table(
     "links",
     METADATA,
-    Column("id", String(16), primary_key=True),
-    Column("search_id", Big, ForeignKey("searches.id", ondelete="CASCADE", name="fk_links_search"), nullable=False),
-    Column("digest", String(64), nullable=False),
-    Column("created_at", UtcTime, nullable=False),
-    UniqueConstraint("digest", name="uq_links_digest"),
-    Index("ix_links_search", "search_id"),
+    sa.Column("id", sa.String(16), primary_key=True),
+    sa.Column(
+        "search_id", Big, sa.ForeignKey("searches.id", ondelete="CASCADE", name="fk_links_search"), nullable=False
+    ),
+    sa.Column("digest", sa.String(64), nullable=False),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.UniqueConstraint("digest", name="uq_links_digest"),
+    sa.Index("ix_links_search", "search_id"),
 )
 """A link that shows one search to everybody who has it; its key is not stored, only the key's SHA-256."""
 
@@ -333,7 +321,7 @@ _R = TypeVar("_R", bound=Iterable[Any])
 _SIGNED: Final = frozenset({"query_frame", "subject_frame", "score"})
 
 
-def checked(row: _R, table: Table) -> _R:
+def checked(row: _R, table: sa.Table) -> _R:
     """The row itself, if every value has the type of its column and no count or index is negative.
 
     SQLite accepts any value in any column, and a store may have been edited. The meaning of values is not checked. The
@@ -353,24 +341,24 @@ def checked(row: _R, table: Table) -> _R:
 
 
 @cache
-def _rules(table: Table) -> list[tuple[str, frozenset[type], float, float]]:
+def _rules(table: sa.Table) -> list[tuple[str, frozenset[type], float, float]]:
     """Of each column its name, the types of its values, and the range of integers."""
     rules = []
     for column in table.columns:
-        is_time = isinstance(getattr(column.type, "impl", column.type), DateTime)
+        is_time = isinstance(getattr(column.type, "impl", column.type), sa.DateTime)
         kinds: set[type] = {datetime if is_time else str}
         lowest, highest = -inf, inf
-        if isinstance(column.type, Double):
+        if isinstance(column.type, sa.Double):
             kinds = {int, float}
-        elif isinstance(column.type, Integer):
+        elif isinstance(column.type, sa.Integer):
             kinds = {int}
-            highest = 2**31 - 1 if type(column.type) is Integer else inf
+            highest = 2**31 - 1 if type(column.type) is sa.Integer else inf
             lowest = -highest if column.name in _SIGNED else 0
         rules.append((column.name, frozenset(kinds | ({type(None)} if column.nullable else set())), lowest, highest))
     return rules
 
 
-def records(rows: Rows, table: Table, rest: str, *values: Any) -> list[Any]:
+def records(rows: Rows, table: sa.Table, rest: str, *values: Any) -> list[Any]:
     """The :func:`checked` rows of a table, read by a plain statement, with their values by the names of the columns.
 
     ``rest`` is what follows the name of the table in the statement: conditions, order and limits.
@@ -392,7 +380,7 @@ def records(rows: Rows, table: Table, rest: str, *values: Any) -> list[Any]:
 
 
 @cache
-def _reading(table: Table) -> tuple[str, Callable[..., Any], list[tuple[int, Callable[[Any], Any]]]]:
+def _reading(table: sa.Table) -> tuple[str, Callable[..., Any], list[tuple[int, Callable[[Any], Any]]]]:
     """The columns of a table, the class of its rows, and what reads the values of columns, by their places."""
     columns = table.columns
     readers = {FileText: restored, UtcTime: _utc}

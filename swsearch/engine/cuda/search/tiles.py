@@ -29,25 +29,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, get_args
 
-from swsearch.engine.cuda.runtime.kernels import (
-    COLLECT_KERNEL,
-    COLUMN_ODDS_KERNEL,
-    COMPILED_GAPS,
-    COUNT_KERNEL,
-    FORWARD_KERNEL,
-    OPEN_COUNTERS_KERNEL,
-    WARP,
-    Arithmetic,
-    BoundaryMode,
-    Gap,
-    IntraTaskEntry,
-    KernelSpec,
-    Pairing,
-    Tile,
-    inter_task_kernel,
-    intra_task_kernel,
-    pair_kernels,
-)
+from swsearch.engine.cuda.runtime import kernels
 from swsearch.errors import EngineError
 from swsearch.folders import resource_folder
 
@@ -84,7 +66,7 @@ class TunedTile:
     there is no kernel with boundaries.
     """
 
-    tile: Tile
+    tile: kernels.Tile
     threads: int
     blocks: int
     alone: float = 0.0
@@ -122,7 +104,7 @@ def tuned_for(architecture: int) -> dict[str, Any]:
 
 
 @cache
-def tiles(architecture: int, pairing: Pairing, band: int = 0) -> tuple[TunedTile, ...]:
+def tiles(architecture: int, pairing: kernels.Pairing, band: int = 0) -> tuple[TunedTile, ...]:
     """All tiles of the inter-task kernel, ordered by rows; with ``band``, of the bound in bands of this number of rows.
 
     Raises :class:`EngineError` if there is no such bound.
@@ -131,7 +113,8 @@ def tiles(architecture: int, pairing: Pairing, band: int = 0) -> tuple[TunedTile
     entries = tuned_for(architecture)[section].get(pairing.value, ())
     found = [
         TunedTile(
-            Tile(pairing, entry["group"], words), entry["threads"], entry["blocks"], _time(entry, "alone", words),
+            kernels.Tile(pairing, entry["group"], words), entry["threads"], entry["blocks"],
+            _time(entry, "alone", words),
             _time(entry, "edges", words) if words >= LEAST_EDGED[section] else math.inf,
         )
         for entry in entries
@@ -150,14 +133,16 @@ def available_bands(architecture: int) -> tuple[int, ...]:
 
 
 @cache
-def list_tiles(architecture: int, pairing: Pairing, *, tall: bool) -> tuple[Tile, ...]:
+def list_tiles(architecture: int, pairing: kernels.Pairing, *, tall: bool) -> tuple[kernels.Tile, ...]:
     """The tiles, a warp wide, of the kernels for listed subjects: the low ones and, with ``tall``, all others."""
     words = [each["words"] for each in tuned_for(architecture)["intra_task"][pairing.value]]
-    return tuple(Tile(pairing, WARP, each) for each in words if tall or each <= LOW_WORDS)
+    return tuple(kernels.Tile(pairing, kernels.WARP, each) for each in words if tall or each <= LOW_WORDS)
 
 
 @cache
-def choose_list_tile(architecture: int, arithmetic: Arithmetic, query_length: int, *, tall: bool) -> Tile:
+def choose_list_tile(
+    architecture: int, arithmetic: kernels.Arithmetic, query_length: int, *, tall: bool
+) -> kernels.Tile:
     """The tile of a kernel for listed subjects whose strips take the fewest instructions.
 
     With ``tall``, the list is so long that the device computes many subjects at a time. If not all strips fit a block's
@@ -169,49 +154,59 @@ def choose_list_tile(architecture: int, arithmetic: Arithmetic, query_length: in
     return min(chosen, key=lambda tile: (tile.strips(query_length) * (tile.words + STEP_WORDS), tile.rows))
 
 
-def list_cost(tile: Tile, query_length: int) -> float:
+def list_cost(tile: kernels.Tile, query_length: int) -> float:
     """About the picoseconds per subject residue that a query takes against a long list of subjects."""
     return tile.strips(query_length) * (tile.words + STEP_WORDS) * LIST_WORD_TIME
 
 
 def listed_shape(words: int) -> TunedTile:
     """The tile for the list of subjects that pass a bound: a warp per subject."""
-    return TunedTile(Tile(Pairing.TWO_BLOCKS, WARP, words), LISTED_THREADS, LISTED_BLOCKS)
+    return TunedTile(kernels.Tile(kernels.Pairing.TWO_BLOCKS, kernels.WARP, words), LISTED_THREADS, LISTED_BLOCKS)
 
 
-def shape_kernel(shape: TunedTile, gap: Gap, edges: BoundaryMode, *, band: int = 0, listed: bool = False) -> KernelSpec:
+def shape_kernel(
+    shape: TunedTile, gap: kernels.Gap, edges: kernels.BoundaryMode, *, band: int = 0, listed: bool = False
+) -> kernels.KernelSpec:
     """The inter-task kernel of a tile."""
-    return inter_task_kernel(
+    return kernels.inter_task_kernel(
         shape.tile, gap, band=band, listed=listed, edges=edges, threads=shape.threads, blocks=shape.blocks
     )
 
 
-def _inter_task_kernels(architecture: int, gap: Gap) -> Iterator[KernelSpec]:
-    for pairing in (Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES):
-        with_boundaries = [BoundaryMode.OWN] + [BoundaryMode.READS_PAIR] * (pairing is Pairing.TWO_BLOCKS)
+def _inter_task_kernels(architecture: int, gap: kernels.Gap) -> Iterator[kernels.KernelSpec]:
+    for pairing in (kernels.Pairing.TWO_BLOCKS, kernels.Pairing.TWO_QUERIES):
+        with_boundaries = [kernels.BoundaryMode.OWN] + [kernels.BoundaryMode.READS_PAIR] * (
+            pairing is kernels.Pairing.TWO_BLOCKS
+        )
         for band in (0, *available_bands(architecture)):
             for shape in tiles(architecture, pairing, band):
-                for edges in [BoundaryMode.NONE, *(with_boundaries if math.isfinite(shape.edges) else ())]:
+                for edges in [kernels.BoundaryMode.NONE, *(with_boundaries if math.isfinite(shape.edges) else ())]:
                     yield shape_kernel(shape, gap, edges, band=band)
     for words in range(1, MOST_LISTED_WORDS + 1):
-        for edges in (BoundaryMode.NONE, BoundaryMode.OWN):
-            if edges is BoundaryMode.NONE or 2 * words > MOST_LISTED_WORDS:  # strips of equal height
+        for edges in (kernels.BoundaryMode.NONE, kernels.BoundaryMode.OWN):
+            if edges is kernels.BoundaryMode.NONE or 2 * words > MOST_LISTED_WORDS:  # strips of equal height
                 yield shape_kernel(listed_shape(words), gap, edges, listed=True)
 
 
-def _list_kernels(architecture: int, gap: Gap) -> Iterator[KernelSpec]:
-    for entry in get_args(IntraTaskEntry):
-        for arithmetic in Arithmetic if gap is None else (Arithmetic.FAST,):
-            tall = entry == "intra_task" and arithmetic is Arithmetic.FAST
+def _list_kernels(architecture: int, gap: kernels.Gap) -> Iterator[kernels.KernelSpec]:
+    for entry in get_args(kernels.IntraTaskEntry):
+        for arithmetic in kernels.Arithmetic if gap is None else (kernels.Arithmetic.FAST,):
+            tall = entry == "intra_task" and arithmetic is kernels.Arithmetic.FAST
             for tile in list_tiles(architecture, arithmetic.pairing, tall=tall):
-                for edges in (BoundaryMode.NONE, BoundaryMode.OWN):
-                    yield intra_task_kernel(arithmetic, tile, gap, edges=edges, entry=entry)
+                for edges in (kernels.BoundaryMode.NONE, kernels.BoundaryMode.OWN):
+                    yield kernels.intra_task_kernel(arithmetic, tile, gap, edges=edges, entry=entry)
 
 
-def package_kernels(architecture: int) -> list[KernelSpec]:
+def package_kernels(architecture: int) -> list[kernels.KernelSpec]:
     """All kernels that a search or the alignment of pairs may need on a device of this architecture."""
-    of_no_constants = COLLECT_KERNEL, OPEN_COUNTERS_KERNEL, COUNT_KERNEL, COLUMN_ODDS_KERNEL, FORWARD_KERNEL
-    found = [*of_no_constants, *pair_kernels()]
-    for gap in (None, *COMPILED_GAPS):
+    of_no_constants = (
+        kernels.COLLECT_KERNEL,
+        kernels.OPEN_COUNTERS_KERNEL,
+        kernels.COUNT_KERNEL,
+        kernels.COLUMN_ODDS_KERNEL,
+        kernels.FORWARD_KERNEL,
+    )
+    found = [*of_no_constants, *kernels.pair_kernels()]
+    for gap in (None, *kernels.COMPILED_GAPS):
         found += [*_inter_task_kernels(architecture, gap), *_list_kernels(architecture, gap)]
     return found
