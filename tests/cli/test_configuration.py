@@ -169,7 +169,9 @@ def test_an_error_about_a_default_names_its_place(swsearch, configured, monkeypa
         monkeypatch.delenv(f"SWSEARCH_{name}")
     monkeypatch.setenv("SWSEARCH_STORE", "s.sqlite")
     assert swsearch(*search[:3], "-q").code == 0
-    assert swsearch("report", 7).error.startswith("swsearch: error: s.sqlite has no run '7'; `swsearch runs list --store ")
+    assert swsearch("report", 7).error.startswith(
+        "swsearch: error: s.sqlite has no run '7'; `swsearch runs list --store "
+    )
 
 
 def test_one_database_is_a_list_too(swsearch, configured):

@@ -3,7 +3,6 @@
 The expected messages are written by hand; searches that are stopped are compared with uninterrupted ones.
 """
 
-import os
 import re
 import resource
 import signal

@@ -480,7 +480,7 @@ def test_an_address_that_is_not_that_of_a_service_is_named(server, databases, ca
         threading.Thread(target=other.handle_request).start()
         with pytest.raises(ServerError, match="answers 200 OK and is not the address of a swsearch service"):
             Client(f"http://127.0.0.1:{other.server_port}", patience=0).databases()
-    with pytest.raises(ServerError, match="^there is no such search"):
+    with pytest.raises(ServerError, match=r"^there is no such search"):
         Client(server.url).search("none")
 
 
