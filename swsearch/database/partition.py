@@ -67,12 +67,12 @@ class Partition:
         return len(self.lengths)
 
     @property
-    def memory(self) -> tuple[int, int, int, int]:
+    def memory(self) -> tuple[int, ...]:
         """The addresses of its arrays and its number of subjects, which tell apart partitions that are alive: those of
-        the same subjects in the same memory have the same.
+        the same subjects in the same memory, under the same indices, have the same.
         """
-        starts, lengths = self.starts.ctypes.data, self.lengths.ctypes.data
-        return self.residues.ctypes.data, starts, lengths, len(self)
+        arrays = self.residues, self.starts, self.lengths, self.subject_index
+        return (*(array.ctypes.data for array in arrays), len(self))
 
     @cached_property
     def n_residues(self) -> int:

@@ -15,7 +15,7 @@ there is one slot of twice the size.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator, Hashable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -214,10 +214,16 @@ class _Slot:
 
 
 def _begins(whole: Partition, partition: Partition) -> bool:
-    """Whether a partition consists of the first subjects of another and shares its memory."""
+    """Whether a partition consists of the first subjects of another, in its memory and under the same indices.
+
+    A share of a device has the memory of its database, but other indices. A database may compute the same ones again.
+    """
     where, other = (p.lengths.__array_interface__ for p in (partition, whole))
     plain = partition.lengths.flags.c_contiguous and whole.lengths.flags.c_contiguous
-    return plain and where["data"] == other["data"] and len(partition) <= len(whole)
+    if not plain or where["data"] != other["data"] or len(partition) > len(whole):
+        return False
+    indices, same = partition.subject_index, whole.subject_index[: len(partition)]
+    return indices.ctypes.data == same.ctypes.data or np.array_equal(indices, same)
 
 
 def _first(pieces: list[DeviceSubjects], n_subjects: int) -> list[DeviceSubjects]:
@@ -240,7 +246,7 @@ class SubjectStore:
         self._device = device
         self.limit_bytes = limit_bytes
         self.piece_bytes = limit_bytes if piece_bytes is None else min(piece_bytes, limit_bytes)
-        self._kept: OrderedDict[Hashable, tuple[Partition, list[DeviceSubjects]]] = OrderedDict()
+        self._kept: OrderedDict[Partition, list[DeviceSubjects]] = OrderedDict()
         self._slots: list[_Slot] = []
         self._stage: Callable[[], _Slot] | None = None
         """Begins the transfer of the next piece."""
@@ -250,7 +256,7 @@ class SubjectStore:
     @property
     def kept_bytes(self) -> int:
         """Device memory of the partitions that are kept."""
-        return sum(device_bytes(partition) for partition, _ in self._kept.values())
+        return sum(device_bytes(partition) for partition in self._kept)
 
     def keeps(self, partition: Partition) -> bool:
         """Whether a partition is small enough to be kept, so that it is uploaded only once."""
@@ -273,17 +279,17 @@ class SubjectStore:
             yield from self._stream(partition, query_residues)
 
     def _keep(self, partition: Partition) -> list[DeviceSubjects]:
-        key = partition.memory
-        for kept_key, (whole, pieces) in self._kept.items():
-            if kept_key == key or _begins(whole, partition):
-                self._kept.move_to_end(kept_key)
-                return _first(pieces, len(partition))
+        serving = [whole for whole in self._kept if whole is partition or _begins(whole, partition)]
+        if serving:
+            longest = max(serving, key=len)  # the others are no longer used, and so are freed first
+            self._kept.move_to_end(longest)
+            return _first(self._kept[longest], len(partition))
         self._free_slots()
         wanted = device_bytes(partition)
         while self._kept and self.kept_bytes + wanted > self.limit_bytes:
             self._free_oldest()
         pieces = self._load(partition)
-        self._kept[key] = partition, pieces
+        self._kept[partition] = pieces
         return pieces
 
     def _load(self, partition: Partition) -> list[DeviceSubjects]:
@@ -377,7 +383,7 @@ class SubjectStore:
         self._free_slots()
 
     def _free_oldest(self) -> None:
-        _, (_, pieces) = self._kept.popitem(last=False)
+        _, pieces = self._kept.popitem(last=False)
         for piece in pieces:
             piece.free()
 

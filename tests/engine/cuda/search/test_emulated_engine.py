@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
 from swsearch.engine.cuda.search.engine import IN_FLIGHT, CudaEngine
 from swsearch.engine.cuda.search.plan import PlanOptions
-from swsearch.engine.cuda.search.subjects import device_bytes
+from swsearch.engine.cuda.search.subjects import SubjectStore, device_bytes
 from swsearch.engine.protocol import ScoreEngine, ScoreRequest, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError
@@ -288,6 +289,21 @@ def test_selections_of_as_many_subjects_are_kept_side_by_side(emulated: MakeDevi
     with CudaEngine(emulated()) as engine:
         for selection in [*selections, *selections]:
             assert_exact(engine, profiles, selection)
+
+
+def test_of_two_partitions_that_begin_alike_the_longer_one_is_used(emulated: MakeDevice) -> None:
+    """The shorter one was uploaded first, and makes room first. Indices that are computed again are the same."""
+    _, whole = protein_case(8, (61,))
+    _, other = protein_case(9, (61,))
+    few = whole[:3]
+    store = SubjectStore(emulated(), device_bytes(whole) + max(device_bytes(few), device_bytes(other)))
+    again = replace(few, subject_index=few.subject_index.copy())
+    for partition in (few, whole, again):
+        store.preload(partition)
+    assert store.kept_bytes == device_bytes(whole) + device_bytes(few)
+    store.preload(other)
+    assert store.kept_bytes == device_bytes(whole) + device_bytes(other)
+    store.clear()
 
 
 @pytest.mark.parametrize("n_slots", [1, 2])

@@ -73,6 +73,20 @@ def test_the_memory_decides_how_subjects_are_divided(open_device, missing_bytes,
             assert_same(found, ReferenceEngine().score(score_requests(profiles, floors), partition))
 
 
+def test_a_device_that_keeps_the_database_scores_its_share_of_it(open_device):
+    """The first device keeps all subjects, the second cannot keep half of them; many queries, then few, many again.
+
+    The share of the first device begins with the same subject as the database, in the same memory.
+    """
+    profiles, partition = small_case(12, 2 * PROFILES_PER_DEVICE)
+    with CudaDevices([0, 1], open_device) as engine:
+        for one, part in zip(engine.engines, (2.0, 0.25), strict=True):
+            one.store.limit_bytes = one.store.piece_bytes = int(device_bytes(partition) * part)
+        for chosen in (profiles, profiles[:1], profiles):
+            assert engine.shares_subjects(len(chosen), partition) == (len(chosen) == 1)
+            assert_exact(engine, chosen, partition, [5] * len(chosen))
+
+
 def test_a_database_is_kept_that_each_device_keeps():
     """Expected value: the least of what the devices keep."""
     with CudaDevices([0, 1], opener()) as engine:
