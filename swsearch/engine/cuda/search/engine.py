@@ -2,7 +2,7 @@
 
 Inputs are score requests and a partition; the output is one :class:`swsearch.hits.score_block.ScoreBlock` per request.
 Callers that have several calls pass a source of :class:`ScoreCall` to :meth:`CudaEngine.serve`, so that the device does
-not wait between two calls. The engine plans a call, begins to compile its kernels, loads the partition piece by piece
+not wait between two calls. The engine plans a call, loads its kernels, then the partition piece by piece
 (``subjects``), and starts each batch of queries against a piece (``batch_run``) before it takes the results of earlier
 ones: while the device computes one batch, the profiles of later ones are packed and uploaded, and the results of
 earlier ones are handed on. The batches of the next call are started before those of the last one have ended, if both
@@ -89,7 +89,7 @@ class ScoreCall:
         """The device computes scores of the call; called once or more often."""
 
     def prepared(self) -> None:
-        """The call is planned, and its kernels are being compiled."""
+        """The call is planned, and its kernels are loaded."""
 
     def advanced(self, n_cells: int) -> None:
         """Further cells were computed."""
@@ -240,10 +240,11 @@ class CudaEngine(Closeable):
     def serve(self, take: Callable[[], ScoreCall | None], between: Callable[[], None] = lambda: None) -> None:
         """Score the calls that ``take`` returns, until it returns None when all are scored.
 
-        ``between`` is called before each batch is started or finished; its work on the device may wait for the batches
-        in flight. If the device runs out of memory, one batch at a time is in flight from then on, then the memory for
-        databases is halved, down to a megabyte; the batches that have no result yet are scored again. All other errors,
-        and a final lack of memory, end all calls in progress, which receive the error.
+        ``between`` is called before each kernel is loaded, and before each batch is started or finished; its work on
+        the device may wait for the batches in flight. If the device runs out of memory, one batch at a time is in
+        flight from then on, then the memory for databases is halved, down to a megabyte; the batches that have no
+        result yet are scored again. All other errors, and a final lack of memory, end all calls in progress, which
+        receive the error.
         """
         groups: deque[Group] = deque()
         try:
@@ -277,7 +278,7 @@ class CudaEngine(Closeable):
             self._score(*groups[0], between)
             groups.popleft()
         elif (call := take()) is not None:
-            self._prepare(call)
+            self._prepare(call, between)
             groups.extend(call.groups())
         elif self._flights:
             self._finish()
@@ -292,14 +293,19 @@ class CudaEngine(Closeable):
         self._free_slots = deque(self._slots)
         self.device.synchronize()
 
-    def _prepare(self, call: ScoreCall) -> None:
-        """Plan the batches of a call, and load or begin to compile their kernels."""
+    def _prepare(self, call: ScoreCall, between: Callable[[], None]) -> None:
+        """Plan the batches of a call, and load their kernels, which may have to be compiled first."""
         self._calls.append(call)
         if not call.is_cancelled:
             if len(call.partition):
                 call.cut, batches = self._plan(call.requests, call.partition)
-                self.device.prepare(distinct_kernels(batches))
                 call.waiting = {batch.indices: batch for batch in batches}
+                with contextlib.suppress(OutOfDeviceMemory):  # the batches load the others, and make room for them
+                    for kernel in distinct_kernels(batches):
+                        between()
+                        if call.is_cancelled:
+                            break
+                        self.device.prepare([kernel])
             else:
                 for index in range(len(call.requests)):
                     call.scored(index, ScoreBlock.concatenate([]))

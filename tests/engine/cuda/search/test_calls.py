@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.runtime.device import Buffer, DeviceLost
+from swsearch.engine.cuda.runtime.device import Buffer, DeviceLost, OutOfDeviceMemory
+from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.engine.cuda.search.engine import CudaEngine, ScoreCall
 from swsearch.engine.cuda.search.plan import PlanOptions
 from swsearch.engine.cuda.search.subjects import device_bytes
@@ -223,6 +224,37 @@ def test_a_cancelled_call_ends_without_blocks_and_the_others_go_on(emulated: Mak
         assert call.error is None
         assert not call.blocks
         assert events.count(f"{call.name} ended") == 1
+
+
+def test_a_call_that_is_cancelled_while_a_kernel_is_compiled_loads_no_other(emulated: MakeDevice) -> None:
+    """Other work is done before each kernel. Neither the second kernel nor a subject is loaded."""
+    events: list[str] = []
+
+    class Device(EmulatedDevice):
+        def prepare(self, specs: Sequence[KernelSpec]) -> None:
+            super().prepare(specs)
+            call.cancelled = True
+
+    call = Noted("a", score_requests(profiles_of(21, 30, 60), [20, 20]), subjects(22), events)
+    device = Device()
+    with CudaEngine(device, options=PlanOptions(pairs=False)) as engine:
+        engine.serve(source([call]), lambda: events.append(f"{len(device.prepared)} kernels"))
+    assert events[:5] == ["0 kernels", "0 kernels", "1 kernels", "a prepared", "a ended"]
+    assert len(device.prepared) == 1
+    assert not device.launches
+    assert call.error is None
+
+
+def test_a_call_is_complete_although_there_is_no_memory_for_its_kernels_at_first(emulated: MakeDevice) -> None:
+    class Full(EmulatedDevice):
+        def prepare(self, specs: Sequence[KernelSpec]) -> None:
+            raise OutOfDeviceMemory("out of memory while loading a kernel")
+
+    call = Noted("a", score_requests(profiles_of(25, 30, 40), [20, 20]), subjects(26), [])
+    with CudaEngine(Full()) as engine:
+        engine.serve(source([call]))
+    assert call.events[0] == "a prepared"
+    assert_complete(call)
 
 
 def test_an_error_of_a_caller_ends_the_calls_in_progress(emulated: MakeDevice) -> None:
