@@ -331,6 +331,9 @@ class CudaEngine(Closeable):
 
     def _score(self, call: ScoreCall, n_direct: int, between: Callable[[], None]) -> None:
         """Start the waiting batches of a group; those of a streamed partition are also finished."""
+        if call.is_cancelled:  # nothing is uploaded for it
+            self._end_if_done(call)
+            return
         batches = [batch for batch in call.waiting.values() if batch.n_direct == n_direct]
         subjects = call.partition if call.cut is None else call.cut.partition
         if n_direct < len(subjects):

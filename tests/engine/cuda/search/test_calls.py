@@ -239,10 +239,28 @@ def test_a_call_that_is_cancelled_while_a_kernel_is_compiled_loads_no_other(emul
     device = Device()
     with CudaEngine(device, options=PlanOptions(pairs=False)) as engine:
         engine.serve(source([call]), lambda: events.append(f"{len(device.prepared)} kernels"))
+        assert engine.store.kept_bytes == 0
     assert events[:5] == ["0 kernels", "0 kernels", "1 kernels", "a prepared", "a ended"]
     assert len(device.prepared) == 1
     assert not device.launches
     assert call.error is None
+
+
+def test_a_call_that_is_cancelled_before_its_first_batch_uploads_nothing(emulated: MakeDevice) -> None:
+    class Prepared(Noted):
+        def prepared(self) -> None:
+            super().prepared()
+            self.cancelled = True
+
+    events: list[str] = []
+    calls = [kind("a", score_requests(profiles_of(23, 30), [20]), subjects(24), events) for kind in (Prepared, Noted)]
+    with CudaEngine(emulated()) as engine:
+        engine.serve(source(calls[:1]))
+        assert engine.store.kept_bytes == 0
+        assert events == ["a prepared", "a ended"]
+        events.clear()
+        engine.serve(source(calls[1:]))
+    assert_complete(calls[1])
 
 
 def test_a_call_is_complete_although_there_is_no_memory_for_its_kernels_at_first(emulated: MakeDevice) -> None:
