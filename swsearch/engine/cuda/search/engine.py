@@ -101,8 +101,9 @@ class ScoreCall:
         self.blocks[index] = block
 
     def ended(self, error: BaseException | None) -> None:
-        """The device has finished with this call."""
+        """The device has finished with this call, which keeps nothing of its batches."""
         self.error = error
+        self.cut, self.waiting, self.parts, self.tiled = None, {}, {}, {}
 
     def groups(self) -> list[Group]:
         """The waiting batches as groups."""
@@ -393,8 +394,9 @@ class CudaEngine(Closeable):
         found = run.finish()
         self._flights.popleft()
         self._free_slots.append(run.slot)
-        for index, block in zip(run.plan.indices, found, strict=True):
-            call.parts[index].append(block)
+        if not call.is_cancelled:  # else it may have ended
+            for index, block in zip(run.plan.indices, found, strict=True):
+                call.parts[index].append(block)
         self.store.advance()
         n_residues = run.subjects.partition.n_residues
         if call.cut is not None:  # the residues of the overlaps count once, and with the last piece

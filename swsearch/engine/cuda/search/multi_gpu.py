@@ -230,11 +230,6 @@ class DeviceScoring:
         for call in self.calls:
             call.gpu.add(call)
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether no device works on it any longer."""
-        return all(call.has_ended.is_set() for call in self.calls)
-
     def wait_until_prepared(self) -> None:
         """See :class:`swsearch.engine.protocol.Scoring`."""
         for call in self.calls:
@@ -274,6 +269,7 @@ class DeviceScoring:
             if call.gpu.withdraw(call):
                 call.ended(None)
             call.has_ended.wait()
+        self.calls.clear()  # they refer to this object
 
 
 class CudaDevices(Closeable):
@@ -306,7 +302,8 @@ class CudaDevices(Closeable):
     ) -> None:
         distinct = dict.fromkeys(ordinals)
         self._shares: dict[Partition, _Shares] = {}
-        self._latest: DeviceScoring | None = None
+        self._latest: list[threading.Event] = []
+        """For each device, the end of its work for the scoring that was begun last."""
 
         def open_engine(ordinal: int) -> CudaEngine:
             return CudaEngine(open_device(ordinal), memory_limit, options)
@@ -352,9 +349,10 @@ class CudaDevices(Closeable):
             shares = None
             by_device = self._queries_by_device([request.profile for request in requests])
             work = [(indices, partition) for indices in by_device]
-        are_idle = self._latest is None or self._latest.has_ended
-        self._latest = DeviceScoring(self._gpus, requests, work, shares, are_idle=are_idle)
-        return self._latest
+        are_idle = all(end.is_set() for end in self._latest)
+        scoring = DeviceScoring(self._gpus, requests, work, shares, are_idle=are_idle)
+        self._latest = [call.has_ended for call in scoring.calls]
+        return scoring
 
     def preload(self, partition: Partition) -> None:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`.

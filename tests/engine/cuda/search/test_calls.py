@@ -54,7 +54,7 @@ class Noted(ScoreCall):
 
     def ended(self, error: BaseException | None) -> None:
         self.events.append(f"{self.name} ended")
-        self.error = error
+        super().ended(error)
 
 
 def source(calls: Sequence[ScoreCall]) -> Callable[[], ScoreCall | None]:
@@ -82,6 +82,7 @@ def assert_complete(call: Noted) -> None:
     assert_same([call.blocks[index] for index in range(len(profiles))], wanted)
     assert call.n_cells == sum(profile.length for profile in profiles) * call.partition.n_residues
     assert call.events.count(f"{call.name} ended") == 1
+    assert (call.cut, call.waiting, call.parts, call.tiled) == (None, {}, {}, {})
 
 
 def several(events: list[str], partitions: Sequence[Partition]) -> list[Noted]:
@@ -224,6 +225,28 @@ def test_a_cancelled_call_ends_without_blocks_and_the_others_go_on(emulated: Mak
         assert call.error is None
         assert not call.blocks
         assert events.count(f"{call.name} ended") == 1
+
+
+def test_a_call_that_ends_while_its_next_batch_is_started_disturbs_no_other(
+    emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is cancelled when its first batch ends, which is when the only slot is free for the next one."""
+
+    class Cancelling(Noted):
+        def scored(self, index: int, block: ScoreBlock) -> None:
+            super().scored(index, block)
+            self.cancelled = True
+
+    monkeypatch.setattr("swsearch.engine.cuda.search.engine.IN_FLIGHT", 1)
+    events: list[str] = []
+    partition = subjects(27)
+    first = Cancelling("first", score_requests(profiles_of(28, 30, 31, 32)), partition, events)
+    last = Noted("last", score_requests(profiles_of(29, 30)), partition, events)
+    with CudaEngine(emulated(), options=PlanOptions(pairs=False)) as engine:
+        engine.serve(source([first, last]))
+    assert first.error is None
+    assert events.count("first ended") == 1
+    assert_complete(last)
 
 
 def test_a_call_that_is_cancelled_while_a_kernel_is_compiled_loads_no_other(emulated: MakeDevice) -> None:

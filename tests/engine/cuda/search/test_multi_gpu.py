@@ -3,6 +3,7 @@
 The expected scores are the reference engine's.
 """
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -85,6 +86,19 @@ def test_a_device_that_keeps_the_database_scores_its_share_of_it(open_device):
         for chosen in (profiles, profiles[:1], profiles):
             assert engine.shares_subjects(len(chosen), partition) == (len(chosen) == 1)
             assert_exact(engine, chosen, partition, [5] * len(chosen))
+
+
+def test_a_scoring_that_has_ended_is_kept_by_nobody(open_device):
+    """It is freed with the last reference, without a search for cycles."""
+    profiles, partition = small_case(13, 1)
+    with CudaDevices([0, 1], open_device) as engine:
+        scoring = engine.begin(score_requests(profiles), partition)
+        known = [weakref.ref(each) for each in (scoring, *scoring.calls)]
+        assert len(dict(scoring.results())) == 1
+        for gpu in engine._gpus:
+            gpu.do(lambda _: None)  # the thread has left the call
+        del scoring
+        assert [each() for each in known] == [None] * 3
 
 
 def test_a_database_is_kept_that_each_device_keeps():
