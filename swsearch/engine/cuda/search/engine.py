@@ -174,7 +174,7 @@ class CudaEngine(Closeable):
         free = self.device.free_bytes()
         if memory_limit is None:
             memory_limit = int(free * DATABASE_SHARE)
-        self.store = SubjectStore(self.device, memory_limit, int(free * PIECE_SHARE))
+        self.store = SubjectStore(self.device, memory_limit, int(free * PIECE_SHARE), self._forget)
         self._cutter = SubjectCutter(self.planner)
         self._end_finder = EndFinder(self._resources.lists, self.planner.options)
         self._sweep = DiamondSweep(self.device, self.make_room, self.timing)
@@ -226,9 +226,16 @@ class CudaEngine(Closeable):
     def close(self) -> None:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
         self.store.clear()
+        self._cutter = SubjectCutter(self.planner)
+        self.planner.forget()
         self._free_batches()
         self._end_finder.close()
         self.device.close()
+
+    def _forget(self, partition: Partition) -> None:
+        """Let go of windows of a partition that the device no longer has: its file may have been deleted."""
+        self._resources.lists.cut.cache_clear()
+        self._cutter.forget(partition)
 
     def _free_batches(self) -> None:
         """Free the memory of batches; the device must be idle."""

@@ -22,6 +22,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -36,7 +37,7 @@ from swsearch.engine.protocol import Forecast, Scored, ScoreRequest
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import Ends, ScoreBlock
 from swsearch.query.profile import ProfileModel, QueryProfile
-from swsearch.typing import Closeable, Floats, Progress, Scores
+from swsearch.typing import Closeable, Floats, Progress, Scores, SubjectIndex
 
 Result = TypeVar("Result")
 
@@ -51,9 +52,12 @@ FORWARD_THREADS: Final = 2
 
 @dataclass(frozen=True, eq=False)
 class _Shares:
-    """The subjects of a partition, divided among the devices; ``subject_index`` of a part are rows of the partition."""
+    """The subjects of a partition, divided among the devices.
 
-    whole: Partition
+    ``subject_index`` is that of the partition, of which the ``subject_index`` of a part are rows.
+    """
+
+    subject_index: SubjectIndex
     parts: list[Partition]
 
     @classmethod
@@ -69,11 +73,11 @@ class _Shares:
             )
             for rows in shares
         ]
-        return cls(partition, parts)
+        return cls(partition.subject_index, parts)
 
     def joined(self, blocks: list[ScoreBlock]) -> ScoreBlock:
         """The blocks of all parts as one block in stored order."""
-        block, indices = ScoreBlock.concatenate(blocks), self.whole.subject_index
+        block, indices = ScoreBlock.concatenate(blocks), self.subject_index
         within = {int(indices[row]): columns for row, columns in block.within.items()}
         order = np.argsort(block.subject_index, kind="stable")
         found = indices[block.subject_index[order]]
@@ -301,7 +305,7 @@ class CudaDevices(Closeable):
         options: PlanOptions | None = None,
     ) -> None:
         distinct = dict.fromkeys(ordinals)
-        self._shares: dict[Partition, _Shares] = {}
+        self._shares: WeakKeyDictionary[Partition, _Shares] = WeakKeyDictionary()
         self._latest: list[threading.Event] = []
         """For each device, the end of its work for the scoring that was begun last."""
 
@@ -462,7 +466,7 @@ class CudaDevices(Closeable):
         return [sorted(indices) for indices in indices_by_device]
 
     def _shares_of(self, partition: Partition) -> _Shares:
-        """One share per device; each call returns the same objects, so that the devices cache them.
+        """One share per device; each call for a partition returns the same objects, so that the devices cache them.
 
         If each device has memory for all residues, the subjects are dealt one by one, so that all shares have the same
         distribution of lengths and take the same time. Otherwise each share is a range of about equal residues.

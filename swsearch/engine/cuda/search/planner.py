@@ -341,6 +341,10 @@ class Planner:
     def __init__(self, facts: DeviceFacts, options: PlanOptions) -> None:
         self.facts = facts
         self.options = options
+        self.forget()
+
+    def forget(self) -> None:
+        """Let go of the plans, and of the partition of the last call."""
         self._partition: Partition | None = None
         self._plans: dict[Hashable, BatchPlan] = {}
 

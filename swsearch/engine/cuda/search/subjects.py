@@ -239,11 +239,18 @@ def _first(pieces: list[DeviceSubjects], n_subjects: int) -> list[DeviceSubjects
 class SubjectStore:
     """Partitions on one device, in pieces of up to ``piece_bytes`` of its memory.
 
-    They are kept in up to ``limit_bytes`` of it, or streamed. ``piece_bytes`` is the limit by default.
+    They are kept in up to ``limit_bytes`` of it, or streamed. ``piece_bytes`` is the limit by default. ``freed`` is
+    called when the device no longer has the subjects of a partition.
     """
 
-    def __init__(self, device: Device, limit_bytes: int, piece_bytes: int | None = None) -> None:
-        self._device = device
+    def __init__(
+        self,
+        device: Device,
+        limit_bytes: int,
+        piece_bytes: int | None = None,
+        freed: Callable[[Partition], None] = lambda _: None,
+    ) -> None:
+        self._device, self._freed = device, freed
         self.limit_bytes = limit_bytes
         self.piece_bytes = limit_bytes if piece_bytes is None else min(piece_bytes, limit_bytes)
         self._kept: OrderedDict[Partition, list[DeviceSubjects]] = OrderedDict()
@@ -346,6 +353,7 @@ class SubjectStore:
                 self._next = self._stage = None
                 copier.shutdown(wait=True, cancel_futures=True)
                 self._device.synchronize()
+                self._freed(partition)
 
     def _slots_for(self, pieces: list[Partition], n_slots: int) -> list[_Slot]:
         """Slots large enough for every piece; those of the previous call if they have the right size."""
@@ -383,9 +391,10 @@ class SubjectStore:
         self._free_slots()
 
     def _free_oldest(self) -> None:
-        _, pieces = self._kept.popitem(last=False)
+        partition, pieces = self._kept.popitem(last=False)
         for piece in pieces:
             piece.free()
+        self._freed(partition)
 
     def _free_slots(self) -> None:
         while self._slots:

@@ -214,6 +214,11 @@ class SubjectCutter:
         self._saved = 0.0  # the next copy, for queries that span more or much less, has to be made up for as well
         return self._last
 
+    def forget(self, windows: Partition) -> None:
+        """Let go of the last windows if they are these."""
+        if self._last is not None and self._last.partition is windows:
+            self._last = None
+
     def stride(
         self, requests: Sequence[ScoreRequest], partition: Partition, limit_bytes: int
     ) -> tuple[int | None, float]:

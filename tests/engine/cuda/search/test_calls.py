@@ -1,5 +1,6 @@
 """Several calls of one device, on the emulated device. Expected blocks: the reference engine's."""
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -149,6 +150,22 @@ def test_a_streamed_partition_is_scored_between_calls_of_one_that_is_kept(emulat
         engine.serve(source(calls))
     for call in calls:
         assert_complete(call)
+
+
+@pytest.mark.parametrize("memory_limit", [100, 10_000, 1 << 20], ids=["streamed", "kept", "closed"])
+def test_a_database_that_the_device_no_longer_has_is_kept_by_nobody(emulated: MakeDevice, memory_limit: int) -> None:
+    """Its longest subject is cut; the next database takes its place, or the engine is closed."""
+    rng = np.random.default_rng(30)
+    first, second = (Partition.pack([random_codes(rng, length) for length in (*[30] * 20, 6000)]) for _ in range(2))
+    requests = score_requests(profiles_of(31, 30))
+    known = [weakref.ref(each.residues) for each in (first, second)]
+    with CudaEngine(emulated(multiprocessors=16), memory_limit, PlanOptions(long_residues=200)) as engine:
+        assert_same(engine.score(requests, first), ReferenceEngine().score(requests, first))
+        del first
+        engine.score(requests, second)
+        assert (known[0]() is None) == (memory_limit < 1 << 20)
+    del second
+    assert [each() for each in known] == [None, None]
 
 
 def test_calls_with_subjects_for_diamonds_join_the_others(emulated: MakeDevice) -> None:

@@ -99,6 +99,9 @@ def test_a_scoring_that_has_ended_is_kept_by_nobody(open_device):
             gpu.do(lambda _: None)  # the thread has left the call
         del scoring
         assert [each() for each in known] == [None] * 3
+        assert len(engine._shares) == 1
+        del partition
+        assert len(engine._shares) == 0
 
 
 def test_a_database_is_kept_that_each_device_keeps():

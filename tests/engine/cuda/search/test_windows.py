@@ -177,6 +177,18 @@ def test_a_genome_is_cut_when_its_queries_make_up_for_the_copy() -> None:
     assert cutter.cut(requests, partition, ROOM) is not None
 
 
+def test_windows_are_kept_until_the_device_no_longer_has_them() -> None:
+    """The subjects themselves make room for their windows."""
+    cutter, partition = SubjectCutter(Planner(EMULATED, SMALL)), genome(18)
+    requests = score_requests(profiles_of(dna_queries(19, 40)), None)
+    cut = cutter.cut(requests, partition, ROOM)
+    assert cut is not None
+    cutter.forget(partition)
+    assert cutter.cut(requests, partition, ROOM) is cut
+    cutter.forget(cut.partition)
+    assert cutter.cut(requests, partition, ROOM) is not cut
+
+
 def test_few_long_subjects_among_many_are_not_cut() -> None:
     rng = np.random.default_rng(12)
     partition = Partition.pack([random_codes(rng, 100, 4) for _ in range(400)] + [random_codes(rng, 20_000, 4)])
