@@ -14,6 +14,7 @@ there is one slot of twice the size.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -59,14 +60,19 @@ def pieces_of(partition: Partition, max_bytes: int) -> list[Partition]:
     if len(partition) == 0:
         return []
     begin, end = partition.residue_span
-    before = np.append(partition.starts, np.uint64(end)).astype(np.int64) - begin  # bytes of the subjects before a row
-    before += np.arange(len(before)) * BYTES_PER_SUBJECT
-    whole, longest = int(before[-1]), padded(int(partition.lengths[-1])) + BYTES_PER_SUBJECT
+
+    def before(row: int) -> int:
+        """Bytes of the subjects before a row."""
+        start = int(partition.starts[row]) if row < len(partition) else end
+        return start - begin + row * BYTES_PER_SUBJECT
+
+    rows = range(len(partition) + 1)
+    whole, longest = before(rows[-1]), padded(int(partition.lengths[-1])) + BYTES_PER_SUBJECT
     most = min(max_bytes, -(-whole // -(-whole // max_bytes)) + longest)
     found = []
     first = 0
     while first < len(partition):
-        stop = max(int(np.searchsorted(before, before[first] + most, side="right")) - 1, first + 1)
+        stop = max(bisect_right(rows, before(first) + most, first + 1, key=before) - 1, first + 1)
         found.append(partition[first:stop])
         first = stop
     return found

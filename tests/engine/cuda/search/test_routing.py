@@ -1,6 +1,7 @@
 """Plans, tiles and launch shapes: pure functions, compared with calculations by hand."""
 
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -176,6 +177,19 @@ def test_pieces_cover_a_partition_within_their_limit() -> None:
     assert len(pieces_of(partition, whole - 1)) == 2
     assert len(pieces_of(partition, 1)) == 60
     assert pieces_of(Partition.pack([]), 100) == []
+
+
+def test_a_partition_is_divided_without_copies_of_its_arrays() -> None:
+    """By hand: a subject takes 64 + 12 bytes, and 100 pieces of 10,000 subjects are as few as possible."""
+    n = 1_000_000
+    starts, lengths = np.arange(n, dtype=np.uint64) * np.uint64(64), np.full(n, 64, np.uint32)
+    partition = Partition(np.empty(0, np.uint8), starts, lengths, np.arange(n, dtype=np.uint32))
+    tracemalloc.start()
+    pieces = pieces_of(partition, 76 * 10_000)
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [len(piece) for piece in pieces] == [10_000] * 100
+    assert most_bytes < n
 
 
 def test_a_subject_beyond_the_limit_is_a_piece_of_its_own() -> None:
