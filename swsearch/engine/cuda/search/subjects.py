@@ -137,13 +137,14 @@ def _uploads(device: Device, n_bytes: int) -> Iterator[Callable[[Buffer, NDArray
     """A function that begins to copy contiguous arrays to the device; at the end of the block, all copies have ended.
 
     A large array passes through pinned memory in parts: while one part is copied to the device, threads fill the other.
+    ``n_bytes`` is the size of the largest one.
     """
     is_staged = n_bytes >= LEAST_STAGED
     parts: deque[tuple[NDArray[np.uint8], Event | None]] = deque()
     parts.extend((device.pinned(STAGED_BYTES), None) for _ in range(2 * is_staged))
 
     def upload(buffer: Buffer, array: NDArray[Any]) -> None:
-        if array.nbytes < LEAST_STAGED:
+        if not is_staged or array.nbytes < LEAST_STAGED:
             device.upload(buffer, array, Stream.COMPUTE)
             return
         source = array.view(np.uint8)
@@ -308,9 +309,11 @@ class SubjectStore:
     def _load(self, partition: Partition) -> list[DeviceSubjects]:
         buffers: list[Buffer] = []
         loaded = []
+        pieces = pieces_of(partition, max(self.piece_bytes, SMALLEST_PIECE))
+        largest = max((last - first for first, last in (piece.residue_span for piece in pieces)), default=0)
         try:
-            with _uploads(self._device, device_bytes(partition)) as upload:
-                for piece in pieces_of(partition, max(self.piece_bytes, SMALLEST_PIECE)):
+            with _uploads(self._device, largest) as upload:
+                for piece in pieces:
                     first, last = piece.residue_span
                     for array in (piece.residues[first:last], _device_starts(piece), piece.lengths):
                         buffers.append(self._device.allocate(array.nbytes))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
@@ -278,6 +279,28 @@ def test_a_database_that_is_kept_in_pieces_gives_the_same_blocks(
         assert_exact(engine, profiles, other)
         assert engine.store.kept_bytes == device_bytes(partition) + device_bytes(other)
     assert device.used_bytes == 0
+
+
+@pytest.mark.parametrize(("piece_bytes", "n_pinned"), [(1 << 20, 2), (400, 0)])
+def test_small_pieces_of_a_large_database_are_uploaded_by_the_driver(
+    monkeypatch: pytest.MonkeyPatch, piece_bytes: int, n_pinned: int
+) -> None:
+    """All residues together are as many as those of an array that threads copy to two parts of pinned memory."""
+    pinned: list[int] = []
+
+    class Noting(EmulatedDevice):
+        def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
+            pinned.append(n_bytes)
+            return super().pinned(n_bytes)
+
+    _, partition = protein_case(8, (61,))
+    first, last = partition.residue_span
+    for name, n_bytes in (("LEAST_STAGED", last - first), ("STAGED_BYTES", 64), ("SMALLEST_PIECE", 1)):
+        monkeypatch.setattr(f"swsearch.engine.cuda.search.subjects.{name}", n_bytes)
+    store = SubjectStore(Noting(), 1 << 20, piece_bytes)
+    store.preload(partition)
+    assert pinned == [64] * n_pinned
+    assert store.kept_bytes == device_bytes(partition)
 
 
 def test_selections_of_as_many_subjects_are_kept_side_by_side(emulated: MakeDevice) -> None:
