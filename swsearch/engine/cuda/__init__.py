@@ -12,6 +12,6 @@ package        holds
 ``history``    the kernels of CUDASW++ 2.0 and of the wavefront of 2009, for comparison
 =============  =======================================================================================
 
-``search`` uses ``pairs`` for queries of many thousand rows; both use ``runtime``, which uses neither. PyCUDA and
-cuda-bindings are imported when a device is opened, not before.
+``search`` uses ``pairs`` for queries of many thousand rows; both use ``runtime``, which uses neither. PyCUDA is
+imported when a device is opened, and cuda-bindings when a kernel must be compiled, not before.
 """

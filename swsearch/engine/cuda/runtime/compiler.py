@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Final, Protocol
 
-from swsearch.engine.cuda.runtime.kernels import KernelSpec
+from swsearch.engine.cuda.runtime.kernels import KernelSpec, compute_capability
 from swsearch.errors import EngineError, KernelCompileError
 from swsearch.folders import resource_folder
 
@@ -103,6 +103,9 @@ class Nvrtc:
             log = b" " * nvrtc.nvrtcGetProgramLogSize(program)[1]
             nvrtc.nvrtcGetProgramLog(program, log)
             text = log.rstrip(b"\0 ").decode("utf-8", "replace")
+            if status == nvrtc.nvrtcResult.NVRTC_ERROR_INVALID_OPTION:
+                reason = f"NVRTC {self.version} is older than {compute_capability(architecture)}"
+                raise KernelCompileError(spec.entry, f"{reason}; install a newer nvidia-cuda-nvrtc\n{text}")
             if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
                 raise KernelCompileError(spec.entry, text or str(status))
             code = b" " * nvrtc.nvrtcGetCUBINSize(program)[1]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from swsearch.engine.cuda.runtime.compiler import Compiler, installed_nvrtc, kernel_key, source_digest
-from swsearch.engine.cuda.runtime.kernels import KernelSpec
+from swsearch.engine.cuda.runtime.kernels import KernelSpec, compute_capability
 from swsearch.engine.cuda.runtime.shipped_kernels import Archive, refusals
 from swsearch.errors import EngineError
 from swsearch.folders import user_cache, write_complete
@@ -74,8 +74,9 @@ class KernelCache:
             if code is not None:
                 return code, archive
         if self.compiler is None:
-            missing = "; ".join([f"there is no compiler for kernel {spec.entry}", *refusals(self._archives)])
-            raise EngineError(f"{missing}; {INSTALL_COMPILER}")
+            what = f"no kernel {spec.entry}" if self._archives else "no kernels"
+            missing = f"the package has {what} for {compute_capability(self._architecture)}"
+            raise EngineError("; ".join([missing, *refusals(self._archives), INSTALL_COMPILER]))
         compiler = f"{self.compiler.name} {self.compiler.version}"
         key = kernel_key(self._sources, spec, self._architecture, compiler)
         path = self.folder / f"{spec.entry}-sm{self._architecture}-{key[:32]}.cubin"

@@ -183,6 +183,15 @@ class Tile:
         return -(-query_length // self.rows)
 
 
+def compute_capability(architecture: int) -> str:
+    """The words for an architecture.
+
+    >>> compute_capability(90)
+    'compute capability 9.0'
+    """
+    return f"compute capability {architecture // 10}.{architecture % 10}"
+
+
 @dataclass(frozen=True)
 class KernelSpec:
     """A function of ``cuda/<folder>/<entry>.cu`` with its constants. Architecture and compiler complete its code.

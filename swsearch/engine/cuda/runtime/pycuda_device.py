@@ -30,7 +30,7 @@ from swsearch.engine.cuda.runtime.device import (
     Timing,
 )
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
-from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, UNIT_BYTES, WARP, KernelSpec
+from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, UNIT_BYTES, WARP, KernelSpec, compute_capability
 from swsearch.engine.cuda.runtime.presence import INSTALL, LIBRARY, GpuProbe, load_kernels_eagerly, look_for_gpus
 from swsearch.engine.cuda.runtime.shipped_kernels import package_archives, package_folder, refusals
 from swsearch.engine.protocol import EngineInfo
@@ -195,7 +195,7 @@ class PyCudaDevice:
         )
         if self.facts.architecture < OLDEST_ARCHITECTURE:
             raise EngineUnavailable(
-                "cuda", f"{self.facts.name} has compute capability {major}.{minor}; 7.5 or newer is needed"
+                "cuda", f"{self.facts.name} has {compute_capability(self.facts.architecture)}; 7.5 or newer is needed"
             )
         self.archives = package_archives(self.facts.architecture)
         self.kernel_cache = KernelCache(self.facts.architecture, self.archives)
@@ -471,7 +471,7 @@ def cuda_info(*, gpus: GpuProbe | None = None) -> EngineInfo:
         except EngineError as error:
             return _unusable(f"a kernel cannot be compiled and loaded: {error}")
         detail = (
-            f"{facts.name}, compute capability {facts.architecture // 10}.{facts.architecture % 10}, "
+            f"{facts.name}, {compute_capability(facts.architecture)}, "
             f"{device.free_bytes() / 1e9:.1f} of {facts.memory_bytes / 1e9:.1f} GB free, driver {facts.driver}, "
             + (f"{compiler.name} {compiler.version}" if compiler else "no compiler")
         )

@@ -86,6 +86,15 @@ def test_a_compiler_generates_machine_code_or_says_why_not(open_compiler: Callab
     assert "a tile has words" in caught.value.log
 
 
+@pytest.mark.peer("NVRTC")
+def test_a_compiler_that_is_older_than_the_device_is_to_be_replaced() -> None:
+    with pytest.raises(
+        KernelCompileError, match=r"older than compute capability 99\.0; install a newer nvidia-cuda"
+    ) as caught:
+        Nvrtc().compile(COLLECT_KERNEL, 990)
+    assert "-arch" in caught.value.log
+
+
 def played_nvcc(path: Path, says: str) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\necho {says}\n")
