@@ -30,6 +30,7 @@ from swsearch.engine.cuda.runtime.kernels import (
     Tile,
     intra_task_kernel,
 )
+from swsearch.engine.cuda.search.tiles import shape_kernel, tiles
 from swsearch.errors import EngineError, KernelCompileError
 
 
@@ -77,10 +78,13 @@ def installed_nvcc() -> Nvcc:
     ],
 )
 def test_a_compiler_generates_machine_code_or_says_why_not(open_compiler: Callable[[], Compiler]) -> None:
+    """The kernels are some of those of a search."""
     compiler = open_compiler()
-    code, report = compiler.compile(COLLECT_KERNEL, 90)
-    assert code[:4] == b"\x7fELF"
-    assert "registers" in report
+    pair = shape_kernel(tiles(90, Pairing.TWO_QUERIES)[0], None, BoundaryMode.OWN)
+    for spec in (COLLECT_KERNEL, a_list_kernel(4), pair):
+        code, report = compiler.compile(spec, 90)
+        assert code[:4] == b"\x7fELF"
+        assert "registers" in report
     with pytest.raises(KernelCompileError, match="kernel intra_task does not compile") as caught:
         compiler.compile(a_list_kernel(0), 90)
     assert "a tile has words" in caught.value.log
@@ -88,9 +92,7 @@ def test_a_compiler_generates_machine_code_or_says_why_not(open_compiler: Callab
 
 @pytest.mark.peer("NVRTC")
 def test_a_compiler_that_is_older_than_the_device_is_to_be_replaced() -> None:
-    with pytest.raises(
-        KernelCompileError, match=r"older than compute capability 99\.0; install a newer nvidia-cuda"
-    ) as caught:
+    with pytest.raises(KernelCompileError, match=r"capability 99\.0; install a newer nvidia-cuda-nvrtc") as caught:
         Nvrtc().compile(COLLECT_KERNEL, 990)
     assert "-arch" in caught.value.log
 

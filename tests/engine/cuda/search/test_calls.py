@@ -31,16 +31,12 @@ class Noted(ScoreCall):
         super().__init__(requests, partition)
         self.name = name
         self.events = events
-        self.blocks: dict[int, ScoreBlock] = {}
         self.n_cells = 0
-        self.error: BaseException | None = None
         self.cancelled = False
 
     @property
     def is_cancelled(self) -> bool:
         return self.cancelled
-
-    def launched(self) -> None: ...
 
     def prepared(self) -> None:
         self.events.append(f"{self.name} prepared")
@@ -51,7 +47,7 @@ class Noted(ScoreCall):
     def scored(self, index: int, block: ScoreBlock) -> None:
         assert index not in self.blocks
         self.events.append(f"{self.name} scored {index}")
-        self.blocks[index] = block
+        super().scored(index, block)
 
     def ended(self, error: BaseException | None) -> None:
         self.events.append(f"{self.name} ended")
@@ -255,14 +251,13 @@ def test_a_call_that_ends_while_its_next_batch_is_started_disturbs_no_other(
             self.cancelled = True
 
     monkeypatch.setattr("swsearch.engine.cuda.search.engine.IN_FLIGHT", 1)
-    events: list[str] = []
     partition = subjects(27)
-    first = Cancelling("first", score_requests(profiles_of(28, 30, 31, 32)), partition, events)
-    last = Noted("last", score_requests(profiles_of(29, 30)), partition, events)
+    first = Cancelling("first", score_requests(profiles_of(28, 30, 31, 32)), partition, [])
+    last = Noted("last", score_requests(profiles_of(29, 30)), partition, [])
     with CudaEngine(emulated(), options=PlanOptions(pairs=False)) as engine:
         engine.serve(source([first, last]))
     assert first.error is None
-    assert events.count("first ended") == 1
+    assert first.events.count("first ended") == 1
     assert_complete(last)
 
 
@@ -283,7 +278,6 @@ def test_a_call_that_is_cancelled_while_a_kernel_is_compiled_loads_no_other(emul
     assert events[:5] == ["0 kernels", "0 kernels", "1 kernels", "a prepared", "a ended"]
     assert len(device.prepared) == 1
     assert not device.launches
-    assert call.error is None
 
 
 def test_a_call_that_is_cancelled_before_its_first_batch_uploads_nothing(emulated: MakeDevice) -> None:
@@ -292,15 +286,11 @@ def test_a_call_that_is_cancelled_before_its_first_batch_uploads_nothing(emulate
             super().prepared()
             self.cancelled = True
 
-    events: list[str] = []
-    calls = [kind("a", score_requests(profiles_of(23, 30), [20]), subjects(24), events) for kind in (Prepared, Noted)]
+    call = Prepared("a", score_requests(profiles_of(23, 30), [20]), subjects(24), [])
     with CudaEngine(emulated()) as engine:
-        engine.serve(source(calls[:1]))
+        engine.serve(source([call]))
         assert engine.store.kept_bytes == 0
-        assert events == ["a prepared", "a ended"]
-        events.clear()
-        engine.serve(source(calls[1:]))
-    assert_complete(calls[1])
+    assert call.events == ["a prepared", "a ended"]
 
 
 def test_a_call_is_complete_although_there_is_no_memory_for_its_kernels_at_first(emulated: MakeDevice) -> None:
@@ -322,16 +312,19 @@ def test_an_error_of_a_caller_ends_the_calls_in_progress(emulated: MakeDevice) -
         def advanced(self, n_cells: int) -> None:
             raise KeyboardInterrupt
 
-    events: list[str] = []
     partition = subjects(16)
-    wrong = Interrupted("wrong", score_requests(profiles_of(17, 30, 31, 32, 33), None), partition, events)
-    other = Noted("other", score_requests(profiles_of(18, 30, 31), None), partition, events)
-    with CudaEngine(emulated(), options=PlanOptions(pairs=False)) as engine:
-        engine.serve(source([wrong]))
-        engine.serve(source([other]))
+    wrong, other, later = (
+        kind(kind.__name__, score_requests(profiles_of(17, 30), None), partition, [])
+        for kind in (Interrupted, Noted, Noted)
+    )
+    with CudaEngine(emulated()) as engine:
+        engine.serve(source([wrong, other]))
+        assert not engine._calls
+        engine.serve(source([later]))
     assert isinstance(wrong.error, KeyboardInterrupt)
-    assert not wrong.blocks
-    assert_complete(other)
+    assert other.error is wrong.error
+    assert wrong.blocks == other.blocks == {}
+    assert_complete(later)
 
 
 def test_a_lost_device_ends_all_calls_in_progress_with_its_error() -> None:

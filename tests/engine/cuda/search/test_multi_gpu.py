@@ -75,10 +75,7 @@ def test_the_memory_decides_how_subjects_are_divided(open_device, missing_bytes,
 
 
 def test_a_device_that_keeps_the_database_scores_its_share_of_it(open_device):
-    """The first device keeps all subjects, the second cannot keep half of them; many queries, then few, many again.
-
-    The share of the first device begins with the same subject as the database, in the same memory.
-    """
+    """The second device cannot keep half of it. Many queries come first, then one, then many again."""
     profiles, partition = small_case(12, 2 * PROFILES_PER_DEVICE)
     with CudaDevices([0, 1], open_device) as engine:
         for one, part in zip(engine.engines, (2.0, 0.25), strict=True):
