@@ -1,4 +1,4 @@
-"""Inputs that can be read several times from the beginning: files, and temporary copies of pipes and standard input.
+"""Inputs that can be read several times from the beginning: files, temporary copies of pipes and standard input, texts.
 
 :func:`seekable` gives such an input for a path, :func:`held` one that stays the same file while it is read, and
 :func:`text_lines` the lines of a text file, compressed or not, with arbitrary bytes.
@@ -56,6 +56,21 @@ class HeldFile(os.PathLike[str]):
         return open(self, "rb")
 
 
+class TextInMemory(os.PathLike[str]):
+    """The content of a file that need not exist; as a path, it has the name ``given``, by which messages call it."""
+
+    def __init__(self, given: str, content: bytes) -> None:
+        self.given = given
+        self._content = content
+
+    def __fspath__(self) -> str:
+        return self.given
+
+    def opened(self) -> BinaryIO:
+        """A stream of the content from its beginning."""
+        return io.BytesIO(self._content)
+
+
 class Spooled(HeldFile):
     """The copy of a pipe or of standard input; if that was a file, it is not :attr:`is_pipe`."""
 
@@ -102,7 +117,7 @@ def seekable(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
     InputError
         Standard input is closed, the copy cannot be written, or the file is an output of the same command.
     """
-    if isinstance(path, HeldFile):
+    if isinstance(path, (HeldFile, TextInMemory)):
         return path
     given = os.fspath(path)
     registry().read(given)
@@ -138,7 +153,7 @@ def held(path: str | os.PathLike[str]) -> HeldFile:
 
 def opened(source: str | os.PathLike[str]) -> BinaryIO:
     """A stream of a source from its beginning, which the caller closes."""
-    return source.opened() if isinstance(source, HeldFile) else open(source, "rb")
+    return source.opened() if isinstance(source, (HeldFile, TextInMemory)) else open(source, "rb")
 
 
 def is_sequence_file(path: str | os.PathLike[str]) -> bool:
@@ -219,7 +234,7 @@ def text_stream(path: str | os.PathLike[str], name: str) -> Iterator[io.Buffered
     """The bytes of a text file, decompressed; parameters and errors are those of :func:`text_lines`."""
     source = seekable(path)  # the copy of a pipe exists as long as this object
     try:
-        raw = open(source, "rb")  # noqa: SIM115 - an error of opening it has another message
+        raw = opened(source)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{name}: {reason}; choose another file") from error
@@ -272,10 +287,12 @@ def whole_number(text: str) -> int:
 class _Text(io.RawIOBase):
     """A decompressed file whose damage raises an :class:`InputError`."""
 
-    def __init__(self, file: io.BufferedReader, name: str) -> None:
+    def __init__(self, file: BinaryIO, name: str) -> None:
         self._name = name
         try:
-            self._file = decompressed(file, archive_format(file.peek(MAGIC_BYTES)))
+            start = file.read(MAGIC_BYTES)
+            file.seek(0)
+            self._file = decompressed(file, archive_format(start))
         except Exception as error:
             raise self._named(error) from error
 

@@ -132,9 +132,9 @@ class Service(Closeable):
 
     def _check_organisms(self, new: NewSearch) -> None:
         """Refuse taxonomy ids that no subject of the database has, as far as its stored taxonomy tells."""
-        filters = options_of(new.options).subject_filters
-        if filters.taxid is None:
+        if new.options["taxid"] is None:
             return
+        filters = options_of(new.options).subject_filters
         with self.databases.open(new.database.name, new.database.digest) as database:
             if (problem := refused_taxids(database, filters)) is not None:
                 raise Refused("no_such_organism", self.databases.without_paths(problem))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
@@ -27,8 +26,9 @@ from swsearch.search.queries import Requirements, read_queries
 from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.sequences.archives import MAGIC_BYTES, archive_format, decompressed
 from swsearch.sequences.record import SequenceRecord
+from swsearch.sequences.source import TextInMemory
 from swsearch.service.databases import OfferedDatabase
-from swsearch.service.sent_text import TAKE, bytes_of, check_wanted, check_words, messages_name
+from swsearch.service.sent_text import TAKE, bytes_of, check_wanted, check_words
 from swsearch.service.settings import ServerLimits
 from swsearch.store.search_records import NewQuery, NewSearch, Parameters, SearchedDatabase, content
 from swsearch.words import counted, shortened
@@ -187,13 +187,10 @@ def read_text(
                 f"queries of up to {limits.query_residues:,}",
             )
 
-    # The reader takes files: it reads a second time to find the line of a problem.
-    with tempfile.NamedTemporaryFile(prefix="swsearch-") as file, messages_name(_QUERIES, file.name):
-        file.write(raw)
-        file.flush()
-        if detect_query_format(file.name) != "fasta":
-            raise InputError("the queries are profiles, which a server does not search; send sequences")
-        return read_queries(file.name, requirements, force_alphabet=alphabet is not None, on_record=on_record)
+    text_of_queries = TextInMemory(_QUERIES, raw)
+    if detect_query_format(text_of_queries) != "fasta":
+        raise InputError("the queries are profiles, which a server does not search; send sequences")
+    return read_queries(text_of_queries, requirements, force_alphabet=alphabet is not None, on_record=on_record)
 
 
 def plain_text(uploaded: bytes, limits: ServerLimits) -> str:
