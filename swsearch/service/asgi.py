@@ -59,7 +59,8 @@ def create_app(settings: Settings) -> FastAPI:
     hub = Hub(service)
     silence = settings.limits.worker_silence_seconds
     workers = [
-        ServerWorker(command, hub.hint, metrics.worker_restarts.inc, silence) for command in settings.worker_commands
+        ServerWorker(command, hub.hint, hub.hint_begun, metrics.worker_restarts.inc, silence)
+        for command in settings.worker_commands
     ]
     readers = Readers()
 

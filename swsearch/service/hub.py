@@ -31,6 +31,8 @@ _PAUSE: Final = 2.0
 STREAM_SECONDS: Final = 0.9
 """Shortest time between two statuses of an unfinished search in one stream. A search of 10,000 queries changes with
 each of them, and hundreds of people may look at it."""
+_MOST_UNHEARD: Final = 1000
+"""Number of hints that are remembered because somebody may begin to wait for the search in a moment."""
 _AT_ONCE: Final = 8
 _BREATH_SECONDS: Final = 0.01
 """Number of streams that get a status at once, and the time for other requests before the next ones."""
@@ -57,6 +59,8 @@ class Hub:
         self._found: dict[str, SearchStatus | None] = {}
         self._hint = asyncio.Event()
         self._hinted: set[str] = set()
+        self._unheard: dict[str, None] = {}
+        """Searches that were hinted at while nobody waited for them, the last one at the end."""
         self._looks_at_all = 0.0
         self._is_released = False
         self._task: asyncio.Task[None] | None = None
@@ -95,8 +99,20 @@ class Hub:
         if keys is None:
             self._looks_at_all = 0.0
         else:
-            self._hinted.update(keys)
+            for key in keys:
+                if key in self._watched:
+                    self._hinted.add(key)
+                else:
+                    self._unheard.pop(key, None)
+                    self._unheard[key] = None
+            while len(self._unheard) > _MOST_UNHEARD:
+                del self._unheard[next(iter(self._unheard))]
         self._hint.set()
+
+    def hint_begun(self, keys: Iterable[str]) -> None:
+        """Look now at those of these searches whose begin, which is not their end, matters to somebody who waits."""
+        if some := [key for key in keys if not self._is_until_end(key)]:
+            self.hint(some)
 
     async def changes(self, key: str, *, until_end: bool = False) -> AsyncIterator[SearchStatus]:
         """The status of a search now and after changes, until it is finished; about once a second, the end at once.
@@ -137,11 +153,15 @@ class Hub:
 
     @contextmanager
     def _watching(self, key: str, *, until_end: bool) -> Iterator[_Watcher]:
-        """A context in which somebody waits for a search; the first look is at once."""
+        """A context in which somebody waits for a search; the first look is at once.
+
+        Whoever waits for the end has just seen that the search is unfinished, so nothing is new without a hint.
+        """
         watcher = _Watcher(until_end)
         self._watched.setdefault(key, set()).add(watcher)
         self._found.pop(key, None)
-        self.hint([key])
+        if not until_end or key in self._unheard:
+            self.hint([key])
         try:
             yield watcher
         finally:
@@ -149,6 +169,10 @@ class Hub:
             if not self._watched[key]:
                 del self._watched[key]
                 self._found.pop(key, None)
+
+    def _is_until_end(self, key: str) -> bool:
+        """Whether nobody waits for a change of a search, unless it is its end."""
+        return all(watcher.until_end for watcher in self._watched.get(key, ()))
 
     async def _look(self) -> None:
         while True:
@@ -165,7 +189,7 @@ class Hub:
             self._hinted.clear()
             if not keys:
                 continue
-            ends = [key for key in keys if all(watcher.until_end for watcher in self._watched[key])]
+            ends = [key for key in keys if self._is_until_end(key)]
             others = list(set(keys).difference(ends))
             try:
                 found = await self.short_call(self._service.statuses, others, ends)

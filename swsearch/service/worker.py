@@ -13,9 +13,9 @@ waits are stored in one transaction, which takes a third of the time; if more ar
 moment.
 
 Its input may be a pipe: each line is a hint that there may be work, and its end is the order to stop, so that no worker
-outlives the server that started it. Its output then has a line for each change, ``changed`` and the keys of the
-searches, which the server passes on, and a line ``alive`` for each second with progress. Hints only save time; without
-them a worker looks for work several times a second.
+outlives the server that started it. Its output then has a line for each change, ``changed`` or ``begun`` and the
+keys of the searches, which the server passes on, and a line ``alive`` for each second with progress. Hints only save
+time; without them a worker looks for work several times a second.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from swsearch.service.estimates import Pace
 from swsearch.service.logs import log, log_seldom
 from swsearch.service.searcher_cache import SearcherCache
 from swsearch.service.submit import fingerprint
-from swsearch.service.worker_processes import ALIVE, CHANGED, READY
+from swsearch.service.worker_processes import ALIVE, BEGUN, CHANGED, READY
 from swsearch.store.queue import MAX_LOSSES, Queue
 from swsearch.store.scheduling import Query
 from swsearch.store.search_records import Batch, Completed, Lease, Parameters, SearchedDatabase
@@ -277,7 +277,8 @@ class SearchWorker:
                 if self._running[0].searcher is running.searcher:  # the engine takes the second behind the first
                     running.start()
             self._begin(running)
-        self._say_changed(batch.keys.values())
+        is_begun = running is not None and not running.refused
+        self._say_changed(batch.keys.values(), BEGUN if is_begun else CHANGED)
         return True
 
     def _take_next(self, running: _RunningBatch) -> None:
@@ -467,8 +468,8 @@ class SearchWorker:
                 self._wake.set()
         self.stop()
 
-    def _say_changed(self, keys: Iterable[str]) -> None:
-        self._say(" ".join([CHANGED, *keys]))
+    def _say_changed(self, keys: Iterable[str], how: str = CHANGED) -> None:
+        self._say(" ".join([how, *keys]))
 
     def _say(self, word: str) -> None:
         if self._hints:

@@ -22,6 +22,8 @@ ALIVE: Final = "alive"
 """The message of a worker whose work has made progress."""
 CHANGED: Final = "changed"
 """The word before the keys of searches that have changed; without keys, any of them may have."""
+BEGUN: Final = "begun"
+"""The word before the keys of searches of which queries have been begun, and none has ended."""
 
 _DRAIN_SECONDS: Final = 60.0
 """Time that a worker has to finish what it has in hand when the server stops."""
@@ -51,6 +53,8 @@ class ServerWorker:
         The command that starts it.
     on_change : callable
         Called with the keys of searches that it has changed, or with None if any search may have changed.
+    on_begin : callable
+        Called with the keys of searches that it has begun.
     on_death : callable
         Called when it died; it is started again afterwards.
     silence : float
@@ -64,11 +68,13 @@ class ServerWorker:
         self,
         command: Sequence[str],
         on_change: Callable[[Iterable[str] | None], None],
+        on_begin: Callable[[Iterable[str]], None],
         on_death: Callable[[], None],
         silence: float,
     ) -> None:
         self._command = command
         self._on_change = on_change
+        self._on_begin = on_begin
         self._on_death = on_death
         self._silence = silence
         self._process: Process | None = None
@@ -120,7 +126,10 @@ class ServerWorker:
                     self.is_ready = True
                 else:
                     pause = _FIRST_PAUSE
-                self._on_change(keys or None)
+                if word == BEGUN:
+                    self._on_begin(keys)
+                else:
+                    self._on_change(keys or None)
             code = await process.wait()
             self.is_ready = False
             if self._stopping:

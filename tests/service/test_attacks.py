@@ -255,12 +255,12 @@ print("ended")
 
 def test_a_worker_that_says_nothing_is_killed_and_started_again():
     """The worker is ready and hangs; one that says that it is alive is left alone."""
-    said, heard, deaths = "import time; print('ready', flush=True); time.sleep(1000)", [], []
+    said, heard, begun, deaths = "import time; print('ready', flush=True); time.sleep(1000)", [], [], []
     alive = "import time; print('ready', flush=True)\nwhile True: print('alive', flush=True); time.sleep(0.01)"
 
     def watched(name, program, silence):
         command = [sys.executable, "-c", program]
-        return ServerWorker(command, lambda keys: heard.append((name, keys)), lambda: deaths.append(name), silence)
+        return ServerWorker(command, lambda keys: heard.append((name, keys)), begun.append, lambda: deaths.append(name), silence)
 
     async def watch():
         hangs, works = watched("hangs", said, 0.3), watched("works", alive, 60)
@@ -283,7 +283,7 @@ def test_a_worker_that_hangs_before_it_is_ready_is_killed_and_started_again():
 
     async def watch():
         command = [sys.executable, "-c", "import time; time.sleep(1000)"]
-        worker = ServerWorker(command, lambda keys: None, lambda: deaths.append(time.monotonic()), 0.3)
+        worker = ServerWorker(command, lambda keys: None, lambda keys: None, lambda: deaths.append(time.monotonic()), 0.3)
         began = time.monotonic()
         worker.start()
         while len(deaths) < 2:
