@@ -401,7 +401,10 @@ class SearchWorker:
                 n_hits += len(result.hits)
                 completed = Completed(query, running.runs[query.search_id], replace(result, number=query.number))
                 is_last = place == len(running.queries)
-                self._writer.put((running, completed), more_soon=not is_last)
+                if is_last and self._hints and not self._wake.is_set() and len(self._running) == 1:
+                    self._writer.finish((running, completed))
+                else:
+                    self._writer.put((running, completed), more_soon=not is_last)
                 self._take_next(running)
                 if is_last and len(self._running) == 1:
                     self._writer.flush()  # whatever this thread did now, the one that stores would wait for
@@ -519,6 +522,19 @@ class ResultWriter(Closeable):
         if not more_soon or len(self._waiting) >= GROUP:
             self._is_due.set()
         self._writes.append(self._thread.submit(self._write))
+
+    def finish(self, result: _Result) -> None:
+        """Store a result that none will follow soon, with those that wait; raises StoreError as :meth:`put` does.
+
+        The caller has nothing else to do, so if no result waits, it stores this one itself, which saves the time in
+        which the thread wakes.
+        """
+        if all(write.done() for write in self._writes):
+            self.flush()
+            self._store([result])
+        else:
+            self.put(result)
+            self.flush()
 
     def flush(self) -> None:
         """Return when everything is stored; raises StoreError as :meth:`put` does."""

@@ -88,6 +88,26 @@ def test_a_search_waits_for_a_slow_store(store, writer):
     assert store.groups[2] == ["one too many"]
 
 
+def test_the_last_result_is_stored_by_its_own_thread_unless_others_wait(store, writer, monkeypatch):
+    threads = []
+    write = writer._store
+    monkeypatch.setattr(writer, "_store", lambda results: (threads.append(threading.current_thread()), write(results)))
+    store.may_go_on.release(10)
+    writer.finish("alone")
+    assert (store.groups, threads) == ([["alone"]], [threading.current_thread()])
+    monkeypatch.setattr("swsearch.service.worker.LINGER_SECONDS", 60)
+    writer.put("one of two", more_soon=True)
+    writer.finish("the other")
+    assert store.groups[1:] == [["one of two", "the other"]]
+    assert threads[1] is not threading.current_thread()
+    store.error = StoreError("the disk is full")
+    with pytest.raises(StoreError, match="disk is full"):
+        writer.finish("alone")
+    store.error = None
+    writer.flush()
+    assert len(store.groups) == 3, "the error was told, and its result is not kept"
+
+
 @pytest.mark.parametrize("how", ["put", "flush"])
 def test_a_failed_store_is_reported_once_and_what_waited_is_discarded(store, writer, how):
     writer.put("first")
