@@ -188,7 +188,11 @@ def read_text(
             )
 
     text_of_queries = TextInMemory(_QUERIES, raw)
-    if detect_query_format(text_of_queries) != "fasta":
+    try:
+        is_fasta = detect_query_format(text_of_queries) == "fasta"
+    except InputError:  # a profile that is no text
+        is_fasta = False
+    if not is_fasta:
         raise InputError("the queries are profiles, which a server does not search; send sequences")
     return read_queries(text_of_queries, requirements, force_alphabet=alphabet is not None, on_record=on_record)
 

@@ -216,6 +216,7 @@ def assert_stopped(server):
         ({"queries": ""}, 400, "bad_input", "no sequences"),
         ({"queries": ">a\n" + "ACGT" * 20}, 400, "bad_input", "to translate it say --translate query"),
         ({"queries": ">a\ud800b\nMKTAYIA\n"}, 400, "bad_input", "\\ud800 at character 3 is not a character"),
+        ({"queries": "0\udc80profile"}, 400, "bad_input", "the queries are profiles"),  # binary ASN.1
         ({"queries": "BZh91AY&SY"}, 400, "bad_input", "the queries are an archive"),
         ({"queries": ">a\nMKV\n" * 10_001}, 413, "too_many_queries", "up to 10,000"),
         ({"queries": ">a\n" + "MKV" * 40_000}, 413, "query_too_long", "up to 100,000"),

@@ -260,7 +260,9 @@ def test_a_worker_that_says_nothing_is_killed_and_started_again():
 
     def watched(name, program, silence):
         command = [sys.executable, "-c", program]
-        return ServerWorker(command, lambda keys: heard.append((name, keys)), begun.append, lambda: deaths.append(name), silence)
+        return ServerWorker(
+            command, lambda keys: heard.append((name, keys)), begun.append, lambda: deaths.append(name), silence
+        )
 
     async def watch():
         hangs, works = watched("hangs", said, 0.3), watched("works", alive, 60)
@@ -283,7 +285,7 @@ def test_a_worker_that_hangs_before_it_is_ready_is_killed_and_started_again():
 
     async def watch():
         command = [sys.executable, "-c", "import time; time.sleep(1000)"]
-        worker = ServerWorker(command, lambda keys: None, lambda keys: None, lambda: deaths.append(time.monotonic()), 0.3)
+        worker = ServerWorker(command, id, id, lambda: deaths.append(time.monotonic()), 0.3)
         began = time.monotonic()
         worker.start()
         while len(deaths) < 2:
