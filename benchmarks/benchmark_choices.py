@@ -37,8 +37,8 @@ CHOICES: dict[str, dict[str, float]] = {
     "included up to 0.03": {"inclusion": 0.03},
     "0.6 times the observations": {"observations": 0.6},
     "1.6 times the observations": {"observations": 1.6},
-    "weight of contexts 0.4": {"contexts": 0.4},
-    "weight of contexts 0.8": {"contexts": 0.8},
+    "weight of contexts 0.5": {"contexts": 0.5},
+    "weight of contexts 0.7": {"contexts": 0.7},
     "profiles as single sequences": {"forward": 4.0, "composition": 0.5},
 }
 

@@ -42,8 +42,8 @@ A column whose c is not below 1 tells nothing: n = 0 and m = 30.
 
 *Contexts.* In a sensitive search, the expected column e(i) = p(i) Σ_j f(j) exp(λ s(j, i)) of the pseudocounts is
 replaced by one that depends on the neighbouring positions too: t(i)^w e(i)^(1-w), divided by its sum, where t is the
-column that contexts predict from n + 1 observations f (:mod:`swsearch.query.contexts`) and w =
-:data:`CONTEXT_WEIGHT`. For a single sequence, n = 0, so this column is Q.
+column that contexts predict from n + 1 observations f (:mod:`swsearch.query.contexts`) and w is :data:`CONTEXT_WEIGHT`
+or, for a single sequence, :data:`CONTEXT_WEIGHT_OF_ONE`. For the latter, n = 0, so this column is Q.
 
 *Scores* are φ ln(Q / p) / λ, rounded, in the units of the matrix (half bits for BLOSUM62). The factor φ gives the
 scores of all columns together the λ of the matrix, as in PSI-BLAST, so that the statistics of the matrix and its gap
@@ -81,7 +81,8 @@ MIN_BLOCK: Final = 25
 """Smallest number of columns of a block."""
 MAX_OBSERVATIONS: Final = 400
 """Largest number of independent observations of a column."""
-CONTEXT_WEIGHT: Final = 0.7
+CONTEXT_WEIGHT: Final = 0.6
+CONTEXT_WEIGHT_OF_ONE: Final = 0.7
 """w: how much contexts decide about pseudocounts, and not the matrix."""
 
 
@@ -240,7 +241,8 @@ def scores_of(
     expected = _expected(frequencies[known], matrix, lam)
     if contexts is not None:
         counts = frequencies * (columns.observations + 1.0)[:, None]
-        expected = _with_context(expected, predicted_columns(contexts, counts.tobytes(), n_threads)[known])
+        weight = CONTEXT_WEIGHT if columns.has_relatives else CONTEXT_WEIGHT_OF_ONE
+        expected = _with_context(expected, predicted_columns(contexts, counts.tobytes(), n_threads)[known], weight)
     log_odds[known] = _log_odds(frequencies[known], observations, expected)
     return scaled_scores(log_odds, known, codes, matrix)
 
@@ -254,10 +256,10 @@ def _expected(frequencies: Floats, matrix: SubstitutionMatrix, lam: float) -> Fl
     return expected
 
 
-def _with_context(expected: Floats, predicted: Floats) -> Floats:
-    """The expected odds where ``predicted`` are the columns of contexts."""
+def _with_context(expected: Floats, predicted: Floats, weight: float) -> Floats:
+    """The expected odds where ``predicted`` are the columns of contexts, and ``weight`` is w."""
     p = background(PROTEIN)
-    mixed = exp(CONTEXT_WEIGHT * log(predicted / p) + (1.0 - CONTEXT_WEIGHT) * log(expected))
+    mixed = exp(weight * log(predicted / p) + (1.0 - weight) * log(expected))
     odds: Floats = mixed / sum_in_order(mixed * p, axis=1)[:, None]
     return odds
 

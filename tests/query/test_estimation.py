@@ -131,6 +131,7 @@ def plain_scores(
     p = dict(zip(AMINO_ACIDS, background(PROTEIN).tolist(), strict=True))
     counts = np.array([[f[a] * (n + 1) for a in p] for f, n in zip(frequencies, observations, strict=True)])
     scores = []
+    weight = 0.6 if any(observations) else 0.7
     of_contexts = program_contexts().predicted(counts).tolist()
     for f, counted, predicted in zip(frequencies, observations, of_contexts, strict=True):
         n = counted
@@ -142,7 +143,7 @@ def plain_scores(
             n, m = 0.0, 30.0
         expected = {a: sum(f[b] * math.exp(lam * BLOSUM62.score(b, a)) for b in p) for a in p}
         if by_context:
-            mixed = {a: t**0.7 * (p[a] * expected[a]) ** 0.3 for a, t in zip(p, predicted, strict=True)}
+            mixed = {a: t**weight * (p[a] * expected[a]) ** (1 - weight) for a, t in zip(p, predicted, strict=True)}
             expected = {a: mixed[a] / sum(mixed.values()) / p[a] for a in p}
         scores.append([math.log((n * f[a] / p[a] + m * expected[a]) / (n + m)) / lam for a in p])
     return scores
