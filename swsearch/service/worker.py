@@ -236,9 +236,8 @@ class SearchWorker:
 
     def _work(self) -> bool:
         """Take and search batches while there are any; returns whether there was one."""
-        if time.monotonic() - self._noticed >= LOOK_SECONDS:
-            self._noticed = time.monotonic()
-            self._notice_generations()
+        self._noticed = time.monotonic()
+        self._notice_generations()
         if time.monotonic() - self._recovered >= RECOVER_SECONDS:
             self._recovered = time.monotonic()
             n_recovered = self._queue.recover(self._keep, self._max_losses)
