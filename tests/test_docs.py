@@ -154,7 +154,7 @@ def test_the_page_on_configuration_has_a_file_that_is_accepted(workplace, capfd,
     (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     (workplace / "config.toml").write_text(text)
     monkeypatch.setenv("SWSEARCH_CONFIG", "config.toml")
-    assert run_commands(page, capfd) == 2
+    assert run_commands(page, capfd) == 1
 
 
 def test_the_page_on_clusters_runs(small_workplace, capfd):

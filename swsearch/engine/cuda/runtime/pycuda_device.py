@@ -110,6 +110,9 @@ class _PyCudaEvent:
         self._device = device
         self.event = event
 
+    def __del__(self) -> None:
+        self._device.retain_if_lost(self.event)
+
     def wait(self) -> None:
         with self._device.errors("finishing its work"):
             self.event.synchronize()
@@ -245,12 +248,16 @@ class PyCudaDevice:
             raise self._failure from error
 
     def give_back(self, allocation: Any) -> None:
-        """Free memory. On a lost device only retain the object: PyCUDA would warn for every buffer it cannot free."""
+        """Free memory; on a lost device only retain the object."""
+        if not self.retain_if_lost(allocation):
+            with self.errors("freeing memory"):
+                allocation.free()
+
+    def retain_if_lost(self, held: Any) -> bool:
+        """Retain an object of a lost device until it is closed: PyCUDA would warn for each that it cannot free."""
         if self._failure is not None:
-            self._abandoned.append(allocation)
-            return
-        with self.errors("freeing memory"):
-            allocation.free()
+            self._abandoned.append(held)
+        return self._failure is not None
 
     def free_bytes(self) -> int:
         """See :class:`Device`."""
@@ -270,8 +277,7 @@ class PyCudaDevice:
 
     def unpin(self, array: NDArray[np.uint8]) -> None:
         """See :class:`Device`."""
-        if self._failure is not None:
-            self._abandoned.append(array)
+        self.retain_if_lost(array)
 
     def upload(self, buffer: Buffer, values: NDArray[Any], stream: Stream, offset: int = 0) -> None:
         """See :class:`Device`."""
