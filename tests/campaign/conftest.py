@@ -17,7 +17,7 @@ __all__ = ["postgres"]  # a fixture
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Number the trials of each test."""
+    """Number the trials of each test; one that has none here is listed as skipped, so that its absence is seen."""
     if "trial" not in metafunc.fixturenames:
         return
     mark = metafunc.definition.get_closest_marker("campaign")

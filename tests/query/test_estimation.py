@@ -132,8 +132,7 @@ def plain_scores(
     counts = np.array([[f[a] * (n + 1) for a in p] for f, n in zip(frequencies, observations, strict=True)])
     scores = []
     weight = 0.6 if any(observations) else 0.7
-    of_contexts = program_contexts().predicted(counts).tolist()
-    for f, counted, predicted in zip(frequencies, observations, of_contexts, strict=True):
+    for f, counted, predicted in zip(frequencies, observations, program_contexts().predicted(counts), strict=True):
         n = counted
         smooth = {a: (n * f[a] + 5.5 * p[a]) / (n + 5.5) for a in p}
         entropy = max(sum(q * math.log(q / p[a]) for a, q in smooth.items()), 1e-4)

@@ -573,8 +573,7 @@ def test_a_run_of_the_command_line_is_shown(served):
 
 def test_a_run_that_read_files_of_options_is_not_searched_again(served):
     """A server reads no such files, so the search of its page would be another one."""
-    info = replace(RUN, command="swsearch query q.fa /secret/p.db --contexts /secret/x.lib")
-    info = replace(info, parameters={**info.parameters, "sensitive": True, "contexts": "/secret/x.lib"})
+    info = replace(RUN, command="swsearch query /secret/p.db", parameters=RUN.parameters | {"contexts": "/secret/x"})
     with stored_run(served, info, [make_query(0, 2)]) as run_id:
         assert served.get(f"/results/run-{run_id}/request.json").status == 404
         answer = served.get(f"/results/run-{run_id}/commands")
