@@ -35,6 +35,10 @@ CHOICES: dict[str, dict[str, float]] = {
     AS_IT_IS: {},
     "included up to 0.001": {"inclusion": 0.001},
     "included up to 0.03": {"inclusion": 0.03},
+    "surplus 1": {"surplus": 1.0},
+    "surplus 1, included up to 0.005": {"surplus": 1.0, "inclusion": 0.005},
+    "surplus 1, included up to 0.002": {"surplus": 1.0, "inclusion": 0.002},
+    "surplus 1, 0.6 times the observations": {"surplus": 1.0, "observations": 0.6},
     "0.6 times the observations": {"observations": 0.6},
     "1.6 times the observations": {"observations": 1.6},
     "weight of contexts 0.5": {"contexts": 0.5},
@@ -45,7 +49,7 @@ CHOICES: dict[str, dict[str, float]] = {
 
 def change(choice: dict[str, float]) -> dict[str, float]:
     """Change the constants of this process; the options that differ from the defaults."""
-    balance = {name: choice[name] for name in ("forward", "composition") if name in choice}
+    balance = {name: choice[name] for name in rescoring.Balance._fields if name in choice}
     of_profile = rescoring.OF_PROFILE._replace(**balance)
     rescoring.OF_PROFILE = of_profile  # type: ignore[misc]
     estimation.CONTEXT_WEIGHT = choice.get("contexts", estimation.CONTEXT_WEIGHT)  # type: ignore[misc]
@@ -77,6 +81,7 @@ def main() -> None:
     parser.add_argument("background", type=Path, help="FASTA from which profiles learn")
     parser.add_argument("--work", type=Path, required=True, help="folder for databases")
     parser.add_argument("--queries", type=int, default=300, help="number of domains")
+    parser.add_argument("--choices", nargs="+", default=list(CHOICES), choices=CHOICES, metavar="NAME")
     parser.add_argument("--engine", default="cpu")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "choices.json")
@@ -100,10 +105,10 @@ def main() -> None:
         "queries": len(chosen),
         "seconds": {},
     }
-    for name, choice in CHOICES.items():
+    for name in options.choices:
         began = time.perf_counter()
         with multiprocessing.get_context("spawn").Pool(1) as pool:
-            hits = pool.apply(lists, (choice, queries, database, options.engine, options.threads))
+            hits = pool.apply(lists, (CHOICES[name], queries, database, options.engine, options.threads))
         result["seconds"][name] = round(time.perf_counter() - began, 1)
         judgeable = {
             query: [(domain, evalue * share) for domain, evalue in rows if domain in data.sccs]
@@ -111,7 +116,7 @@ def main() -> None:
         }
         found[name] = judged(judgeable, data.sccs)
         result[name] = {which: found[name].figures(which) for which in JUDGEMENTS}
-        if name != AS_IT_IS:
+        if name != AS_IT_IS and AS_IT_IS in found:
             result[name]["gain"] = {which: found[name].gain(found[AS_IT_IS], which) for which in JUDGEMENTS}
         options.out.write_text(json.dumps(result, indent=2) + "\n")
         print(name, json.dumps(result[name]["all"]), json.dumps(result[name].get("gain")), flush=True)

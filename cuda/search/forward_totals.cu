@@ -1,7 +1,6 @@
 // Local Forward scores: the sums over all alignments of a query's columns with those of subjects. Inputs: the odds of
-// the subjects (column_odds), and the columns and gap factors of one or several queries of the same length. Output: a
-// total for each block of kBlockRows rows of each query with each subject, and its exponent;
-// swsearch/query/columns.py adds these up.
+// the subjects (column_odds), and the columns and gap factors of the query. Output: a total for each block of kBlockRows
+// rows of the query with each subject, and its exponent; swsearch/query/columns.py adds these up.
 //
 // simd/context/kernel.hpp has the recurrence and the rule by which a block's values share a power of two. A warp
 // computes one subject in a strip of kWarpSize blocks of the query's rows, one block a lane. In step t, lane l computes
@@ -32,16 +31,15 @@ struct Passed {
 };
 
 struct ForwardParameters {
-    const u32* rows;  // [n_queries][n_strips][kBlockRows][kRowWords][kWarpSize]; a column has pairs of bytes
-                      // (forward_numbers.cuh), the factors of gaps are floats
-    u32 n_queries, strip, n_strips, n_blocks;
+    const u32* rows;  // [n_strips][kBlockRows][kRowWords][kWarpSize]; a column has pairs of bytes (forward_numbers.cuh),
+                      // the factors of gaps are floats
+    u32 strip, n_strips, n_blocks;
     const u32* odds;    // [positions][kColumnWords] pairs of 16 bits
     const u32* starts;  // first position of each subject, the longest subject first
     const u32* lengths;
     u32 n_subjects;
-    uint4* boundary;  // [n_queries][positions] Passed, from strip to strip
-    u32 boundary_stride;
-    float* totals;  // [n_queries][n_subjects][n_blocks]
+    uint4* boundary;  // [positions] Passed, from strip to strip
+    float* totals;    // [n_subjects][n_blocks]
     int* exponents;
 };
 
@@ -166,13 +164,12 @@ SWS_DEVICE uint4 stored(const Passed& passed) {
 
 // rows: kStripWords words of shared memory.
 SWS_DEVICE void forward_totals(u32* rows, const ForwardParameters& parameters) {
-    const u32 query = blockIdx.x % parameters.n_queries;
-    const u32* const of_strip = parameters.rows + (query * parameters.n_strips + parameters.strip) * kStripWords;
+    const u32* const of_strip = parameters.rows + parameters.strip * kStripWords;
     for (u32 word = threadIdx.x; word < kStripWords; word += kForwardWarps * kWarpSize) {
         rows[word] = of_strip[word];
     }
     __syncthreads();
-    const u32 subject = blockIdx.x / parameters.n_queries * kForwardWarps + threadIdx.x / kWarpSize;
+    const u32 subject = blockIdx.x * kForwardWarps + threadIdx.x / kWarpSize;
     if (subject >= parameters.n_subjects) {
         return;
     }
@@ -181,7 +178,7 @@ SWS_DEVICE void forward_totals(u32* rows, const ForwardParameters& parameters) {
     const int n_lanes = n_lanes_left < kWarpSize ? n_lanes_left : kWarpSize;
     const int length = static_cast<int>(parameters.lengths[subject]);
     const u32 start = parameters.starts[subject];
-    uint4* const boundary = parameters.boundary + static_cast<u64>(query) * parameters.boundary_stride + start;
+    uint4* const boundary = parameters.boundary + start;
     BlockOfRows block(rows + lane);
     Passed passed{};
     for (int step = 0; step < length + n_lanes - 1; ++step) {
@@ -204,8 +201,8 @@ SWS_DEVICE void forward_totals(u32* rows, const ForwardParameters& parameters) {
         }
     }
     if (lane < n_lanes) {
-        const u64 row = static_cast<u64>(query) * parameters.n_subjects + subject;
-        const u64 index = row * parameters.n_blocks + parameters.strip * kWarpSize + static_cast<u32>(lane);
+        const u64 index =
+            static_cast<u64>(subject) * parameters.n_blocks + parameters.strip * kWarpSize + static_cast<u32>(lane);
         parameters.totals[index] = block.total();
         parameters.exponents[index] = block.exponent_of_total();
     }

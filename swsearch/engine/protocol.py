@@ -278,22 +278,21 @@ class BackgroundEngine(ScoreEngine, Protocol):
         """
         ...
 
-    def forward(self, queries: Sequence[ProfileModel], subjects: Sequence[Partition]) -> Floats | None:
-        """The local Forward scores of queries with some subjects, in nats (:mod:`swsearch.query.columns`).
+    def forward(self, query: ProfileModel, subjects: Sequence[Partition]) -> Floats | None:
+        """The local Forward scores of a query with some subjects, in nats (:mod:`swsearch.query.columns`).
 
         May be called from any thread, during background work too. Results are those of
         :meth:`swsearch.query.columns.SubjectOdds.forward`, bit by bit.
 
         Parameters
         ----------
-        queries : sequence of ProfileModel
-            All have the same length.
+        query : ProfileModel
         subjects : sequence of Partition
             Subjects in any order, which are uploaded for this call.
 
         Returns
         -------
-        float64 array, shape (n_queries, n_subjects), or None
+        float64 array, shape (n_subjects,), or None
             The subjects of all partitions, one partition after the other. None if the device has too little free
             memory at the moment.
         """

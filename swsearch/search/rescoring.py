@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -79,7 +80,7 @@ class Balance(NamedTuple):
     composition: float
 
 
-OF_PROFILE: Final = Balance(2.0, 1.5, 1.0)
+OF_PROFILE: Final = Balance(2.0, 1.0, 1.0)
 """For a profile that was estimated from several sequences, some of which may be no relatives."""
 OF_MODEL: Final = Balance(2.0, 3.0, 1.0)
 """For the model of a file."""
@@ -168,19 +169,20 @@ class Rescoring:
                 yield rows[some], Partition(residues, starts[some], lengths[some], subjects[rows[some]])
 
     def _forward(self, model: ProfileModel, parts: Sequence[Partition]) -> Iterator[_Scores]:
-        """The scores of the subjects of each part.
-
-        A GPU computes F' for all of them, because their odds are not kept; a CPU takes longer for F' than to ask for
-        it.
-        """
-        both = None if self._engine is None else self._engine.forward((model, model.reversed), parts)
-        if both is not None:
-            ends = np.cumsum([len(part) for part in parts])[:-1]
-            for forward, of_reversed in zip(*(np.split(row, ends) for row in both), strict=True):
-                yield forward, of_reversed.__getitem__
+        """The scores of the subjects of each part."""
+        forward = None if self._engine is None else self._engine.forward(model, parts)
+        if forward is None:
+            yield from (self._forward_on_cpu(model, part) for part in parts)
             return
-        for part in parts:
-            yield self._forward_on_cpu(model, part)
+        ends = np.cumsum([len(part) for part in parts])[:-1]
+        for part, of_part in zip(parts, np.split(forward, ends), strict=True):
+            yield of_part, partial(self._reversed_forward, model, part)
+
+    def _reversed_forward(self, model: ProfileModel, part: Partition, rows: NDArray[np.intp]) -> Floats:
+        """F' of some subjects by the engine, which predicts their columns again: they are few."""
+        assert self._engine is not None
+        scores = self._engine.forward(model.reversed, [part[rows]])
+        return self._forward_on_cpu(model.reversed, part[rows])[0] if scores is None else scores
 
     def _forward_on_cpu(self, model: ProfileModel, part: Partition) -> _Scores:
         odds = self._model.decoy_odds

@@ -444,7 +444,7 @@ def forward_evalues(
     of_space = log(space / 350.0)
 
     def evalues(excess: NDArray[np.float64]) -> NDArray[np.float64]:
-        k, of_several = 2.0 if query.has_relatives else 4.0, 1.5 if query.model is None else 3.0
+        k, of_several = 2.0 if query.has_relatives else 4.0, 1.0 if query.model is None else 3.0
         mean = exp((k * (of_space - 0.9 * excess) + of_scores) / (k + 1.0))
         surplus = of_several if query.has_relatives else 13.0
         share = exp(0.7 * np.minimum(log(mean / (space / 350.0)), 0.0))

@@ -67,8 +67,8 @@ COLUMN_ODDS: Final = _structure(
 )  # fmt: skip
 # ForwardParameters
 FORWARD: Final = _structure(
-    rows=ADDRESS, n_queries=U32, strip=U32, n_strips=U32, n_blocks=U32, odds=ADDRESS, starts=ADDRESS, lengths=ADDRESS,
-    n_subjects=U32, boundary=ADDRESS, boundary_stride=U32, totals=ADDRESS, exponents=ADDRESS,
+    rows=ADDRESS, strip=U32, n_strips=U32, n_blocks=U32, odds=ADDRESS, starts=ADDRESS, lengths=ADDRESS, n_subjects=U32,
+    boundary=ADDRESS, totals=ADDRESS, exponents=ADDRESS,
 )  # fmt: skip
 
 # --- cuda/pairs ---

@@ -131,16 +131,18 @@ def warm_up(ordinals: Sequence[int]) -> threading.Thread:
     return thread
 
 
-def load_kernels_eagerly() -> None:
-    """Have the driver load a kernel with its module, unless the user has chosen otherwise; call this before its start.
+def set_driver_defaults() -> None:
+    """Choose what the user has not chosen in the driver's environment variables; call this before its start.
 
-    By default it loads a kernel at its first launch, and waits until the device is idle.
+    By default, the driver loads a kernel at its first launch, and waits until the device is idle. And all streams share
+    eight queues, in which a kernel waits for the earlier ones, also of other streams; so each has its own instead.
     """
     os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
+    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
 
 
 def _create_contexts(ordinals: Sequence[int]) -> None:
-    load_kernels_eagerly()
+    set_driver_defaults()
     try:
         driver = ctypes.CDLL(LIBRARY)
     except OSError:

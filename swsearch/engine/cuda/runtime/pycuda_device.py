@@ -31,7 +31,7 @@ from swsearch.engine.cuda.runtime.device import (
 )
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, UNIT_BYTES, WARP, KernelSpec, compute_capability
-from swsearch.engine.cuda.runtime.presence import INSTALL, LIBRARY, GpuProbe, load_kernels_eagerly, look_for_gpus
+from swsearch.engine.cuda.runtime.presence import INSTALL, LIBRARY, GpuProbe, look_for_gpus, set_driver_defaults
 from swsearch.engine.cuda.runtime.shipped_kernels import package_archives, package_folder, refusals
 from swsearch.engine.protocol import EngineInfo
 from swsearch.errors import EngineError, EngineUnavailable, SwSearchError
@@ -145,6 +145,18 @@ class _TranslatedErrors:
             self._device.translate(error, self._doing)
 
 
+class _Streams(dict[Stream, Any]):
+    """The streams of a device. Each is made at its first use, because few users of a device need all."""
+
+    def __init__(self, driver: Any) -> None:
+        super().__init__()
+        self._driver = driver
+
+    def __missing__(self, stream: Stream) -> Any:
+        made = self[stream] = self._driver.Stream()
+        return made
+
+
 _opened = threading.local()
 
 
@@ -173,7 +185,7 @@ class PyCudaDevice:
             broken = f"PyCUDA cannot be imported ({error}); {INSTALL}"
             raise EngineUnavailable("cuda", look_for_gpus().missing or broken) from error
         self._driver = driver
-        load_kernels_eagerly()
+        set_driver_defaults()
         try:
             driver.init()
             count = driver.Device.count()
@@ -208,11 +220,7 @@ class PyCudaDevice:
             raise EngineUnavailable("cuda", str(error)) from error
         self._context = device.retain_primary_context()
         self._context.push()
-        try:
-            self._streams = [driver.Stream() for _ in Stream]
-        except driver.Error:
-            self._context.pop()
-            raise
+        self._streams = _Streams(driver)
         _opened_here().append(self)
         self._failure: DeviceLost | None = None
         self._abandoned: list[Any] = []

@@ -1,9 +1,9 @@
-"""Local Forward scores of queries with some subjects on a GPU, for :mod:`swsearch.search.rescoring`.
+"""Local Forward scores of a query with some subjects on a GPU, for :mod:`swsearch.search.rescoring`.
 
-Inputs are the models of queries of one length, and partitions; the outputs are the scores that
+Inputs are the model of a query, and partitions; the outputs are the scores that
 :meth:`swsearch.query.columns.SubjectOdds.forward` computes, bit by bit. The kernel ``column_odds`` predicts the columns
 of the subjects, whose residues lie in one array with padding between them. ``forward_totals`` then computes a strip of
-512 rows of each query in each launch.
+512 rows of the query in each launch.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ _MOST_UNITS: Final = np.float32(32_767)
 
 @dataclass(frozen=True, eq=False)
 class ForwardWork:
-    """Queries and subjects as the kernels take them.
+    """A query and subjects as the kernels take them.
 
     Attributes
     ----------
-    rows : uint32 array, shape (n_queries, n_strips, BLOCK_ROWS, ROW_WORDS, WARP)
+    rows : uint32 array, shape (n_strips, BLOCK_ROWS, ROW_WORDS, WARP)
         Pairs of shares as pairs of bytes (``cuda/search/forward_numbers.cuh``), then the factors of gaps as float32.
     n_blocks : int
-        Blocks of rows of a query.
+        Blocks of rows of the query.
     codes : uint8 array
         The residues of the subjects, with padding before, between and behind them.
     order : int array, shape (n,)
@@ -71,8 +71,8 @@ class ForwardWork:
     lengths: NDArray[np.uint32]
 
     @classmethod
-    def of(cls, queries: Sequence[ProfileModel], subjects: Sequence[Partition], padding: int) -> ForwardWork:
-        """Arrange queries of one length and the subjects of all partitions."""
+    def of(cls, query: ProfileModel, subjects: Sequence[Partition], padding: int) -> ForwardWork:
+        """Arrange a query and the subjects of all partitions."""
         given = np.concatenate([each.lengths for each in subjects]).astype(np.int64)
         order = np.argsort(given, kind="stable")[::-1]
         lengths = given[order]
@@ -84,8 +84,8 @@ class ForwardWork:
         places[1::2], sizes[1::2] = np.concatenate([each.starts for each in subjects])[order], lengths
         sources = [*(each.residues for each in subjects), np.full(padding, PAD_CODE, dtype=np.uint8)]
         codes = _native.copy_subjects(sources, which, places, sizes)
-        rows, n_blocks = np.stack(list(map(_packed_rows, queries))), -(-len(queries[0]) // BLOCK_ROWS)
-        return cls(rows, n_blocks, codes, order, starts.astype(np.uint32), sizes[1::2])
+        n_blocks = -(-len(query) // BLOCK_ROWS)
+        return cls(_packed_rows(query), n_blocks, codes, order, starts.astype(np.uint32), sizes[1::2])
 
 
 def _packed_rows(query: ProfileModel) -> NDArray[np.uint32]:
@@ -116,11 +116,11 @@ class ForwardScorer:
         """A model, and the addresses of its layers on the device."""
 
     def scores(
-        self, queries: Sequence[ProfileModel], subjects: Sequence[Partition], model: ColumnModel | None = None
+        self, query: ProfileModel, subjects: Sequence[Partition], model: ColumnModel | None = None
     ) -> Floats | None:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`; any thread may call it."""
         model = model or column_model()
-        work = ForwardWork.of(queries, subjects, model.width // 2)
+        work = ForwardWork.of(query, subjects, model.width // 2)
         return self._thread.submit(self._scores, work, model).result()
 
     def _scores(self, work: ForwardWork, model: ColumnModel) -> Floats | None:
@@ -136,9 +136,8 @@ class ForwardScorer:
             self._slot.free()
             self._network = None
             return None
-        scores = np.empty((len(work.rows), len(work.order)))
-        for row, of_query in enumerate(zip(totals, exponents, strict=True)):
-            scores[row, work.order] = forward_scores(*of_query)
+        scores = np.empty(len(work.order))
+        scores[work.order] = forward_scores(totals, exponents)
         return scores
 
     def close(self) -> None:
@@ -153,26 +152,25 @@ class ForwardScorer:
         return address(self._slot.upload(name, values.ravel(), Stream.COMPUTE))
 
     def _totals(self, work: ForwardWork, model: ColumnModel) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-        """Totals and exponents of shape (n_queries, n, n_blocks), with the longest subject first."""
+        """Totals and exponents of shape (n, n_blocks), with the longest subject first."""
         device, scratch = self._device, self._slot.scratch
-        n_queries, n_strips, n = *work.rows.shape[:2], len(work.order)
+        n_strips, shape = len(work.rows), (len(work.order), work.n_blocks)
         self._slot.clear()  # the last call has waited for its copies
         n_positions = len(work.codes) - 2 * (model.width // 2)
-        shape = n_queries, n, work.n_blocks
         totals, exponents = np.zeros(shape, np.float32), np.zeros(shape, np.int32)
         if not totals.size:
             return totals, exponents
         odds = scratch.buffer("odds", n_positions * N_AMINO_ACIDS * 2)
         on_device = [scratch.buffer(name, totals.nbytes) for name in ("totals", "exponents")]
-        boundary = scratch.buffer("boundary", n_queries * n_positions * 16) if n_strips > 1 else None
+        boundary = scratch.buffer("boundary", n_positions * 16) if n_strips > 1 else None
         self._start_odds(work.codes, n_positions, model, address(odds))
-        of_subjects = {name: self._upload(name, getattr(work, name)) for name in ("rows", "starts", "lengths")}
-        grid = n_queries * -(-n // (FORWARD_KERNEL.threads // WARP))
+        uploaded = {name: self._upload(name, getattr(work, name)) for name in ("rows", "starts", "lengths")}
+        grid = -(-shape[0] // (FORWARD_KERNEL.threads // WARP))
         for strip in range(n_strips):
             parameters = packed(
-                FORWARD, **of_subjects, n_queries=n_queries, strip=strip, n_strips=n_strips, n_blocks=work.n_blocks,
-                odds=address(odds), n_subjects=n, boundary=address(boundary), boundary_stride=n_positions,
-                totals=address(on_device[0]), exponents=address(on_device[1]),
+                FORWARD, **uploaded, strip=strip, n_strips=n_strips, n_blocks=work.n_blocks, odds=address(odds),
+                n_subjects=shape[0], boundary=address(boundary), totals=address(on_device[0]),
+                exponents=address(on_device[1]),
             )  # fmt: skip
             device.launch(FORWARD_KERNEL, grid, BLOCK_ROWS * ROW_WORDS * WARP * 4, parameters, Stream.COMPUTE)
         device.download(totals, on_device[0], Stream.COMPUTE)

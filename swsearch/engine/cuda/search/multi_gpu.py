@@ -46,8 +46,9 @@ PATIENCE_SECONDS: Final = 0.005
 PROFILES_PER_DEVICE: Final = 8
 """Queries per device from which the devices divide the queries: the query that ends last is then a small part of the
 work."""
-FORWARD_THREADS: Final = 2
-"""Threads of a device that compute Forward scores: long subjects leave most of it idle."""
+FORWARD_THREADS: Final = 8
+"""Threads of a device that compute Forward scores: their kernels wait for blocks of the kernels of batches, and long
+subjects leave most of the device idle."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,6 +315,7 @@ class CudaDevices(Closeable):
 
         self.engines: list[CudaEngine] = []
         self._forward: list[ForwardScorer] = []
+        self._idle_forward: queue.LifoQueue[ForwardScorer] = queue.LifoQueue()
         self._gpus = [_Gpu(ordinal, open_engine) for ordinal in distinct]
         try:
             self.engines = [gpu.engine for gpu in self._gpus]
@@ -325,7 +327,8 @@ class CudaDevices(Closeable):
             for _ in range(FORWARD_THREADS)
             for ordinal in distinct
         ]
-        self._forward_turns = itertools.cycle(self._forward)
+        for scorer in reversed(self._forward):
+            self._idle_forward.put(scorer)
 
     @property
     def description(self) -> str:
@@ -423,10 +426,14 @@ class CudaDevices(Closeable):
         self._check_open()
         return self._gpus[0].do(lambda engine: engine.ends(profile, subjects, scores))
 
-    def forward(self, queries: Sequence[ProfileModel], subjects: Sequence[Partition]) -> Floats | None:
-        """See :class:`swsearch.engine.protocol.BackgroundEngine`. The devices take turns."""
+    def forward(self, query: ProfileModel, subjects: Sequence[Partition]) -> Floats | None:
+        """See :class:`swsearch.engine.protocol.BackgroundEngine`. Calls at the same time use different devices."""
         self._check_open()
-        return next(self._forward_turns).scores(queries, subjects)
+        scorer = self._idle_forward.get()
+        try:
+            return scorer.scores(query, subjects)
+        finally:
+            self._idle_forward.put(scorer)
 
     def _check_open(self) -> None:
         if not self.engines:

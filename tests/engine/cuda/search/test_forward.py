@@ -4,6 +4,8 @@ The expected scores are those of the kernels of the CPU, bit by bit, which ``tes
 plain computations.
 """
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from swsearch.errors import EngineError
 from swsearch.query.columns import ColumnModel, column_model
 from swsearch.query.profile import ProfileModel
 from swsearch.sequences.alphabet import SOFT_MASK_BIT
+from swsearch.threads import Threads
 from swsearch.typing import Codes, Floats
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, MakeDevice, opener
 from tests.query.test_columns import random_gaps, random_model
@@ -44,17 +47,14 @@ def subjects_around(rng: np.random.Generator, member: Codes) -> Partition:
     ])  # fmt: skip
 
 
-def expected(model: ColumnModel, queries: list[ProfileModel], subjects: Partition) -> Floats:
-    odds = model.odds(subjects.residues, subjects.starts, subjects.lengths)
-    return np.array([odds.forward(query) for query in queries])
+def expected(model: ColumnModel, query: ProfileModel, subjects: Partition) -> Floats:
+    return model.odds(subjects.residues, subjects.starts, subjects.lengths).forward(query)
 
 
-def assert_same_scores(
-    device: EmulatedDevice, model: ColumnModel, queries: list[ProfileModel], subjects: Partition
-) -> None:
+def assert_same_scores(device: EmulatedDevice, model: ColumnModel, query: ProfileModel, subjects: Partition) -> None:
     scorer = ForwardScorer(lambda: device)
-    found = scorer.scores(queries, [subjects[:3], subjects[3:]], model)
-    np.testing.assert_array_equal(found, expected(model, queries, subjects))
+    found = scorer.scores(query, [subjects[:3], subjects[3:]], model)
+    np.testing.assert_array_equal(found, expected(model, query, subjects))
     scorer.close()
     assert device.used_bytes == 0
 
@@ -62,11 +62,11 @@ def assert_same_scores(
 @pytest.mark.parametrize("length", [1, 16, 33, 530])
 @pytest.mark.parametrize("reversed_order", [False, True])
 def test_scores_are_those_of_the_cpu(emulated: MakeDevice, length: int, reversed_order: bool) -> None:
-    """One block of rows, several, and two strips of 512 rows; two queries of which one is the other one reversed."""
+    """One block of rows, several, and two strips of 512 rows."""
     rng = np.random.default_rng(length)
     query, member = family(rng, length)
     device = emulated(reversed_order=reversed_order)
-    assert_same_scores(device, column_model(), [query, query.reversed], subjects_around(rng, member))
+    assert_same_scores(device, column_model(), query, subjects_around(rng, member))
     assert [entry for entry, _ in device.launches] == ["column_odds"] + ["forward_totals"] * (1 + (length > 512))
 
 
@@ -74,7 +74,7 @@ def test_scores_are_those_of_the_cpu(emulated: MakeDevice, length: int, reversed
 def test_other_networks(emulated: MakeDevice, width: int, n_first: int, n_second: int) -> None:
     rng = np.random.default_rng(width)
     query, member = family(rng, 20)
-    assert_same_scores(emulated(), random_model(rng, width, n_first, n_second), [query], subjects_around(rng, member))
+    assert_same_scores(emulated(), random_model(rng, width, n_first, n_second), query, subjects_around(rng, member))
 
 
 def test_values_far_below_a_power_of_two_are_lost_as_on_the_cpu(emulated: MakeDevice) -> None:
@@ -86,7 +86,7 @@ def test_values_far_below_a_power_of_two_are_lost_as_on_the_cpu(emulated: MakeDe
     query.columns[:16] = 1e-6
     query.columns[40:56] = 0.0  # no alignment passes, but gaps do
     subjects = [np.concatenate([member, random_codes(rng, n, 20), member]) for n in (0, 3, 60, 200, 400)]
-    assert_same_scores(emulated(), column_model(), [query, query.reversed], Partition.pack(subjects))
+    assert_same_scores(emulated(), column_model(), query, Partition.pack(subjects))
 
 
 def test_subjects_in_any_order_and_none(emulated: MakeDevice) -> None:
@@ -94,8 +94,8 @@ def test_subjects_in_any_order_and_none(emulated: MakeDevice) -> None:
     query, member = family(rng, 40)
     subjects = subjects_around(rng, member)
     chosen = rng.permutation(len(subjects))[:9]
-    assert_same_scores(emulated(), column_model(), [query], subjects[chosen])
-    assert_same_scores(emulated(), column_model(), [query], subjects[:0])
+    assert_same_scores(emulated(), column_model(), query, subjects[chosen])
+    assert_same_scores(emulated(), column_model(), query, subjects[:0])
 
 
 def test_an_engine_without_memory_leaves_the_scores_to_the_caller(emulated: MakeDevice) -> None:
@@ -105,32 +105,37 @@ def test_an_engine_without_memory_leaves_the_scores_to_the_caller(emulated: Make
     held = device.allocate(1000 << 10)
     scorer = ForwardScorer(lambda: device)
     subjects = subjects_around(rng, member)
-    assert scorer.scores([query], [subjects]) is None
+    assert scorer.scores(query, [subjects]) is None
     held.free()
-    assert scorer.scores([query], [subjects]) is not None
+    assert scorer.scores(query, [subjects]) is not None
     scorer.close()
 
 
-def test_several_devices_take_turns() -> None:
+def test_calls_at_the_same_time_use_different_devices() -> None:
+    """A call that follows another uses its device, which is open."""
     rng = np.random.default_rng(10)
     query, member = family(rng, 30)
     subjects = subjects_around(rng, member)
     opened: list[tuple[int, EmulatedDevice]] = []
+    both_opened = threading.Barrier(2)
 
     def open_device(ordinal: int) -> Device:
-        opened.append((ordinal, opener()(ordinal)))
-        return opened[-1][1]
+        device = opener()(ordinal)
+        opened.append((ordinal, device))
+        if threading.current_thread().name.startswith("forward"):
+            both_opened.wait(60)
+        return device
 
-    with CudaDevices([0, 1], open_device) as engine:
-        for _ in range(3):
-            np.testing.assert_array_equal(
-                engine.forward([query], [subjects]), expected(column_model(), [query], subjects)
-            )
-        launched = [(ordinal, len(device.launches)) for ordinal, device in opened if device.launches]
-    assert launched == [(0, 2), (1, 2), (0, 2)]
+    with CudaDevices([0, 1], open_device) as engine, Threads(2) as threads:
+        both = [threads.submit(engine.forward, query, [subjects]) for _ in range(2)]
+        for found in [*(call.result() for call in both), engine.forward(query, [subjects])]:
+            np.testing.assert_array_equal(found, expected(column_model(), query, subjects))
+        launched = {ordinal: len(device.launches) for ordinal, device in opened if device.launches}
+    assert sorted(launched) == [0, 1]
+    assert sorted(launched.values()) == [2, 4]
     assert all(device.used_bytes == 0 for _, device in opened)
     with pytest.raises(EngineError, match="closed"):
-        engine.forward([query], [subjects])
+        engine.forward(query, [subjects])
 
 
 @pytest.mark.gpu
@@ -139,10 +144,9 @@ def test_scores_of_a_gpu() -> None:
     with CudaDevices([0]) as engine:
         for length in (1, 350, 1100):
             query, member = family(rng, length)
-            queries = [query, query.reversed]
             subjects = Partition.pack([
                 *(subjects_around(rng, member).codes(row) for row in range(13)),
                 *(random_codes(rng, int(n), 27) for n in rng.integers(1, 2000, 500)),
             ])  # fmt: skip
-            found = engine.forward(queries, [subjects])
-            np.testing.assert_array_equal(found, expected(column_model(), queries, subjects))
+            found = engine.forward(query, [subjects])
+            np.testing.assert_array_equal(found, expected(column_model(), query, subjects))
