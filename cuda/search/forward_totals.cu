@@ -2,11 +2,13 @@
 // the subjects (column_odds), and the columns and gap factors of the query. Output: a total for each block of kBlockRows
 // rows of the query with each subject, and its exponent; swsearch/query/columns.py adds these up.
 //
-// simd/context/kernel.hpp has the recurrence and the rule by which a block's values share a power of two. A warp
-// computes one subject in a strip of kWarpSize blocks of the query's rows, one block a lane. In step t, lane l computes
-// column t - l, so it needs what the lane above passed on in the step before. A launch computes one strip of all
-// subjects; the lowest lane stores what the next launch's first lane needs. Values are the same as those of
-// simd/context: each is computed by the same operations in the same order, without fused multiply-add.
+// simd/context/kernel.hpp has the recurrence and the rule by which a block's values share a power of two. A block of
+// threads computes one subject in a strip of kWarpSize blocks of the query's rows. Its first warp computes the
+// recurrence, one block of rows a lane: in step t, lane l computes column t - l, so it needs what the lane above passed
+// on in the step before. The steps of a long subject follow each other, so each should be short: the other warps, one a
+// step, compute the odds of the rows with the columns ahead of it. A launch computes one strip of all subjects; the
+// lowest lane stores what the next launch's first lane needs. Values are the same as those of simd/context: each is
+// computed by the same operations in the same order, without fused multiply-add.
 
 #include "common/platform.cuh"
 #include "search/forward_numbers.cuh"
@@ -16,8 +18,10 @@ namespace swsearch {
 constexpr int kBlockRows = 16;
 constexpr int kColumnWords = 10;             // pairs of amino acids of a column
 constexpr int kRowWords = kColumnWords + 4;  // four factors of gaps follow
-constexpr int kForwardWarps = 4;             // subjects of a block, which share the rows of the query
+constexpr int kAhead = 3;                    // steps whose odds are computed together, and warps that compute them
+constexpr int kForwardThreads = (1 + kAhead) * kWarpSize;
 constexpr int kStripWords = kBlockRows * kRowWords * kWarpSize;
+constexpr int kStepOdds = kBlockRows * kWarpSize;
 constexpr int kExponentStep = 50;
 constexpr float kLarge = 1125899906842624.0F;  // 2^kExponentStep
 constexpr float kUnit = 1.0F / 8388608.0F;     // the query's columns are in units of 2^-15, odds in units of 2^-8
@@ -43,6 +47,26 @@ struct ForwardParameters {
     int* exponents;
 };
 
+SWS_DEVICE u32 word_of_row(const u32* rows, int row, int word) { return rows[(row * kRowWords + word) * kWarpSize]; }
+
+// Writes the odds of the rows of a block with a column of a subject, kWarpSize numbers apart.
+SWS_DEVICE void write_odds_of_rows(const u32* rows, const u32* column, float* odds) {
+    u32 words[kColumnWords];
+#pragma unroll
+    for (int word = 0; word < kColumnWords; ++word) {
+        words[word] = column[word];
+    }
+#pragma unroll
+    for (int i = 0; i < kBlockRows; ++i) {
+        ByteProducts products;
+#pragma unroll
+        for (int word = 0; word < kColumnWords; ++word) {
+            products.add(words[word], word_of_row(rows, i, word));
+        }
+        odds[i * kWarpSize] = __fmul_rn(static_cast<float>(products.sum()), kUnit);
+    }
+}
+
 // The rows of one block.
 class BlockOfRows {
    public:
@@ -56,8 +80,8 @@ class BlockOfRows {
     // What enters the first block of a query.
     SWS_DEVICE Passed nothing() const { return {0.0F, 0.0F, power_of_two(-exponent_), exponent_}; }
 
-    // Computes the column with these odds, and returns what the block passes on.
-    SWS_DEVICE Passed column(const u32* odds, Passed entering) {
+    // Computes the column with these odds (write_odds_of_rows), and returns what the block passes on.
+    SWS_DEVICE Passed column(const float* odds, Passed entering) {
         if (exponent_ != entering.exponent) {
             meet(entering);
         }
@@ -65,12 +89,7 @@ class BlockOfRows {
         float m_above = entering.m, x = entering.x, before = entering.before, sum = 0.0F, size = 0.0F;
 #pragma unroll
         for (int i = 0; i < kBlockRows; ++i) {
-            ByteProducts products;
-#pragma unroll
-            for (int word = 0; word < kColumnWords; ++word) {
-                products.add(odds[word], word_of_row(i, word));
-            }
-            const float m = __fmul_rn(__fmul_rn(static_cast<float>(products.sum()), kUnit), before);
+            const float m = __fmul_rn(odds[i * kWarpSize], before);
             x = __fadd_rn(__fmul_rn(gap_factor(i, kDeletion), m_above), __fmul_rn(gap_factor(i, kFurtherDeletion), x));
             before = __fadd_rn(__fadd_rn(start, p_[i]), y_[i]);
             y_[i] = __fadd_rn(__fmul_rn(gap_factor(i, kInsertion), p_[i]),
@@ -92,9 +111,8 @@ class BlockOfRows {
    private:
     enum { kDeletion, kFurtherDeletion, kInsertion, kFurtherInsertion };  // the order of the factors
 
-    SWS_DEVICE u32 word_of_row(int row, int word) const { return rows_[(row * kRowWords + word) * kWarpSize]; }
     SWS_DEVICE float gap_factor(int row, int factor) const {
-        return __uint_as_float(word_of_row(row, kColumnWords + factor));
+        return __uint_as_float(word_of_row(rows_, row, kColumnWords + factor));
     }
 
     // Brings what enters, and the block's values, to the larger of their exponents.
@@ -162,45 +180,52 @@ SWS_DEVICE uint4 stored(const Passed& passed) {
             static_cast<u32>(passed.exponent)};
 }
 
-// rows: kStripWords words of shared memory.
-SWS_DEVICE void forward_totals(u32* rows, const ForwardParameters& parameters) {
+// memory: kStripWords words for the rows, then the odds of twice kAhead steps.
+SWS_DEVICE void forward_totals(u32* memory, const ForwardParameters& parameters) {
     const u32* const of_strip = parameters.rows + parameters.strip * kStripWords;
-    for (u32 word = threadIdx.x; word < kStripWords; word += kForwardWarps * kWarpSize) {
-        rows[word] = of_strip[word];
+    for (u32 word = threadIdx.x; word < kStripWords; word += kForwardThreads) {
+        memory[word] = of_strip[word];
     }
     __syncthreads();
-    const u32 subject = blockIdx.x * kForwardWarps + threadIdx.x / kWarpSize;
-    if (subject >= parameters.n_subjects) {
-        return;
-    }
-    const int lane = static_cast<int>(threadIdx.x % kWarpSize);
+    const u32 subject = blockIdx.x;
+    const int warp = static_cast<int>(threadIdx.x / kWarpSize), lane = static_cast<int>(threadIdx.x % kWarpSize);
     const int n_lanes_left = static_cast<int>(parameters.n_blocks - parameters.strip * kWarpSize);
     const int n_lanes = n_lanes_left < kWarpSize ? n_lanes_left : kWarpSize;
     const int length = static_cast<int>(parameters.lengths[subject]);
-    const u32 start = parameters.starts[subject];
+    const u64 start = parameters.starts[subject];
     uint4* const boundary = parameters.boundary + start;
-    BlockOfRows block(rows + lane);
+    float* const odds = reinterpret_cast<float*>(memory + kStripWords) + lane;
+    BlockOfRows block(memory + lane);
     Passed passed{};
-    for (int step = 0; step < length + n_lanes - 1; ++step) {
+    const auto compute = [&](int step) {
         Passed entering = from_lane_above(passed);
         const int column = step - lane;
         if (lane < n_lanes && column >= 0 && column < length) {
             if (lane == 0) {
                 entering = parameters.strip == 0 ? block.nothing() : loaded(boundary[column]);
             }
-            u32 odds[kColumnWords];
-            const u32* const from = parameters.odds + (static_cast<u64>(start) + column) * kColumnWords;
-#pragma unroll
-            for (int word = 0; word < kColumnWords; ++word) {
-                odds[word] = from[word];
-            }
-            passed = block.column(odds, entering);
+            passed = block.column(odds + step % (2 * kAhead) * kStepOdds, entering);
             if (lane == kWarpSize - 1 && parameters.strip + 1 < parameters.n_strips) {
                 boundary[column] = stored(passed);
             }
         }
+    };
+    const int n_steps = length + n_lanes - 1;
+    for (int first = -kAhead; first < n_steps; first += kAhead) {
+        if (warp == 0) {
+            for (int step = first; first >= 0 && step < first + kAhead; ++step) {
+                compute(step);
+            }
+        } else {
+            const int step = first + kAhead + warp - 1, column = step - lane;
+            if (lane < n_lanes && column >= 0 && column < length) {
+                const u32* const of_column = parameters.odds + (start + static_cast<u64>(column)) * kColumnWords;
+                write_odds_of_rows(memory + lane, of_column, odds + step % (2 * kAhead) * kStepOdds);
+            }
+        }
+        __syncthreads();
     }
-    if (lane < n_lanes) {
+    if (warp == 0 && lane < n_lanes) {
         const u64 index =
             static_cast<u64>(subject) * parameters.n_blocks + parameters.strip * kWarpSize + static_cast<u32>(lane);
         parameters.totals[index] = block.total();
@@ -213,6 +238,6 @@ SWS_DEVICE void forward_totals(u32* rows, const ForwardParameters& parameters) {
 // The entry has no compile-time constants.
 SWS_KERNEL(128, 4)
 forward_totals(SWS_PARAMETERS swsearch::ForwardParameters parameters) {
-    SWS_DYNAMIC_SHARED(swsearch::u32, rows);
-    swsearch::forward_totals(rows, parameters);
+    SWS_DYNAMIC_SHARED(swsearch::u32, memory);
+    swsearch::forward_totals(memory, parameters);
 }

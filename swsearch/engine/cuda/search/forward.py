@@ -41,6 +41,9 @@ POSITIONS: Final = 32
 PAIRS: Final = N_AMINO_ACIDS // 2
 ROW_WORDS: Final = PAIRS + 4
 STRIP_ROWS: Final = WARP * BLOCK_ROWS
+AHEAD: Final = FORWARD_KERNEL.threads // WARP - 1
+"""Steps of ``forward_totals`` whose odds are computed together, by as many warps."""
+FORWARD_SHARED_BYTES: Final = 4 * STRIP_ROWS * (ROW_WORDS + 2 * AHEAD)
 _QUERY_UNITS: Final = np.float32(1 << 15)
 _MOST_UNITS: Final = np.float32(32_767)
 
@@ -165,14 +168,13 @@ class ForwardScorer:
         boundary = scratch.buffer("boundary", n_positions * 16) if n_strips > 1 else None
         self._start_odds(work.codes, n_positions, model, address(odds))
         uploaded = {name: self._upload(name, getattr(work, name)) for name in ("rows", "starts", "lengths")}
-        grid = -(-shape[0] // (FORWARD_KERNEL.threads // WARP))
         for strip in range(n_strips):
             parameters = packed(
                 FORWARD, **uploaded, strip=strip, n_strips=n_strips, n_blocks=work.n_blocks, odds=address(odds),
                 n_subjects=shape[0], boundary=address(boundary), totals=address(on_device[0]),
                 exponents=address(on_device[1]),
             )  # fmt: skip
-            device.launch(FORWARD_KERNEL, grid, BLOCK_ROWS * ROW_WORDS * WARP * 4, parameters, Stream.COMPUTE)
+            device.launch(FORWARD_KERNEL, shape[0], FORWARD_SHARED_BYTES, parameters, Stream.COMPUTE)
         device.download(totals, on_device[0], Stream.COMPUTE)
         device.download(exponents, on_device[1], Stream.COMPUTE)
         return totals, exponents
