@@ -32,7 +32,7 @@ from benchmark_cuda import synthetic
 from provenance import compiler_of
 
 from swsearch.engine.cuda.runtime.compiler import Compiler
-from swsearch.engine.cuda.runtime.device import Stream, Timing
+from swsearch.engine.cuda.runtime.device import Stream, Timing, timed
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import (
     COMPILED_GAPS,
@@ -112,17 +112,16 @@ class Tuner:
         buffer = device.allocate(words.nbytes)
         device.upload(buffer, words, Stream.COMPUTE)
         gap = default_scheme(PROTEIN).gap
-        view = device.texture(buffer)
         resident = min(device.resident_blocks(case.spec, tile.shared_bytes), int(constants["BLOCKS"]))
         seconds: list[float] = []
         for _ in range(self._repeat + 1):
             device.clear(self._counters, 64, Stream.COMPUTE)
             timing = Timing()
-            with device.timed(timing):
+            with timed(device, timing):
                 for strip in range(case.strips):
                     parameters = packed(
                         INTER_TASK,
-                        profile=view.handle,
+                        profile=buffer.texture,
                         query=(
                             strip * tile.strip_units, strip > 0, strip + 1 < case.strips,
                             self._boundaries[strip % 2].address, self._boundaries[1 - strip % 2].address,
@@ -139,7 +138,6 @@ class Tuner:
                     grid = device.facts.multiprocessors * resident
                     device.launch(case.spec, grid, tile.shared_bytes, parameters, Stream.COMPUTE)
             seconds.append(timing.seconds)
-        view.close()
         buffer.free()
         n_residues = self._partition.n_residues
         a_strip = min(seconds[1:]) / case.strips

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Timing, allocated
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Timing, allocated, timed
 from swsearch.engine.cuda.runtime.kernels import CODE_COLUMNS, UNIT_BYTES, WARP, KernelSpec
 from swsearch.engine.cuda.runtime.parameters import CLASSIC, PARTITIONED, packed
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
@@ -211,15 +211,13 @@ class Cudasw2Engine(Closeable):
 
             texels = on_device(plan.texels)
             assert texels.n_bytes % UNIT_BYTES == 0
-            texture = device.texture(texels)
-            stack.callback(texture.close)
             listed = None if indices is None else on_device(indices)
             state = allocated(device, stack, grid * state_bytes)
             scores = allocated(device, stack, len(subjects) * 4)
             counter = allocated(device, stack, 4)
             device.clear(counter, 4, Stream.COMPUTE)
             common = {
-                "texture": texture.handle,
+                "texture": texels.texture,
                 "turns": plan.turns,
                 "subjects": (
                     subjects.residues.address, subjects.starts.address, subjects.lengths.address,
@@ -233,7 +231,7 @@ class Cudasw2Engine(Closeable):
             else:
                 parameters = packed(CLASSIC, **common, cells=state.address)
             stack.callback(device.synchronize)
-            with device.timed(self.timing):
+            with timed(device, self.timing):
                 device.launch(plan.spec, grid, 0, parameters, Stream.COMPUTE)
             values = np.empty(len(subjects), dtype=np.int32)
             device.download(values, scores, Stream.COMPUTE)

@@ -24,7 +24,7 @@ from swsearch.engine.cuda.pairs.diamond_plan import (
     lay_out,
     table_columns,
 )
-from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Timing, allocated
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Timing, allocated, timed
 from swsearch.engine.cuda.runtime.kernels import SWEEP_WARPS, KernelSpec, sweep_kernel
 from swsearch.engine.cuda.runtime.parameters import LOCATE, SWEEP, packed
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
@@ -98,7 +98,7 @@ class DiamondLaunch:
 
     def sweep(self, checkpoints: StripCheckpoints | None = None, progress: Progress | None = None) -> None:
         """Sweep all pairs once; a call with a single pair may save rows in ``checkpoints``."""
-        with self.device.timed(self._timing):
+        with timed(self.device, self._timing):
             columns = int(self._table["columns"].max())
             for strips in self._launched("sweep_pairs", 0, self.n_strips, columns, checkpoints):
                 if progress is not None:
@@ -118,13 +118,13 @@ class DiamondLaunch:
         table = self._table.copy()
         columns = min(filled_columns(columns), int(table["columns"][0]))
         table["columns"] = columns
-        with device.timed(self._timing):
-            device.upload(self._pairs, table.view(np.uint8), Stream.COMPUTE)
-            if top is None:
-                device.clear(self._horizon, filled_columns(columns) * ENTRY_BYTES, Stream.COMPUTE)
-            else:
-                device.upload(self._horizon, top[: filled_columns(columns)], Stream.COMPUTE)
-            device.synchronize()
+        device.upload(self._pairs, table.view(np.uint8), Stream.COMPUTE)
+        if top is None:
+            device.clear(self._horizon, filled_columns(columns) * ENTRY_BYTES, Stream.COMPUTE)
+        else:
+            device.upload(self._horizon, top[: filled_columns(columns)], Stream.COMPUTE)
+        device.synchronize()
+        with timed(device, self._timing):
             for _ in self._launched("trace_pairs", first, last, columns, checkpoints):
                 device.synchronize()
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.arrays import ranges_within
-from swsearch.engine.cuda.runtime.device import Buffer, Device, Scratch, Stream, Timing
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Scratch, Stream, Timing, timed
 from swsearch.engine.cuda.runtime.kernels import SHORT_ROWS, SHORT_THREADS, WARP, short_pairs_kernel
 from swsearch.engine.cuda.runtime.parameters import SHORT_PAIRS, packed
 from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, SequencePairs
@@ -150,7 +150,7 @@ class ShortPairs(Closeable):
             n_all_runs=counters.address,
             counter=counters.address + 4,
         )  # fmt: skip
-        with device.timed(self.timing):
+        with timed(device, self.timing):
             device.launch(spec, grid, shared_bytes, parameters, Stream.COMPUTE)
         found = np.empty(n_pairs, dtype=_RESULT)
         device.download(found, results, Stream.COMPUTE)

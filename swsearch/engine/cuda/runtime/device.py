@@ -10,7 +10,7 @@ take, by events on the device.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, Protocol
@@ -71,18 +71,13 @@ class Buffer(Protocol):
     address: int
     n_bytes: int
 
-    def free(self) -> None:
-        """Free the memory; a second call has no effect."""
+    @property
+    def texture(self) -> int:
+        """Handle of a texture object of 16-byte units over the complete buffer, which lives as long as the memory."""
         ...
 
-
-class Texture(Protocol):
-    """A texture object over a buffer of 16-byte units."""
-
-    handle: int
-
-    def close(self) -> None:
-        """Destroy the object; a second call has no effect."""
+    def free(self) -> None:
+        """Free the memory; a second call has no effect."""
         ...
 
 
@@ -143,10 +138,6 @@ class Device(Protocol):
         """Set the first ``n_bytes`` bytes, a multiple of 4, to zero."""
         ...
 
-    def texture(self, buffer: Buffer) -> Texture:
-        """A texture object over the complete buffer."""
-        ...
-
     def prepare(self, specs: Sequence[KernelSpec]) -> None:
         """Load kernels, which are compiled first if the package does not contain them.
 
@@ -176,13 +167,6 @@ class Device(Protocol):
 
     def synchronize(self) -> None:
         """Wait for all streams."""
-        ...
-
-    def timed(self, timing: Timing) -> contextlib.AbstractContextManager[None]:
-        """Add the seconds from a with-block's first kernel to the end of the work of the stream for computation.
-
-        The block waits for this end. Host work and copies before that kernel are not counted. Blocks do not nest.
-        """
         ...
 
     def close(self) -> None:
@@ -268,3 +252,13 @@ class Timing:
     def reset(self) -> None:
         """Set the sums to zero."""
         self.cells, self.seconds = 0, 0.0
+
+
+@contextlib.contextmanager
+def timed(device: Device, timing: Timing) -> Iterator[None]:
+    """Add the time of what a with-block starts on the stream for computation, and wait for its end."""
+    began = device.event(Stream.COMPUTE)
+    yield
+    ended = device.event(Stream.COMPUTE)
+    ended.wait()
+    timing.seconds += ended.seconds_since(began)

@@ -12,7 +12,7 @@ import contextlib
 import ctypes
 import struct
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
@@ -20,15 +20,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.runtime.device import (
-    Buffer,
-    DeviceFacts,
-    DeviceLost,
-    Event,
-    OutOfDeviceMemory,
-    Stream,
-    Timing,
-)
+from swsearch.engine.cuda.runtime.device import Buffer, DeviceFacts, DeviceLost, Event, OutOfDeviceMemory, Stream
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, UNIT_BYTES, WARP, KernelSpec, compute_capability
 from swsearch.engine.cuda.runtime.presence import INSTALL, LIBRARY, GpuProbe, look_for_gpus, set_driver_defaults
@@ -76,33 +68,32 @@ class _PyCudaBuffer:
         self._allocation = allocation
         self.address = int(allocation)
         self.n_bytes = n_bytes
+        self._texture: int | None = None
+
+    @property
+    def texture(self) -> int:
+        """See :class:`Buffer`.
+
+        PyCUDA lacks texture objects. The driver's library is called directly, because the import of cuda-bindings takes
+        a tenth of a short command.
+        """
+        if self._texture is None:
+            handle = ctypes.c_uint64()
+            resource = _RESOURCE.pack(_LINEAR, self.address, _UINT32, 4, self.n_bytes, 0)
+            reading = _READING.pack(_READ_AS_INTEGER)
+            status = ctypes.CDLL(LIBRARY).cuTexObjectCreate(ctypes.byref(handle), resource, reading, None)
+            if status != 0:
+                raise EngineError(f"the driver cannot make a texture object (error {status})")
+            self._texture = handle.value
+        return self._texture
 
     def free(self) -> None:
+        if self._texture is not None:
+            texture, self._texture = self._texture, None
+            ctypes.CDLL(LIBRARY).cuTexObjectDestroy(ctypes.c_uint64(texture))
         if self._allocation is not None:
             allocation, self._allocation = self._allocation, None
             self._device.give_back(allocation)
-
-
-class _DriverTexture:
-    """A texture object, which PyCUDA lacks.
-
-    The driver's library is called directly, because the import of cuda-bindings takes a tenth of a short command.
-    """
-
-    def __init__(self, buffer: Buffer) -> None:
-        self._driver, handle = ctypes.CDLL(LIBRARY), ctypes.c_uint64()
-        resource = _RESOURCE.pack(_LINEAR, buffer.address, _UINT32, 4, buffer.n_bytes, 0)
-        reading = _READING.pack(_READ_AS_INTEGER)
-        status = self._driver.cuTexObjectCreate(ctypes.byref(handle), resource, reading, None)
-        if status != 0:
-            raise EngineError(f"the driver cannot make a texture object (error {status})")
-        self.handle = handle.value
-        self._open = True
-
-    def close(self) -> None:
-        if self._open:
-            self._driver.cuTexObjectDestroy(ctypes.c_uint64(self.handle))
-            self._open = False
 
 
 class _PyCudaEvent:
@@ -227,7 +218,6 @@ class PyCudaDevice:
         self._kernels: dict[KernelSpec, Any] = {}
         self._modules: list[Any] = []
         self._prepared: set[KernelSpec] = set()
-        self._to_start: Any = None  # the start event that the next kernel records
         self._limits = MultiprocessorLimits(
             threads=device.get_attribute(attribute.MAX_THREADS_PER_MULTIPROCESSOR),
             registers=device.get_attribute(attribute.MAX_REGISTERS_PER_MULTIPROCESSOR),
@@ -321,10 +311,6 @@ class PyCudaDevice:
         with self.errors("clearing memory"):
             self._driver.memset_d32_async(buffer.address, 0, n_bytes // 4, self._streams[stream])
 
-    def texture(self, buffer: Buffer) -> _DriverTexture:
-        """See :class:`Device`."""
-        return _DriverTexture(buffer)
-
     def _function(self, spec: KernelSpec) -> Any:
         function = self._kernels.get(spec)
         if function is None:
@@ -371,7 +357,6 @@ class PyCudaDevice:
             if spec not in self._prepared:
                 function.prepare([parameters.dtype])
                 self._prepared.add(spec)
-            self._begin_time()
             function.prepared_async_call(
                 (grid, 1), (spec.threads, 1, 1), self._streams[stream], parameters.tobytes(), shared_size=shared_bytes
             )
@@ -392,30 +377,6 @@ class PyCudaDevice:
         """See :class:`Device`."""
         with self.errors("finishing its work"):
             self._context.synchronize()
-
-    @contextlib.contextmanager
-    def timed(self, timing: Timing) -> Iterator[None]:
-        """See :class:`Device`."""
-        with self.errors("timing its work"):
-            start, end = self._driver.Event(), self._driver.Event()
-        assert self._to_start is None, "timed blocks do not nest"
-        self._to_start = start
-        try:
-            yield
-        except BaseException:
-            self._to_start = None
-            raise
-        with self.errors("finishing its work"):
-            self._begin_time()  # in case no kernel was launched
-            end.record(self._streams[Stream.COMPUTE])
-        with self.errors("finishing its work"):
-            end.synchronize()
-            timing.seconds += end.time_since(start) / 1000.0
-
-    def _begin_time(self) -> None:
-        if self._to_start is not None:
-            event, self._to_start = self._to_start, None
-            event.record(self._streams[Stream.COMPUTE])
 
     def close(self) -> None:
         """See :class:`Device`."""

@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.runtime.device import Buffer, Device, Event, Scratch, Stream, Texture, Timing
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Event, Scratch, Stream, Timing, timed
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search.inter_task_launch import InterTaskLaunch, InterTaskLauncher
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, LongSubjects, address
@@ -185,7 +185,7 @@ class BatchRun:
         self._inter_task.start(launch, address(counters), Stream.FINISH)
 
     def _score_selected(
-        self, query: _InFlight, route: ListedRoute, profile: Texture, selected: Selection, least: int, most: int
+        self, query: _InFlight, route: ListedRoute, profile: int, selected: Selection, least: int, most: int
     ) -> None:
         """Score listed subjects by the intra-task kernel, if their number is between two bounds."""
         if least <= most:
@@ -193,7 +193,7 @@ class BatchRun:
             self._score_listed(query, route, profile, of_list, Stream.FINISH, (least, most))
 
     def _score_listed(
-        self, query: _InFlight, route: ListedRoute, profile: Texture, of_list: tuple[int, int, int], stream: Stream,
+        self, query: _InFlight, route: ListedRoute, profile: int, of_list: tuple[int, int, int], stream: Stream,
         bounds: tuple[int, int] = (0, 2**32 - 1),
     ) -> None:  # fmt: skip
         """Score the subjects of a list, whose addresses and length are given, by the intra-task kernel."""
@@ -300,7 +300,7 @@ class BatchRun:
         profile = self.slot.profile(f"profile {name}", route.packed(query.plan.profile))
         buffer = self.slot.upload(name, np.append(listed, n).astype(np.uint32))
         of_list = address(buffer), address(buffer, n * 4), n
-        with self._device.timed(self._resources.timing):
+        with timed(self._device, self._resources.timing):
             self._score_listed(query, route, profile, of_list, Stream.COMPUTE)
         scores = np.empty(len(self._short), np.int32)
         self._device.download(scores, query.scores, Stream.COMPUTE)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.runtime.device import Buffer, Scratch, Stream, Texture
+from swsearch.engine.cuda.runtime.device import Buffer, Scratch, Stream
 from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, Arithmetic, Pairing
 from swsearch.engine.cuda.runtime.parameters import INTER_TASK, OPEN_COUNTERS, packed
 from swsearch.engine.cuda.search.launches import address
@@ -66,7 +66,7 @@ class InterTaskLauncher:
     selector: Selector
     launched: Callable[[], None]
     n_passing: NDArray[np.uint32] = field(init=False)
-    _packed: dict[str, Texture] = field(default_factory=dict)
+    _packed: dict[str, int] = field(default_factory=dict)
 
     def plan(self) -> list[InterTaskLaunch]:
         """The launches of all subjects, preceded, for a bound, by those that choose between both."""
@@ -146,7 +146,7 @@ class InterTaskLauncher:
             scores = launch.scores if strip.tile.pairing is Pairing.TWO_QUERIES else launch.scores[-1:]
             parameters = packed(
                 INTER_TASK,
-                profile=profile.handle,
+                profile=profile,
                 query=(
                     first_unit, number > 0, number + 1 < len(strips),
                     *boundary_addresses(boundary, number, in_place=in_place),

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from swsearch.database.format import padded
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.runtime.device import Buffer, Device, Scratch, Stream, Texture, Timing
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Scratch, Stream, Timing, timed
 from swsearch.engine.cuda.runtime.kernels import MAX_LIST_WARPS, UNIT_BYTES, WARP, Arithmetic, KernelSpec, Tile
 from swsearch.engine.cuda.runtime.parameters import ENDS, INTRA_TASK, packed
 from swsearch.engine.cuda.search.plan import BatchPlan, ListedRoute, QueryPlan
@@ -179,7 +179,7 @@ class IntraTaskLauncher:
     def plan(
         self,
         profile: QueryProfile,
-        on_device: Texture,
+        texture: int,
         listed: Listed,
         *,
         route: ListedRoute,
@@ -189,7 +189,7 @@ class IntraTaskLauncher:
     ) -> Callable[[], None]:
         """A function that launches the kernel, without host work before it: it scores the listed subjects.
 
-        Each is scored by a team of warps if they are few, or with ``teams``. ``on_device`` is packed in the tile of
+        Each is scored by a team of warps if they are few, or with ``teams``. ``texture`` has the profile in the tile of
         ``route``, and ``further`` are the addresses of known scores and of their ends for the kernel ``end_positions``.
         The next plan for the same ``stream`` reuses its scratch buffers. Raises :class:`OutOfDeviceMemory`.
         """
@@ -207,7 +207,7 @@ class IntraTaskLauncher:
         counts = self._scratch.buffer(f"counts {stream.name}", grid * chosen.warps * 8)
         parameters = packed(
             INTRA_TASK,
-            profile=on_device.handle,
+            profile=texture,
             n_strips=strips,
             subjects=(
                 listed.residues, listed.starts, listed.lengths, listed.indices, listed.count, listed.least, listed.most
@@ -286,7 +286,7 @@ class LongSubjects:
             arithmetic = arithmetic.wider
             route = listed_route(self._device.facts.architecture, self._profile, arithmetic)
             launch = self._planned(route, beyond, Stream.COMPUTE)
-            with self._device.timed(timing):
+            with timed(self._device, timing):
                 launch()
             self._device.download(scores, self._scores, Stream.COMPUTE)
             beyond = self._beyond(scores, arithmetic)

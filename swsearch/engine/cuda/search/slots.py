@@ -18,14 +18,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from swsearch import _native
-from swsearch.engine.cuda.runtime.device import Buffer, Device, Scratch, Stream, Texture
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Scratch, Stream
 from swsearch.engine.cuda.runtime.kernels import CHUNK_WORDS, PROFILE_COLUMNS, Arithmetic, Tile
 from swsearch.query.profile import QueryProfile
 
 PINNED_BYTES: Final = 1 << 20
 """Smallest piece of pinned memory; pinning a piece takes longer than a short search."""
 PINNED_ALIGNMENT: Final = 64
-
 
 Words = NDArray[np.uint32]
 
@@ -78,14 +77,13 @@ class Slot:
     def __init__(self, device: Device, *, smallest: int = 1) -> None:
         self._device = device
         self.scratch = Scratch(device, smallest)
-        self._textures: dict[str, tuple[Buffer, Texture]] = {}
         self._pinned: list[NDArray[np.uint8]] = []
         self._used: list[int] = []
 
     def reserve(self) -> None:
         """Pin the memory of a small batch, and load what the first texture needs."""
         if not self._pinned:
-            self._as_profile("profile", self.pinned(1, np.uint32), Stream.COMPUTE)
+            self._profile("profile", self.pinned(1, np.uint32), Stream.COMPUTE)
 
     def pinned(self, n_items: int, dtype: DTypeLike) -> NDArray[Any]:
         """Pinned memory for an array, valid until the slot is cleared."""
@@ -107,20 +105,15 @@ class Slot:
         self._device.upload(buffer, staged, stream)
         return buffer
 
-    def profile(self, name: str, strips: Sequence[ProfileStrips], stream: Stream = Stream.COMPUTE) -> Texture:
+    def profile(self, name: str, strips: Sequence[ProfileStrips], stream: Stream = Stream.COMPUTE) -> int:
         """Pack strips, begin to copy them to the buffer of this name, and return the texture over it."""
-        return self._as_profile(name, pack_strips(strips, self.pinned), stream)
+        return self._profile(name, pack_strips(strips, self.pinned), stream)
 
-    def _as_profile(self, name: str, staged: NDArray[np.uint32], stream: Stream) -> Texture:
+    def _profile(self, name: str, staged: Words, stream: Stream) -> int:
         """Begin to copy pinned words to the buffer of this name, and return the texture over it."""
         buffer = self.scratch.buffer(name, staged.nbytes)
         self._device.upload(buffer, staged, stream)
-        known = self._textures.get(name)
-        if known is None or known[0] is not buffer:
-            if known is not None:
-                known[1].close()
-            known = self._textures[name] = (buffer, self._device.texture(buffer))
-        return known[1]
+        return buffer.texture
 
     def clear(self) -> None:
         """Let the next batch use the pinned memory; all copies must have ended."""
@@ -128,9 +121,6 @@ class Slot:
 
     def free(self) -> None:
         """Free all memory."""
-        for _, texture in self._textures.values():
-            texture.close()
-        self._textures.clear()
         self.scratch.free()
         for block in self._pinned:
             self._device.unpin(block)

@@ -6,14 +6,12 @@ tested completely without a GPU. Kernels are compiled by g++ at their first laun
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 import random
 import subprocess
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.runtime.compiler import maxima_options
-from swsearch.engine.cuda.runtime.device import Buffer, Device, DeviceFacts, Event, OutOfDeviceMemory, Stream, Timing
+from swsearch.engine.cuda.runtime.device import Buffer, Device, DeviceFacts, Event, OutOfDeviceMemory, Stream
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.errors import EngineError
 from swsearch.folders import resource_folder
@@ -54,20 +52,17 @@ class HostBuffer:
         self.n_bytes = n_bytes
         self._open = True
 
+    @property
+    def texture(self) -> int:
+        assert self._open
+        return self.address
+
     def free(self) -> None:
         if self._open:
             self._device.synchronize()  # as a GPU's driver does
             self._open = False
             self._device.used_bytes -= self.n_bytes
             self.array = np.empty(0, np.uint8)
-
-
-class HostTexture:
-    def __init__(self, handle: int) -> None:
-        self.handle = handle
-
-    def close(self) -> None:
-        self.handle = 0
 
 
 class Operation:
@@ -228,9 +223,6 @@ class EmulatedDevice:
         assert n_bytes % 4 == 0
         self._enqueue(stream, lambda: ctypes.memset(buffer.address, 0, n_bytes) and None)
 
-    def texture(self, buffer: Buffer) -> HostTexture:
-        return HostTexture(buffer.address)
-
     def prepare(self, specs: Sequence[KernelSpec]) -> None:
         """Do nothing else: a kernel is compiled and loaded at its first launch."""
         self.prepared += specs
@@ -305,13 +297,6 @@ class EmulatedDevice:
 
     def resident_blocks(self, spec: KernelSpec, shared_bytes: int) -> int:
         return 1
-
-    @contextlib.contextmanager
-    def timed(self, timing: Timing) -> Iterator[None]:
-        start = time.perf_counter()
-        yield
-        self.wait_for(self._last.get(Stream.COMPUTE))
-        timing.seconds += time.perf_counter() - start
 
     def close(self) -> None:
         self.synchronize()

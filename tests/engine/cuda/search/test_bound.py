@@ -61,7 +61,6 @@ def kernel_results(
     words = pack_strips(plan.packed(profiles))
     on_device = device.allocate(words.nbytes)
     device.upload(on_device, words, Stream.COMPUTE)
-    texture = device.texture(on_device)
     scores = [device.allocate(len(partition) * 4) for _ in profiles]
     boundaries = [device.allocate(subjects.residue_bytes * 8) for _ in range(2)]
     counters = device.allocate(4 * len(plan.strips))
@@ -75,7 +74,7 @@ def kernel_results(
         of_strip = scores if tile.pairing is Pairing.TWO_QUERIES else scores[-1:]
         parameters = packed(
             INTER_TASK,
-            profile=texture.handle,
+            profile=on_device.texture,
             query=(
                 first_unit, number > 0, number + 1 < len(plan.strips),
                 boundaries[number % 2].address, boundaries[1 - number % 2].address,
