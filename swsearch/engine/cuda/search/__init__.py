@@ -19,8 +19,7 @@ module                 holds
 ``slots``              the memory of a batch in flight, and query profiles as the kernels read them
 ``launches``           the launches of the kernels for listed subjects, and those of subjects that would end last, whole
                        or in windows, with warps of their own
-``inter_task_launch``  the launches of the inter-task kernel, and of the bound that may take its place
-``batch_run``          the launches of one batch, and its results
+``batch_run``          the launches of one batch, a bound that may take the place of scores included, and its results
 ``selection``          which scores are copied back from the device
 ``windows``            long subjects cut into windows that overlap by what an alignment can span; those of a genome
                        gathered as subjects of the inter-task kernel

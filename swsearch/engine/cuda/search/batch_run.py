@@ -5,6 +5,10 @@ of the batch without waiting for any of it: uploads, kernels, the second scoring
 selection of the scores that are needed, and their download to pinned memory. :meth:`BatchRun.finish` waits for the end
 of this work, usually while the device computes later batches, and returns the score blocks.
 
+Where a bound may take the place of scores, it is first computed for a sample of the subjects. The device counts those
+that pass; by this number it opens the work counters of the bound or those of the scores for all subjects, and the other
+launch finds no work.
+
 Three rare cases need more work, which :meth:`BatchRun.finish` does while it waits: more subjects pass the bound
 than are worth scoring again one by one, a score exceeds 16 bits, or more subjects are needed than the download holds.
 """
@@ -12,23 +16,32 @@ than are worth scoring again one by one, a score exceeds 16 bits, or more subjec
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.runtime.device import Buffer, Device, Event, Scratch, Stream, Timing, timed
-from swsearch.engine.cuda.runtime.kernels import Arithmetic
-from swsearch.engine.cuda.search.inter_task_launch import InterTaskLaunch, InterTaskLauncher
+from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, Arithmetic, Pairing
+from swsearch.engine.cuda.runtime.parameters import INTER_TASK, OPEN_COUNTERS, packed
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, LongSubjects, address
-from swsearch.engine.cuda.search.plan import BatchPlan, FloorRange, InterTaskPlan, ListedRoute, PlanOptions, QueryPlan
+from swsearch.engine.cuda.search.plan import (
+    BatchPlan,
+    BoundPlan,
+    FloorRange,
+    InterTaskPlan,
+    ListedRoute,
+    PlanOptions,
+    QueryPlan,
+)
 from swsearch.engine.cuda.search.planner import Planner, listed_route
 from swsearch.engine.cuda.search.selection import ScoreFilter, Selection, Selector, best_of
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import DeviceSubjects
 from swsearch.engine.cuda.search.tiles import FEW_LISTED
 from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.profile import QueryProfile
 from swsearch.typing import Scores
 
 SIDES: Final = (Stream.SIDE, Stream.OTHER_SIDE)
@@ -48,6 +61,33 @@ class Resources:
         self.spare = Slot(device)
         self.lists = IntraTaskLauncher(device, self.scratch)
         self.timing = Timing()
+
+
+@dataclass(frozen=True, eq=False)
+class _Strips:
+    """The inter-task launches of all strips of a plan against some subjects.
+
+    ``profile`` names the packed profile in the slot of the batch, and ``profiles`` are packed when the first launch
+    needs them. ``condition`` has the address of a number that the device has counted and the range in which the kernels
+    do their work. ``listed`` has the addresses of a list of subjects and of its length, null for the first
+    ``n_subjects``. The subjects that pass the bound are added to ``count``.
+    """
+
+    plan: InterTaskPlan
+    profile: str
+    profiles: Sequence[QueryProfile]
+    starts: int
+    lengths: int
+    n_subjects: int
+    scores: Sequence[Buffer]
+    condition: tuple[int, int, int] | None = None
+    listed: tuple[int, int] = (0, 0)
+    count: Buffer | None = None
+
+    @property
+    def counters(self) -> list[int]:
+        """The work counters of the strips before the launch, closed if there is a condition (``open_counters.cu``)."""
+        return [0 if self.condition is None else strip.tile.closed_counter for strip in self.plan.strips]
 
 
 @dataclass(eq=False)
@@ -99,20 +139,21 @@ class BatchRun:
         self.slot = slot
         self.subjects = subjects
         self._short = subjects.prefix(plan.n_short)
+        self._launched = launched
         self._resources = resources
         self._device = resources.device
         self._few_listed = min(FEW_LISTED * self._device.facts.multiprocessors, plan.most_again)
         self._selector = Selector(resources.device, slot, resources.planner.options.downloaded)
+        self._packed: dict[str, int] = {}
+        """The textures of the profiles of strips, by name."""
+        self._n_passing: NDArray[np.uint32]
+        """The number of subjects of the sample that pass the bound, shape (1,), in pinned memory."""
         self._began: Event
         self._ended: Event
         self._queries = [
             _InFlight(number, query, slot.scratch.buffer(f"scores {number}", max(plan.n_short, 1) * 4))
             for number, query in enumerate(plan.queries)
         ]
-        scores, n_columns = [query.scores for query in self._queries], self._short.residue_bytes
-        self._inter_task = InterTaskLauncher(
-            plan, subjects, n_columns, scores, resources.scratch, self._selector, launched
-        )
 
     # --- Launches ---
 
@@ -132,7 +173,7 @@ class BatchRun:
     def _score(self) -> None:
         """Enqueue the first scoring of all subjects."""
         plan, device, slot, resources = self.plan, self._device, self.slot, self._resources
-        inter_task = self._inter_task.plan() if plan.n_short else []
+        inter_task = self._inter_task() if plan.n_short else []
         values = [value for strips in inter_task for value in strips.counters]
         counters = slot.upload("counters", np.array(values or [0], np.uint32))  # none without the inter-task kernel
         for query in self._queries:
@@ -145,11 +186,112 @@ class BatchRun:
                 query.long.start()
         counter = address(counters)
         for strips in inter_task:
-            self._inter_task.start(strips, counter)
+            self._start(strips, counter)
             counter += 4 * len(strips.counters)
         for query in self._queries:
             if query.long is not None:
                 query.long.join()
+
+    def _inter_task(self) -> list[_Strips]:
+        """The launches for all subjects, preceded, for a bound, by those that choose between both."""
+        plan, bound, slot = self.plan, self.plan.bound, self.slot
+        tables = address(self.subjects.starts), address(self.subjects.lengths)
+        exact = _Strips(
+            plan.inter_task, "profile", plan.profiles, *tables, plan.n_short, [query.scores for query in self._queries]
+        )
+        if bound is None:
+            return [exact]
+        count = slot.scratch.buffer("passing", 4)
+        self._device.clear(count, 4, Stream.COMPUTE)
+        all_subjects = replace(exact, plan=bound.inter_task, profile="profile bound")
+        starts, lengths = self._sample(bound)
+        n_sampled = len(bound.rows)
+        scores = [slot.scratch.buffer(f"sample {query.number}", n_sampled * 4) for query in self._queries]
+        sample = replace(all_subjects, starts=starts, lengths=lengths, n_subjects=n_sampled, scores=scores, count=count)
+        number = address(count)
+        return [
+            sample,
+            replace(all_subjects, condition=(number, 0, bound.most_passing)),
+            replace(exact, condition=(number, bound.most_passing + 1, 2**32 - 1)),
+        ]
+
+    def _sample(self, bound: BoundPlan) -> tuple[int, int]:
+        """Addresses of the starts (u64) and the lengths (u32) of the subjects in a sample."""
+        subjects, slot, rows = self.subjects, self.slot, bound.rows
+        table = None if subjects.streamed else subjects.tables.get("sample")
+        if table is None:
+            starts = subjects.partition.starts[rows] - subjects.partition.starts[0]
+            data = np.concatenate([starts.view(np.uint8), subjects.partition.lengths[rows].view(np.uint8)])
+            if subjects.streamed:
+                table = slot.upload("sample", data)
+            else:
+                staged = slot.pinned(len(data), np.uint8)
+                np.copyto(staged, data)
+                table = subjects.tables["sample"] = self._device.allocate(len(data))
+                self._device.upload(table, staged, Stream.COMPUTE)
+        return address(table), address(table, len(rows) * 8)
+
+    def _start(self, launch: _Strips, counters: int, stream: Stream = Stream.COMPUTE) -> None:
+        """Launch the kernel of each strip; their work counters are at the address ``counters``."""
+        device, strips = self._device, launch.plan.strips
+        if launch.condition is not None:
+            number, least, most = launch.condition
+            opened = packed(
+                OPEN_COUNTERS, number=number, least=least, most=most, counters=counters, n_counters=len(strips)
+            )
+            device.launch(OPEN_COUNTERS_KERNEL, 1, 0, opened, stream)
+        if launch.profile not in self._packed:
+            self._packed[launch.profile] = self.slot.profile(
+                launch.profile, launch.plan.packed(launch.profiles), stream
+            )
+        # Only the launches for a list, which are those of one query, may overlap with the next batch.
+        in_place = stream is Stream.FINISH
+        boundary = None
+        if len(strips) > 1:
+            words = max(strip.tile.boundary_words for strip in strips)
+            n_bytes = (1 if in_place else 2) * self._short.residue_bytes * words * 4
+            boundary = self._resources.scratch.buffer(f"boundary {stream.name}", n_bytes)
+        gap = self.plan.profiles[0].gap
+        first_unit = 0
+        for number, (strip, kernel) in enumerate(zip(strips, launch.plan.kernels, strict=True)):
+            scores = launch.scores if strip.tile.pairing is Pairing.TWO_QUERIES else launch.scores[-1:]
+            parameters = packed(
+                INTER_TASK,
+                profile=self._packed[launch.profile],
+                query=(
+                    first_unit, number > 0, number + 1 < len(strips),
+                    *_boundary_addresses(boundary, number, in_place=in_place),
+                ),
+                subjects=(
+                    address(self.subjects.residues), launch.starts, launch.lengths, launch.n_subjects, *launch.listed
+                ),
+                gap=Arithmetic.FAST.gap_costs(gap.open, gap.extend),
+                scores_low=address(scores[0]),
+                scores_high=address(scores[-1]),
+                work_counter=counters + number * 4,
+            )  # fmt: skip
+            groups = strip.threads // strip.tile.group
+            grid = min(device.facts.multiprocessors * strip.blocks, -(-launch.n_subjects // groups))
+            device.launch(kernel, grid, strip.tile.shared_bytes, parameters, stream)
+            if number == 0 and launch.count is None:
+                self._launched()
+            first_unit += strip.tile.strip_units
+        if launch.count is not None:
+            self._count_passing(launch, launch.count)
+
+    def _count_passing(self, sample: _Strips, count: Buffer) -> None:
+        """Count the subjects of a sample that pass the bound, and begin to download their number."""
+        assert self.plan.bound is not None
+        for query, scores in zip(self.plan.queries, sample.scores, strict=True):
+            stops = np.searchsorted(self.plan.bound.rows, [part.stop for part in query.ranges]).tolist()
+            candidates = [
+                ScoreFilter(first, stop - first, part.limit)
+                for first, stop, part in zip([0, *stops[:-1]], stops, query.ranges, strict=True)
+                if part.limit is not None
+            ]
+            self._selector.collect(scores, candidates, (0, 0, address(count)), Stream.COMPUTE)
+        self._n_passing = self.slot.pinned(1, np.uint32)
+        self._device.begin_download(self._n_passing, count, Stream.COMPUTE)
 
     def _score_again(self, query: _InFlight) -> None:
         """List the subjects that pass a bound or exceed the type, and score them; the device counts them."""
@@ -162,46 +304,42 @@ class BatchRun:
         if query.plan.listed is not None:
             candidates = _filters(query.plan.ranges, plan.n_short, lambda part: part.limit or beyond)
             passing = self._selector.select(query.scores, candidates, f"passing {query.number}")
-            self._score_selected(query, route, profile, passing, 1, self._few_listed)
+            self._score_listed(query, route, profile, passing.listed, 1, self._few_listed)
             self._score_many(query, query.plan.listed, passing)
             query.again.append(passing)
         everything = [ScoreFilter(0, plan.n_short, beyond)]
         again = self._selector.select(query.scores, everything, f"again {query.number}")
-        self._score_selected(query, route, profile, again, 1, self._few_listed)
-        self._score_selected(query, route, profile, again, self._few_listed + 1, plan.most_again)
+        self._score_listed(query, route, profile, again.listed, 1, self._few_listed)
+        self._score_listed(query, route, profile, again.listed, self._few_listed + 1, plan.most_again)
         query.again.append(again)
 
     def _score_many(self, query: _InFlight, listed: InterTaskPlan, passing: Selection) -> None:
         """Score the subjects that pass a bound by the inter-task kernels, unless they are few."""
         subjects = self.subjects
-        launch = InterTaskLaunch(
+        launch = _Strips(
             listed, f"profile listed {query.number}", [query.plan.profile],
             address(subjects.starts), address(subjects.lengths), self.plan.n_short, [query.scores],
-            (address(passing.count), self._few_listed + 1, self.plan.most_again),
-            (address(passing.indices), address(passing.count)),
+            (address(passing.count), self._few_listed + 1, self.plan.most_again), passing.listed,
         )  # fmt: skip
         values = np.array(launch.counters, np.uint32)
         counters = self.slot.upload(f"counters listed {query.number}", values, Stream.FINISH)
-        self._inter_task.start(launch, address(counters), Stream.FINISH)
-
-    def _score_selected(
-        self, query: _InFlight, route: ListedRoute, profile: int, selected: Selection, least: int, most: int
-    ) -> None:
-        """Score listed subjects by the intra-task kernel, if their number is between two bounds."""
-        if least <= most:
-            of_list = address(selected.indices), address(selected.count), most
-            self._score_listed(query, route, profile, of_list, Stream.FINISH, (least, most))
+        self._start(launch, address(counters), Stream.FINISH)
 
     def _score_listed(
-        self, query: _InFlight, route: ListedRoute, profile: int, of_list: tuple[int, int, int], stream: Stream,
-        bounds: tuple[int, int] = (0, 2**32 - 1),
+        self, query: _InFlight, route: ListedRoute, profile: int, of_list: tuple[int, int], least: int, most: int,
+        stream: Stream = Stream.FINISH,
     ) -> None:  # fmt: skip
-        """Score the subjects of a list, whose addresses and length are given, by the intra-task kernel."""
-        counter, subjects = self.slot.scratch.buffer(f"counter {stream.name} {bounds[0]}", 4), self._short
+        """Score the subjects of a list by the intra-task kernel, if they are at least ``least`` and at most ``most``.
+
+        ``profile`` is a texture, and ``of_list`` has the addresses of the list and of its length.
+        """
+        if least > most:
+            return
+        counter, subjects = self.slot.scratch.buffer(f"counter {stream.name} {least}", 4), self._short
         self._device.clear(counter, 4, stream)
         listed = Listed(
             address(subjects.residues), address(subjects.starts), address(subjects.lengths),
-            *of_list, subjects.longest, address(query.scores), address(counter), *bounds,
+            *of_list, most, subjects.longest, address(query.scores), address(counter), least, most,
         )  # fmt: skip
         self._resources.lists.plan(query.plan.profile, profile, listed, route=route, stream=stream)()
 
@@ -250,9 +388,7 @@ class BatchRun:
             assert query.values is not None
             return ScoreBlock(indices, self._widened(query, np.arange(plan.n_short), query.values.copy()), n_again)
         rows, scores, n_left_out = self._wanted(query, floor)
-        takes_bound = (
-            self._inter_task.n_passing[0] <= plan.bound.most_passing if plan.bound else plan.inter_task.band > 0
-        )
+        takes_bound = self._n_passing[0] <= plan.bound.most_passing if plan.bound else plan.inter_task.band > 0
         n_bounded = max(plan.n_short - n_again, 0) if takes_bound else 0
         if query.plan.listed is not None:
             n_again = int((scores > Arithmetic.FAST.largest_exact(query.plan.profile.max_score)).sum())
@@ -299,9 +435,21 @@ class BatchRun:
         route = listed_route(self._device.facts.architecture, query.plan.profile, Arithmetic.WIDE)
         profile = self.slot.profile(f"profile {name}", route.packed(query.plan.profile))
         buffer = self.slot.upload(name, np.append(listed, n).astype(np.uint32))
-        of_list = address(buffer), address(buffer, n * 4), n
+        of_list = address(buffer), address(buffer, n * 4)
         with timed(self._device, self._resources.timing):
-            self._score_listed(query, route, profile, of_list, Stream.COMPUTE)
+            self._score_listed(query, route, profile, of_list, 0, n, Stream.COMPUTE)
         scores = np.empty(len(self._short), np.int32)
         self._device.download(scores, query.scores, Stream.COMPUTE)
         return scores[listed]
+
+
+def _boundary_addresses(boundary: Buffer | None, strip: int, *, in_place: bool) -> tuple[int, int]:
+    """Addresses at which a strip reads and writes its boundary: the two halves of one buffer, alternately, or one.
+
+    A strip of one query may overwrite its boundary in place, because its group reads each column before it writes the
+    column; a strip of two queries has words of another size than a strip of one below it.
+    """
+    if boundary is None or in_place:
+        return address(boundary), address(boundary)
+    halves = [boundary.address, boundary.address + boundary.n_bytes // 32 * 16]
+    return halves[1 - strip % 2], halves[strip % 2]

@@ -47,6 +47,11 @@ class Selection:
     host_values: NDArray[np.int32]
 
     @property
+    def listed(self) -> tuple[int, int]:
+        """The addresses of the indices and of the count."""
+        return address(self.indices), address(self.count)
+
+    @property
     def n_found(self) -> int:
         """The number of selected subjects, once downloaded."""
         return int(self.host_count[0])
