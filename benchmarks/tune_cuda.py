@@ -31,9 +31,9 @@ import numpy as np
 from benchmark_cuda import synthetic
 from provenance import compiler_of
 
+from swsearch.engine.cuda.runtime.compiled_kernels import KernelCache
 from swsearch.engine.cuda.runtime.compiler import Compiler
 from swsearch.engine.cuda.runtime.device import Stream, Timing, timed
-from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import (
     COMPILED_GAPS,
     Arithmetic,

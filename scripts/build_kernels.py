@@ -2,10 +2,11 @@
 
     python scripts/build_kernels.py [--out cubins] [--nvcc NVCC] [--jobs N] [--architectures all|machine|80 90]
 
-Writes an archive per architecture (``swsearch/engine/cuda/runtime/shipped_kernels.py``). The build of a wheel runs this
-script if there is an nvcc; a checkout finds the archives in its folder ``cubins``, the default. Architectures that this
-nvcc does not know are left out, with a line that says so. With ``--if-possible`` a compiler that fails is no error: the
-package is then built without kernels, and a line says so. The script needs no package but the standard library.
+Writes an archive per architecture (``swsearch/engine/cuda/runtime/compiled_kernels.py``). The build of a wheel runs
+this script if there is an nvcc; a checkout finds the archives in its folder ``cubins``, the default. Architectures that
+this nvcc does not know are left out, with a line that says so. With ``--if-possible`` a compiler that fails is no
+error: the package is then built without kernels, and a line says so. The script needs no package but the standard
+library.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from swsearch.engine.cuda.runtime.compiled_kernels import write_archive  # noqa: E402
 from swsearch.engine.cuda.runtime.compiler import Nvcc, find_nvcc  # noqa: E402
-from swsearch.engine.cuda.runtime.shipped_kernels import write_archive  # noqa: E402
 from swsearch.engine.cuda.search.tiles import package_kernels  # noqa: E402
 from swsearch.errors import EngineError  # noqa: E402
 

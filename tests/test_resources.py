@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from swsearch.engine.cuda.runtime.kernel_cache import cache_folder
+from swsearch.engine.cuda.runtime.compiled_kernels import cache_folder
 from swsearch.folders import user_cache, user_data
 
 

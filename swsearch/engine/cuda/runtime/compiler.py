@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -37,6 +38,7 @@ def compile_options(spec: KernelSpec, architecture: int, folder: Path) -> list[s
     return [f"-arch=sm_{architecture}", "-std=c++17", f"-I{folder}", *maxima_options(architecture), *spec.defines]
 
 
+@cache
 def source_digest() -> str:
     """SHA-256 of every file under ``cuda/`` that a kernel may include, names and contents, in hexadecimal."""
     digest = hashlib.sha256()
@@ -47,13 +49,12 @@ def source_digest() -> str:
     return digest.hexdigest()
 
 
-def kernel_key(sources: str, spec: KernelSpec, architecture: int, compiler: str = "") -> str:
+def kernel_key(spec: KernelSpec, architecture: int, compiler: str = "") -> str:
     """SHA-256 of everything that determines the code, in hexadecimal; without a compiler, of all but the compiler.
 
-    ``sources`` is :func:`source_digest`. Specifications that differ only in their threads per block share their code
-    and their key.
+    Specifications that differ only in their threads per block share their code and their key.
     """
-    parts = [sources, spec.entry, str(architecture), compiler, *compile_options(spec, architecture, Path("."))]
+    parts = [source_digest(), spec.entry, str(architecture), compiler, *compile_options(spec, architecture, Path("."))]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

@@ -20,11 +20,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.engine.cuda.runtime.compiled_kernels import KernelCache, package_archives, package_folder, refusals
 from swsearch.engine.cuda.runtime.device import Buffer, DeviceFacts, DeviceLost, Event, OutOfDeviceMemory, Stream
-from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, UNIT_BYTES, WARP, KernelSpec, compute_capability
 from swsearch.engine.cuda.runtime.presence import INSTALL, LIBRARY, GpuProbe, look_for_gpus, set_driver_defaults
-from swsearch.engine.cuda.runtime.shipped_kernels import package_archives, package_folder, refusals
 from swsearch.engine.protocol import EngineInfo
 from swsearch.errors import EngineError, EngineUnavailable, SwSearchError
 from swsearch.folders import resource_folder
@@ -203,8 +202,7 @@ class PyCudaDevice:
             raise EngineUnavailable(
                 "cuda", f"{self.facts.name} has {compute_capability(self.facts.architecture)}; 7.5 or newer is needed"
             )
-        self.archives = package_archives(self.facts.architecture)
-        self.kernel_cache = KernelCache(self.facts.architecture, self.archives)
+        self.kernel_cache = KernelCache(self.facts.architecture, package_archives(self.facts.architecture))
         try:
             self.kernel_cache.take(COLLECT_KERNEL)
         except EngineError as error:
@@ -450,7 +448,7 @@ def cuda_info(*, gpus: GpuProbe | None = None) -> EngineInfo:
             f"{device.free_bytes() / 1e9:.1f} of {facts.memory_bytes / 1e9:.1f} GB free, driver {facts.driver}, "
             + (f"{compiler.name} {compiler.version}" if compiler else "no compiler")
         )
-        refused = refusals(device.archives)
+        refused = refusals(device.kernel_cache.archives)
         if package_folder() is None:
             refused = ["this package was built without nvcc, so first searches wait for a compiler"]
         return EngineInfo("cuda", built=True, usable=True, detail="; ".join([detail, *refused]))

@@ -16,7 +16,7 @@ pair, the picoseconds without words and those per word.
 
 The kernels differ in their tiles, in the boundaries of a strip, and in gap costs, of which the defaults are constants
 and all others parameters; a profile has the columns of all letters. So their number is finite, and the package contains
-all of them compiled (:mod:`swsearch.engine.cuda.runtime.shipped_kernels`); ``scripts/build_kernels.py`` compiles
+all of them compiled (:mod:`swsearch.engine.cuda.runtime.compiled_kernels`); ``scripts/build_kernels.py`` compiles
 :func:`package_kernels`. The module needs no device and no NumPy, because the script runs where the package is built.
 """
 

@@ -38,19 +38,20 @@ def a_list_kernel(words: int) -> KernelSpec:
     return intra_task_kernel(Arithmetic.SHORT, Tile(Pairing.TWO_BLOCKS, 32, words), None, edges=BoundaryMode.NONE)
 
 
-def test_the_key_has_all_that_changes_the_code() -> None:
-    keys = {kernel_key("sources", a_list_kernel(4), 90, compiler) for compiler in ("", "nvrtc 13.0", "nvrtc 13.1")}
-    keys |= {kernel_key("sources", a_list_kernel(8), 90), kernel_key("sources", a_list_kernel(4), 86)}
-    keys |= {kernel_key("others", a_list_kernel(4), 90), kernel_key("sources", COLLECT_KERNEL, 90)}
+def test_the_key_has_all_that_changes_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = {kernel_key(a_list_kernel(4), 90, compiler) for compiler in ("", "nvrtc 13.0", "nvrtc 13.1")}
+    keys |= {kernel_key(a_list_kernel(8), 90), kernel_key(a_list_kernel(4), 86), kernel_key(COLLECT_KERNEL, 90)}
+    monkeypatch.setattr(compiler_module, "source_digest", lambda: "others")
+    keys.add(kernel_key(a_list_kernel(4), 90))
     assert len(keys) == 7
 
 
 def test_a_changed_source_has_another_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.cuh").write_text("1")
     monkeypatch.setattr(compiler_module, "resource_folder", lambda name: tmp_path)
-    before = source_digest()
+    before = source_digest.__wrapped__()
     (tmp_path / "a.cuh").write_text("2")
-    assert source_digest() != before
+    assert source_digest.__wrapped__() != before
 
 
 def test_half_precision_maxima_are_for_architectures_without_integer_maxima() -> None:

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from swsearch.engine.cuda.history.wavefront import WAVEFRONT_KERNEL
-from swsearch.engine.cuda.runtime.kernel_cache import KernelCache, cache_folder
+from swsearch.engine.cuda.runtime.compiled_kernels import Archive, KernelCache, cache_folder
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL, KernelSpec
-from swsearch.engine.cuda.runtime.shipped_kernels import Archive
 from swsearch.errors import EngineError, KernelCompileError
 from tests.processes import paused
 
@@ -91,7 +90,7 @@ def test_without_a_compiler_the_remedy_is_named(tmp_path: Path) -> None:
 
 PROCESS = """
 from pathlib import Path
-from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
+from swsearch.engine.cuda.runtime.compiled_kernels import KernelCache
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL
 
 class Large:

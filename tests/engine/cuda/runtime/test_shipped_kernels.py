@@ -15,9 +15,17 @@ from pathlib import Path
 
 import pytest
 
+from swsearch.engine.cuda.runtime import compiled_kernels
 from swsearch.engine.cuda.runtime import compiler as compiler_module
-from swsearch.engine.cuda.runtime.compiler import Nvcc, find_nvcc
-from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
+from swsearch.engine.cuda.runtime.compiled_kernels import (
+    MANIFEST,
+    Archive,
+    KernelCache,
+    package_archives,
+    refusals,
+    write_archive,
+)
+from swsearch.engine.cuda.runtime.compiler import Nvcc, find_nvcc, source_digest
 from swsearch.engine.cuda.runtime.kernels import (
     COLLECT_KERNEL,
     COUNT_KERNEL,
@@ -27,13 +35,6 @@ from swsearch.engine.cuda.runtime.kernels import (
     Pairing,
     Tile,
     intra_task_kernel,
-)
-from swsearch.engine.cuda.runtime.shipped_kernels import (
-    MANIFEST,
-    Archive,
-    package_archives,
-    refusals,
-    write_archive,
 )
 from swsearch.engine.cuda.search.tiles import package_kernels
 from swsearch.errors import EngineError
@@ -109,6 +110,8 @@ def test_an_archive_of_other_sources_is_refused(tmp_path: Path, monkeypatch: pyt
     sources = tmp_path / "cuda"
     shutil.copytree(ROOT / "cuda", sources)
     monkeypatch.setattr(compiler_module, "resource_folder", lambda name: sources)
+    for module in (compiler_module, compiled_kernels):
+        monkeypatch.setattr(module, "source_digest", source_digest.__wrapped__)
     path = archive(tmp_path, 90)
     assert read(package_archives(90, tmp_path), LISTED) is not None
     with (sources / "search" / "strip.cuh").open("a") as file:

@@ -15,7 +15,7 @@ import pytest
 from swsearch import _native
 from swsearch.database.builder import build_database
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.runtime import shipped_kernels
+from swsearch.engine.cuda.runtime import compiled_kernels
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice, cuda_info
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.protocol import score_requests
@@ -203,12 +203,12 @@ def test_the_kernels_of_the_package_are_exact(
     """The archive of this device's architecture is built first; then nothing is compiled, whatever the gap costs."""
     cache = tmp_path / "cache"
     monkeypatch.setenv("SWSEARCH_KERNEL_CACHE", str(cache))
-    monkeypatch.setattr(shipped_kernels, "resource_folder", lambda name: tmp_path / name)
+    monkeypatch.setattr(compiled_kernels, "resource_folder", lambda name: tmp_path / name)
     script = Path(__file__).parents[4] / "scripts" / "build_kernels.py"
     out, architecture = str(tmp_path / "cubins"), str(engine.device.facts.architecture)
     subprocess.run([sys.executable, str(script), "--out", out, "--architectures", architecture], check=True)
     device = PyCudaDevice()
-    assert shipped_kernels.refusals(device.archives) == []
+    assert compiled_kernels.refusals(device.kernel_cache.archives) == []
     with CudaEngine(device) as shipped:
         for gap in (GapPenalty(11, 1), GapPenalty(0, 2), GapPenalty(2100, 5)):
             scheme = ScoringScheme(named_matrix("BLOSUM62"), gap)
