@@ -75,7 +75,7 @@ def fill(scores: Matrix, problem: AlignmentProblem) -> Matrices:
     h[0] = problem.border(np.arange(n + 1), FreeEnds.SUBJECT_START)
     h[:, 0] = problem.border(np.arange(m + 1), FreeEnds.QUERY_START)
     ramp = extend * np.arange(n + 1, dtype=np.int64)
-    for i in range(1, m + 1):
+    for i in range(1, m + 1 if n else 1):
         f[i, 1:] = np.maximum(h[i - 1, 1:] - first, f[i - 1, 1:] - extend)
         row = h[i].copy()
         row[1:] = np.maximum(h[i - 1, :-1] + scores[i - 1], f[i, 1:])

@@ -2,36 +2,41 @@
 
 :class:`DiamondLaunch` uploads the pairs of one call for ``cuda/pairs/sweep_pairs.cu``, owns their device memory,
 launches strips and reads the best ends; ``Sweep`` of ``cuda/pairs/sweep.cuh`` has the kernel's parameters.
-For a path (``diamond_paths.py``) it sweeps strips again with ``cuda/pairs/trace_pairs.cu``.
+For a path (``diamond_paths.py``) it sweeps strips again with ``cuda/pairs/trace_pairs.cu``, and they save their lowest
+rows and, at checkpoints, the states of their lanes (:class:`StripCheckpoints`). An entry of a row is an entry of the
+horizon (``cuda/pairs/horizon.cuh``), 64 bits that contain H, H minus the next F, and the tag of the strip that wrote
+the entry.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.pairs.diamond_checkpoints import ENTRY_BYTES, StripCheckpoints
 from swsearch.engine.cuda.pairs.diamond_plan import (
     PairLetters,
     SweepShape,
     choose_shape,
     filled_columns,
     lay_out,
+    n_checkpoints,
     table_columns,
 )
 from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Timing, allocated, timed
-from swsearch.engine.cuda.runtime.kernels import SWEEP_WARPS, KernelSpec, sweep_kernel
+from swsearch.engine.cuda.runtime.kernels import SWEEP_WARPS, WARP, KernelSpec, sweep_kernel
 from swsearch.engine.cuda.runtime.parameters import LOCATE, SWEEP, packed
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
-from swsearch.typing import Letters, Progress
+from swsearch.typing import Closeable, Letters, Progress
 
 CELLS_PER_LAUNCH: Final = 4_000_000_000_000
 """Maximum number of cells of a launch: one or two seconds on a large GPU, after which an interrupt takes effect."""
+ENTRY_BYTES: Final = 8
+"""Bytes of an entry; the horizon and each saved row have one entry per column."""
 
 _PAIR: Final = np.dtype(
     [(name, "<u8") for name in ("query", "subject", "horizon", "last_row", "last_column")]
@@ -47,6 +52,99 @@ class PairEnd:
     score: int
     query_end: int
     subject_end: int
+
+
+def best_end(ends: Iterable[PairEnd]) -> PairEnd:
+    """The end with the highest score; among these, that in the smallest column, then row."""
+    return min(ends, key=lambda end: (-end.score, end.subject_end, end.query_end))
+
+
+def strip_bytes(shape: SweepShape, columns: int) -> int:
+    """Device memory of a strip's lowest row and states, in bytes."""
+    return filled_columns(columns) * ENTRY_BYTES + n_checkpoints(columns) * shape.lane_words * WARP * 4
+
+
+@dataclass(frozen=True, eq=False)
+class LeftEdges:
+    """Values at the left edges of blocks of a strip: int32 arrays with one row per block.
+
+    The rows of a strip form groups; the edge of each group lies one column to the left of the edge of the group above
+    (``LeftEdges`` of ``simd/pair/walk.hpp``). ``h`` and ``next_e``, of shape (blocks, strip rows), are H in the last
+    column before the block and E of its first column. ``corner`` and ``next_f``, of shape (blocks, groups), are H above
+    a group's first row and F of the row below its last, in the group's last column before the block.
+    """
+
+    h: NDArray[np.int32]
+    next_e: NDArray[np.int32]
+    corner: NDArray[np.int32]
+    next_f: NDArray[np.int32]
+
+
+class StripCheckpoints(Closeable):
+    """Device memory for the rows and states that some strips of one pair save. A context manager.
+
+    ``strips`` are those that save something, ascending. ``row_indices`` has the int32 index of the row of each strip,
+    or -1. Raises :class:`OutOfDeviceMemory`.
+    """
+
+    def __init__(
+        self, device: Device, shape: SweepShape, n_strips: int, strips: Sequence[int], columns: int, *, states: bool
+    ) -> None:
+        self._device, self._shape, self.strips = device, shape, list(strips)
+        self._row_indices = np.full(n_strips, -1, np.int32)
+        self._row_indices[self.strips] = np.arange(len(strips))
+        self.row_columns = filled_columns(columns)
+        self.state_words = n_checkpoints(columns) * shape.lane_words * WARP if states else 0
+        with contextlib.ExitStack() as stack:
+            self.row_indices = allocated(device, stack, self._row_indices.nbytes)
+            self.rows = allocated(device, stack, len(strips) * self.row_columns * ENTRY_BYTES)
+            self.states = None
+            if self.state_words:
+                self.states = allocated(device, stack, len(strips) * self.state_words * 4)
+            device.upload(self.row_indices, self._row_indices, Stream.COMPUTE)
+            device.synchronize()
+            self._stack = stack.pop_all()
+
+    def row(self, strip: int, first: int, last: int) -> NDArray[np.uint64]:
+        """The entries of a strip's lowest row in columns first to last - 1, counted from 0."""
+        entries = np.empty(last - first, np.uint64)
+        offset = (int(self._row_indices[strip]) * self.row_columns + first) * ENTRY_BYTES
+        self._device.download(entries, self.rows, Stream.COMPUTE, offset)
+        return entries
+
+    def all_rows(self) -> list[tuple[int, NDArray[np.uint64]]]:
+        """The strip of each saved row, and its entries, padded to complete diamonds, from the top to the bottom."""
+        return [(strip, self.row(strip, 0, self.row_columns)) for strip in self.strips]
+
+    def left_edges(self, strip: int, first: int, last: int) -> LeftEdges:
+        """A strip's left edges at checkpoints first to last - 1; checkpoint 0 follows the first 256 columns.
+
+        They are computed from lane states, as ``StripLane::save`` writes them. With 16-bit scores a word contains the
+        scores of two groups relative to the lane's base; its low half is the score of the upper group.
+        """
+        shape = self._shape
+        states = np.empty((last - first, shape.lane_words, WARP), np.uint32)
+        if self.states is not None and len(states):
+            offset = (int(self._row_indices[strip]) * self.state_words + first * shape.lane_words * WARP) * 4
+            self._device.download(states, self.states, Stream.COMPUTE, offset)
+        words = np.ascontiguousarray(states[:, :-1])
+        if shape.narrow:
+            base = np.repeat(states[:, -1].view(np.int32), 2, axis=-1)
+            scores = words.view(np.int16) + base[:, None, :]
+        else:
+            scores = words.view(np.int32)
+        cells = scores[:, : 2 * shape.words].reshape(len(states), shape.words, 2, scores.shape[-1])
+        rows = cells.transpose(2, 0, 3, 1).reshape(2, len(states), shape.strip_rows)
+        return LeftEdges(
+            np.ascontiguousarray(rows[0]),
+            np.ascontiguousarray(rows[1]),
+            np.ascontiguousarray(scores[:, 2 * shape.words + 1]),
+            np.ascontiguousarray(scores[:, 2 * shape.words]),
+        )
+
+    def close(self) -> None:
+        """Free the memory."""
+        self._stack.close()
 
 
 class DiamondLaunch:
@@ -129,7 +227,7 @@ class DiamondLaunch:
                 device.synchronize()
 
     def ends(self) -> list[PairEnd]:
-        """The best end of each pair after a sweep, the border of the matrix excluded."""
+        """The best end of each pair after a sweep."""
         return self._local_ends() if self.problem.local else self._border_ends()
 
     def _launched(
@@ -169,7 +267,7 @@ class DiamondLaunch:
         ends = [PairEnd(0, 0, 0)] * len(self._table)
         for strip, (column, row) in zip(wanted.tolist(), positions.tolist(), strict=True):
             pair = int(np.searchsorted(firsts, strip, side="right")) - 1
-            ends[pair] = better(ends[pair], PairEnd(int(best[pair]), row, column))
+            ends[pair] = best_end([ends[pair], PairEnd(int(best[pair]), row, column)])
         return ends
 
     def _parameters(self, last_strip: int, checkpoints: StripCheckpoints | None) -> np.void:
@@ -204,20 +302,22 @@ class DiamondLaunch:
 
     def _border_ends(self) -> list[PairEnd]:
         """The best allowed end of each pair in the last row and the last column."""
-        lasts = np.empty(self._lasts_words, np.int32)
+        problem, lasts = self.problem, np.empty(self._lasts_words, np.int32)
         self.device.download(lasts, self._lasts, Stream.COMPUTE)
-        ends = []
+        found = []
         for pair in self._table:
             rows, columns = int(pair["rows"]), int(pair["columns"])
             column = lasts[int(pair["last_column"]) :][:rows]
-            end = PairEnd(int(column[-1]), rows, columns)
-            if self.problem.is_free(FreeEnds.QUERY_END):
-                end = better(end, PairEnd(int(column.max()), int(column.argmax()) + 1, columns))
-            if self.problem.is_free(FreeEnds.SUBJECT_END):
+            ends = [PairEnd(int(column[-1]), rows, columns)]
+            if problem.is_free(FreeEnds.QUERY_END):
+                column = np.append(problem.border(np.array([columns]), FreeEnds.SUBJECT_START), column)
+                ends.append(PairEnd(int(column.max()), int(column.argmax()), columns))
+            if problem.is_free(FreeEnds.SUBJECT_END):
                 row = lasts[int(pair["last_row"]) :][:columns]
-                end = better(end, PairEnd(int(row.max()), rows, int(row.argmax()) + 1))
-            ends.append(end)
-        return ends
+                row = np.append(problem.border(np.array([rows]), FreeEnds.QUERY_START), row)
+                ends.append(PairEnd(int(row.max()), rows, int(row.argmax())))
+            found.append(best_end(ends))
+        return found
 
     def _kernel(self, entry: str) -> KernelSpec:
         """The kernel for the problem and the shape."""
@@ -246,9 +346,11 @@ class DiamondLaunch:
         return buffer
 
 
-def better(one: PairEnd, other: PairEnd) -> PairEnd:
-    """The better of two ends: the higher score, then the smaller column, then the smaller row."""
-    return min(one, other, key=lambda end: (-end.score, end.subject_end, end.query_end))
+def nodes(entries: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """H of a row's entries, and F of the row below them."""
+    h = (entries & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.int32)
+    less = ((entries >> np.uint64(32)) & np.uint64(0xFFFF)).astype(np.int32)
+    return h, h - less
 
 
 def _pair_table(

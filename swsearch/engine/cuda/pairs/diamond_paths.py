@@ -4,7 +4,7 @@ The input is a pair, already uploaded (:class:`swsearch.engine.cuda.pairs.diamon
 the output is the start of the path and its runs of ``M``, ``D`` and ``I``.
 
 Bands of strips are swept again from the end upwards. A band begins below a known row and is swept only up to the
-column that the path has reached; its strips save their lowest rows and states (``diamond_checkpoints.py``). The saved
+column that the path has reached; its strips save their lowest rows and states. The saved
 values at the edges of the blocks on the path are copied to the host, where ``_native.PairWalk`` computes these blocks
 again and traces the path through them. A band whose checkpoints do not fit the device is divided at rows that another
 sweep saves. All values are those of the complete matrix, so the path does not depend on the division and equals the
@@ -20,8 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch import _native
-from swsearch.engine.cuda.pairs.diamond_checkpoints import ENTRY_BYTES, LeftEdges, StripCheckpoints, nodes, strip_bytes
-from swsearch.engine.cuda.pairs.diamond_launch import DiamondLaunch, PairEnd
+from swsearch.engine.cuda.pairs.diamond_launch import (
+    ENTRY_BYTES,
+    DiamondLaunch,
+    LeftEdges,
+    PairEnd,
+    StripCheckpoints,
+    nodes,
+    strip_bytes,
+)
 from swsearch.engine.cuda.pairs.diamond_plan import CHECKPOINT_COLUMNS
 from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
 from swsearch.engine.pair_arrays import FreeEnds

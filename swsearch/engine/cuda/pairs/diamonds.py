@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
-from swsearch.engine.cuda.pairs.diamond_launch import DiamondLaunch, PairEnd, better
+from swsearch.engine.cuda.pairs.diamond_launch import DiamondLaunch, PairEnd
 from swsearch.engine.cuda.pairs.diamond_paths import PATH_SHARE, DiamondPath
 from swsearch.engine.cuda.pairs.diamond_plan import (
     MAX_GAP_FIRST,
@@ -23,7 +23,7 @@ from swsearch.engine.cuda.pairs.diamond_plan import (
     SweepShape,
 )
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Timing
-from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, SequencePairs, limited
+from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, SequencePairs, limited
 from swsearch.engine.reference_pairs import ReferencePairs
 from swsearch.errors import InputError
 from swsearch.typing import Letters, Progress
@@ -66,7 +66,7 @@ class DiamondSweep:
             outcomes = [
                 self.end_and_path(*pair, problem, MEMORY_BYTES, report)
                 if len(pair[0]) and len(pair[1])
-                else ReferencePairs().align(SequencePairs.of([pair]), problem)
+                else _without_cells(pair, problem)
                 for pair in pairs
             ]
         return PairPaths.concatenate(outcomes)
@@ -85,10 +85,14 @@ class DiamondSweep:
         bits or costs that only the CPU's kernels support, and :class:`OutOfDeviceMemory`, with the lengths, if a single
         pair does not fit.
         """
-        for query, subject in pairs:
-            check_pair(len(query), len(subject), problem)
-        filled = [index for index, (query, subject) in enumerate(pairs) if len(query) and len(subject)]
-        ends = [_border_end(len(query), len(subject), problem) for query, subject in pairs]
+        ends: dict[int, PairEnd] = {}
+        filled = []
+        for index, pair in enumerate(pairs):
+            check_pair(len(pair[0]), len(pair[1]), problem)
+            if len(pair[0]) and len(pair[1]):
+                filled.append(index)
+            else:
+                ends[index] = PairEnd(*_without_cells(pair, problem).ends[0, :3].tolist())
         n_at_once = len(filled)
         while filled:
             indices = filled[:n_at_once]
@@ -101,10 +105,9 @@ class DiamondSweep:
                 except OutOfDeviceMemory:
                     n_at_once = len(chosen) // 2
                     continue
-            for index, end in zip(indices, swept, strict=True):
-                ends[index] = better(ends[index], end)
+            ends.update(zip(indices, swept, strict=True))
             del filled[:n_at_once]
-        return ends
+        return [ends[index] for index in range(len(pairs))]
 
     def end_and_path(
         self,
@@ -134,7 +137,7 @@ class DiamondSweep:
                 with checkpoints or contextlib.nullcontext():
                     launch.sweep(checkpoints, progress)
                     known = [] if checkpoints is None else checkpoints.all_rows()
-                end = better(_border_end(len(query), columns, problem), launch.ends()[0])
+                (end,) = launch.ends()
                 query_start, subject_start, runs = path.find(query, subject, end, known)
             return PairPaths.of_pair((end.score, end.query_end, end.subject_end, query_start, subject_start), runs)
 
@@ -185,22 +188,6 @@ def check_pair(rows: int, columns: int, problem: AlignmentProblem) -> None:
         raise InputError("the GPU aligns locally only where different letters score below 0; choose --engine cpu")
 
 
-def _border_end(rows: int, columns: int, problem: AlignmentProblem) -> PairEnd:
-    """The best end on the border of the matrix; its score is below all others if no end is allowed there."""
-    if problem.local:
-        return PairEnd(0, 0, 0)
-
-    def border(k: int, start: FreeEnds) -> int:
-        return 0 if k == 0 or problem.is_free(start) else -(problem.gap_open + k * problem.gap_extend)
-
-    ends = [PairEnd(-2 * MAX_PAIR_SCORE, rows, columns)]
-    if columns == 0 or problem.is_free(FreeEnds.SUBJECT_END):
-        ends.append(PairEnd(border(rows, FreeEnds.QUERY_START), rows, 0))
-    if rows == 0 or problem.is_free(FreeEnds.QUERY_END):
-        ends.append(PairEnd(border(columns, FreeEnds.SUBJECT_START), 0, columns))
-    if (rows == 0 and problem.is_free(FreeEnds.SUBJECT_END)) or (columns == 0 and problem.is_free(FreeEnds.QUERY_END)):
-        ends.append(PairEnd(0, 0, 0))
-    best = ends[0]
-    for end in ends[1:]:
-        best = better(best, end)
-    return best
+def _without_cells(pair: tuple[Letters, Letters], problem: AlignmentProblem) -> PairPaths:
+    """The outcome of a pair with an empty side, which is aligned on the host."""
+    return ReferencePairs().align(SequencePairs.of([pair]), problem)

@@ -14,8 +14,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.engine.cuda.pairs import diamonds
-from swsearch.engine.cuda.pairs.diamond_checkpoints import strip_bytes
-from swsearch.engine.cuda.pairs.diamond_launch import PairEnd
+from swsearch.engine.cuda.pairs.diamond_launch import PairEnd, strip_bytes
 from swsearch.engine.cuda.pairs.diamond_plan import SweepShape
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime.kernels import SWEEP_WORDS

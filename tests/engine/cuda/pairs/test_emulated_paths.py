@@ -9,7 +9,7 @@ import pytest
 
 from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.engine.cuda.pairs import diamond_launch
-from swsearch.engine.cuda.pairs.diamond_checkpoints import strip_bytes
+from swsearch.engine.cuda.pairs.diamond_launch import strip_bytes
 from swsearch.engine.cuda.pairs.diamond_plan import CHECKPOINT_COLUMNS, SweepShape
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
