@@ -70,7 +70,7 @@ SWS_DEVICE void collect_at_least(ListedPiece* piece, const CollectParameters& pa
 
 // The entry has no compile-time constants.
 SWS_KERNEL(256, 1)
-collect_at_least(SWS_PARAMETERS swsearch::CollectParameters parameters) {
+collect(SWS_PARAMETERS swsearch::CollectParameters parameters) {
     SWS_DYNAMIC_SHARED(swsearch::ListedPiece, piece);
     swsearch::collect_at_least(piece, parameters);
 }

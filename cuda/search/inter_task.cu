@@ -15,7 +15,7 @@
 // the database, padding included, and need not be initialised. The output is an int32 score per subject and query.
 //
 // Scores have the type FastPair (arithmetic.cuh) and are exact up to 2,047. A larger result indicates that it may be
-// inexact; collect_at_least lists those subjects, and intra_task scores them again in a wider type. Subjects are
+// inexact; collect lists those subjects, and intra_task scores them again in a wider type. Subjects are
 // shorter than 2^31.
 
 #include "search/bound.cuh"

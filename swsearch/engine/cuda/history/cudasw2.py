@@ -99,9 +99,7 @@ class ClassicPlan:
 
 def _spec(entry: str, gap: GapPenalty, **constants: object) -> KernelSpec:
     values = constants | {"gap_open": gap.open, "gap_extend": gap.extend, "threads": THREADS, "blocks": _BLOCKS[entry]}
-    return KernelSpec(
-        "history", entry, entry, tuple((name.upper(), str(value)) for name, value in values.items()), THREADS
-    )
+    return KernelSpec("history", entry, tuple((name.upper(), str(value)) for name, value in values.items()), THREADS)
 
 
 def partition_vectors(query_length: int) -> int:

@@ -23,7 +23,7 @@ from swsearch.typing import Letters, Progress
 TILE: Final = 16
 THREADS: Final = 64
 MAX_SUM: Final = 2**30
-WAVEFRONT_KERNEL: Final = KernelSpec("history", "wavefront", "wavefront", (("THREADS", str(THREADS)),), THREADS)
+WAVEFRONT_KERNEL: Final = KernelSpec("history", "wavefront", (("THREADS", str(THREADS)),), THREADS)
 
 
 class WavefrontPairs:

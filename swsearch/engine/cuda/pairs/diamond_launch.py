@@ -172,8 +172,8 @@ class DiamondLaunch:
             shape = choose_shape(problem, lengths, n_columns, device.facts)
         self.problem, self.shape = problem, shape
         self._compared = n_columns is None
-        entries = ["sweep_pairs"] + ["locate_best"] * problem.local + ["trace_pairs"] * path
-        device.prepare([self._kernel(entry) for entry in entries])
+        for entry in ["sweep_pairs"] + ["locate_best"] * problem.local + ["trace_pairs"] * path:
+            device.prepare(self._kernel(entry))
         letters = self._letters = lay_out(pairs, problem, shape, compared=self._compared)
         table = self._table = _pair_table(pairs, letters, shape, problem)
         self.n_strips = _first_strips(table, shape)[-1]

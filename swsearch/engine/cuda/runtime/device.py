@@ -10,7 +10,7 @@ take, by events on the device.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, Protocol
@@ -138,8 +138,8 @@ class Device(Protocol):
         """Set the first ``n_bytes`` bytes, a multiple of 4, to zero."""
         ...
 
-    def prepare(self, specs: Sequence[KernelSpec]) -> None:
-        """Load kernels, which are compiled first if the package does not contain them.
+    def prepare(self, spec: KernelSpec) -> None:
+        """Load a kernel, which is compiled first if the package does not contain it.
 
         The driver loads a kernel only when the device is idle, so a kernel that is loaded between two launches makes
         the device wait for the host.

@@ -194,7 +194,8 @@ def compute_capability(architecture: int) -> str:
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """A function of ``cuda/<folder>/<entry>.cu`` with its constants. Architecture and compiler complete its code.
+    """The function ``entry`` of ``cuda/<folder>/<entry>.cu`` with its constants. Architecture and compiler complete its
+    code.
 
     ``constants`` are macros without their prefix ``SWS_``, and their values. Specifications that differ only in their
     threads per block are equal, as their code is.
@@ -202,7 +203,6 @@ class KernelSpec:
 
     folder: str
     entry: str
-    function: str
     constants: tuple[tuple[str, str], ...]
     threads: int = field(compare=False)
 
@@ -212,7 +212,7 @@ class KernelSpec:
     @cached_property
     def _hash(self) -> int:
         """Computed once, since the host looks kernels up dozens of times before the first one of a call begins."""
-        return hash((self.folder, self.entry, self.function, self.constants))
+        return hash((self.folder, self.entry, self.constants))
 
     @property
     def source(self) -> str:
@@ -248,7 +248,6 @@ def inter_task_kernel(
     return KernelSpec(
         "search",
         "inter_task",
-        "inter_task",
         _constants(
             pairing=tile.pairing.value,
             group=tile.group,
@@ -275,7 +274,6 @@ def intra_task_kernel(
     """
     return KernelSpec(
         "search",
-        entry,
         entry,
         _constants(
             arithmetic=arithmetic.value,
@@ -312,7 +310,7 @@ def sweep_kernel(
     )
     if entry == "trace_pairs":
         constants += _constants(every=CHECKPOINT_DIAMONDS)
-    return KernelSpec("pairs", entry, entry, constants, threads)
+    return KernelSpec("pairs", entry, constants, threads)
 
 
 def short_pairs_kernel(*, rows: int, affine: bool, local: bool, table: bool, path: bool) -> KernelSpec:
@@ -324,7 +322,7 @@ def short_pairs_kernel(*, rows: int, affine: bool, local: bool, table: bool, pat
     constants = _constants(
         rows=rows, affine=affine, local=local, table=table, path=path, threads=SHORT_THREADS, blocks=SHORT_BLOCKS
     )
-    return KernelSpec("pairs", "short_pairs", "short_pairs", constants, SHORT_THREADS)
+    return KernelSpec("pairs", "short_pairs", constants, SHORT_THREADS)
 
 
 def pair_kernels() -> Iterator[KernelSpec]:
@@ -337,13 +335,13 @@ def pair_kernels() -> Iterator[KernelSpec]:
         yield short_pairs_kernel(rows=rows, affine=affine, local=local, table=table, path=path)
 
 
-COLLECT_KERNEL: Final = KernelSpec("search", "collect", "collect_at_least", (), 256)
-OPEN_COUNTERS_KERNEL: Final = KernelSpec("search", "open_counters", "open_counters", (), WARP)
+COLLECT_KERNEL: Final = KernelSpec("search", "collect", (), 256)
+OPEN_COUNTERS_KERNEL: Final = KernelSpec("search", "open_counters", (), WARP)
 COLLECTED: Final = 1024
 COLLECT_BYTES: Final = 8
 """Candidates that a block of this kernel tests at a time, and its shared memory."""
-COLUMN_ODDS_KERNEL: Final = KernelSpec("search", "column_odds", "column_odds", (), 256)
-FORWARD_KERNEL: Final = KernelSpec("search", "forward_totals", "forward_totals", (), 4 * WARP)
-COUNT_KERNEL: Final = KernelSpec("search", "count_scores", "count_scores", (), 256)
+COLUMN_ODDS_KERNEL: Final = KernelSpec("search", "column_odds", (), 256)
+FORWARD_KERNEL: Final = KernelSpec("search", "forward_totals", (), 4 * WARP)
+COUNT_KERNEL: Final = KernelSpec("search", "count_scores", (), 256)
 COUNTED_SCORES: Final = 4096
 """Number of bins of the histogram of scores; larger scores are counted in the last bin."""

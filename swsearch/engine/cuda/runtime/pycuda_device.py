@@ -12,7 +12,6 @@ import contextlib
 import ctypes
 import struct
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
@@ -314,7 +313,7 @@ class PyCudaDevice:
         if function is None:
             module = self._module(spec)
             with self.errors(f"loading kernel {spec.entry}"):
-                function = module.get_function(spec.function)
+                function = module.get_function(spec.entry)
                 max_shared = self.facts.shared_bytes
                 function.set_attribute(self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, max_shared)
             self._modules.append(module)
@@ -335,10 +334,9 @@ class PyCudaDevice:
                         raise
                     archive.refuse(f"the driver, {self.facts.driver}, does not load them ({error})")
 
-    def prepare(self, specs: Sequence[KernelSpec]) -> None:
+    def prepare(self, spec: KernelSpec) -> None:
         """See :class:`Device`."""
-        for spec in specs:
-            self._function(spec)
+        self._function(spec)
 
     def launch(
         self,

@@ -313,7 +313,7 @@ class CudaEngine(Closeable):
                         between()
                         if call.is_cancelled:
                             break
-                        self.device.prepare([kernel])
+                        self.device.prepare(kernel)
             else:
                 for index in range(len(call.requests)):
                     call.scored(index, ScoreBlock.concatenate([]))

@@ -129,7 +129,8 @@ class ForwardScorer:
     def _scores(self, work: ForwardWork, model: ColumnModel) -> Floats | None:
         if not self._is_open:
             self._device = self._open_device()
-            self._device.prepare([COLUMN_ODDS_KERNEL, FORWARD_KERNEL])
+            self._device.prepare(COLUMN_ODDS_KERNEL)
+            self._device.prepare(FORWARD_KERNEL)
             self._slot = Slot(self._device)
             self._is_open = True
         try:

@@ -223,9 +223,9 @@ class EmulatedDevice:
         assert n_bytes % 4 == 0
         self._enqueue(stream, lambda: ctypes.memset(buffer.address, 0, n_bytes) and None)
 
-    def prepare(self, specs: Sequence[KernelSpec]) -> None:
+    def prepare(self, spec: KernelSpec) -> None:
         """Do nothing else: a kernel is compiled and loaded at its first launch."""
-        self.prepared += specs
+        self.prepared.append(spec)
 
     def launch(self, spec: KernelSpec, grid: int, shared_bytes: int, parameters: np.void, stream: Stream) -> None:
         assert grid >= 1
@@ -241,7 +241,7 @@ class EmulatedDevice:
                 packed, ctypes.c_ulong(len(packed)), ctypes.c_uint(grid), ctypes.c_uint(spec.threads),
                 ctypes.c_ulong(shared_bytes), ctypes.c_int(self._reversed),
             )  # fmt: skip
-            assert status != 2, f"the parameters of {spec.function} have other sizes than those of its structure"
+            assert status != 2, f"the parameters of {spec.entry} have other sizes than those of its structure"
             if status != 0:
                 raise EngineError(f"{spec.entry} hangs: threads wait at different barriers")
 
@@ -257,7 +257,7 @@ class EmulatedDevice:
         """Return the path of the kernel's shared library."""
         root = resource_folder("cuda")
         options = [*self._options(), *maxima_options(self.facts.architecture)]
-        options += [*spec.defines, f'-DSWS_ENTRY_FILE="{spec.source}"', f"-DSWS_ENTRY={spec.function}"]
+        options += [*spec.defines, f'-DSWS_ENTRY_FILE="{spec.source}"', f"-DSWS_ENTRY={spec.entry}"]
         sources = [digest_of(root), *_texts("cuda_emulation.h", "entry.cpp")]
         inputs = ["-nostdlib", f"-I{root}", f"-I{HERE}", str(HERE / "entry.cpp")]
         return self._built(f"{spec.entry}.so", options, inputs, sources)

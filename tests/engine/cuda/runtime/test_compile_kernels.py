@@ -223,11 +223,11 @@ def all_reports(architecture: int) -> dict[KernelSpec, Report]:
         with tempfile.TemporaryDirectory(prefix="swsearch-kernels-") as folder:
             (Path(folder) / "all.cu").write_text(source)
             # An absolute folder, because the file is not in the folder of the sources.
-            code, log = compiler().compile(KernelSpec(folder, "all", "", (), 0), architecture)
+            code, log = compiler().compile(KernelSpec(folder, "all", (), 0), architecture)
         assert code[:4] == b"\x7fELF"
         path.write_text(json.dumps(read_reports(log, len(specs))))
 
-    options = compile_options(KernelSpec("", "all", "", (), 0), architecture, Path("."))
+    options = compile_options(KernelSpec("", "all", (), 0), architecture, Path("."))
     parts = [digest_of(resource_folder("cuda")), source, *options, compiler().name, compiler().version]
     found = json.loads(compiled(f"registers-sm{architecture}.json", parts, write).read_text())
     return {spec: Report(*report) for spec, report in zip(specs, found, strict=True)}

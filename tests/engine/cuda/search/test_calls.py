@@ -266,8 +266,8 @@ def test_a_call_that_is_cancelled_while_a_kernel_is_compiled_loads_no_other(emul
     events: list[str] = []
 
     class Device(EmulatedDevice):
-        def prepare(self, specs: Sequence[KernelSpec]) -> None:
-            super().prepare(specs)
+        def prepare(self, spec: KernelSpec) -> None:
+            super().prepare(spec)
             call.cancelled = True
 
     call = Noted("a", score_requests(profiles_of(21, 30, 60), [20, 20]), subjects(22), events)
