@@ -24,6 +24,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -33,7 +34,8 @@ from typing import Any
 
 from tune_cuda import case_of, tuning_text
 
-from swsearch.engine.cuda.runtime.compiler import Nvcc, find_nvcc
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from scripts.build_kernels import Nvcc, find_nvcc
 from swsearch.engine.cuda.runtime.kernels import KernelSpec, Pairing, Tile
 from swsearch.engine.cuda.search.tiles import tuned_for, words_of
 

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,12 +26,56 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from swsearch.engine.cuda.runtime.compiled_kernels import write_archive  # noqa: E402
-from swsearch.engine.cuda.runtime.compiler import Nvcc, find_nvcc  # noqa: E402
+from swsearch.engine.cuda.runtime.compiler import compile_options  # noqa: E402
+from swsearch.engine.cuda.runtime.kernels import KernelSpec  # noqa: E402
 from swsearch.engine.cuda.search.tiles import package_kernels  # noqa: E402
-from swsearch.errors import EngineError  # noqa: E402
+from swsearch.errors import EngineError, KernelCompileError  # noqa: E402
+from swsearch.folders import resource_folder  # noqa: E402
 
 ARCHITECTURES = (75, 80, 86, 90, 100, 120)
 """Architectures with machine code of their own; 8.9 runs that of 8.6, 10.3 that of 10.0, and 12.1 that of 12.0."""
+
+
+def find_nvcc() -> str | None:
+    """The path of the first nvcc on ``PATH``, under ``CUDA_HOME`` or ``CUDA_PATH``, or in ``/usr/local/cuda``."""
+    folders = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    return shutil.which("nvcc") or shutil.which("nvcc", path=os.pathsep.join(f"{each}/bin" for each in folders if each))
+
+
+class Nvcc:
+    """The compiler of the CUDA toolkit at ``path``; raises :class:`EngineError` if it does not work."""
+
+    name = "nvcc"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        found = re.search(r"V(\d+\.\d+\.\d+)", self._run("--version").stdout)
+        if found is None:
+            raise EngineError(f"{path} --version printed no version; repair the installation of the CUDA toolkit")
+        self.version = found.group(1)
+
+    def architectures(self) -> list[int]:
+        """The architectures for which this version compiles."""
+        shown = self._run("--list-gpu-arch").stdout
+        return [int(number) for number in re.findall(r"^compute_(\d+)$", shown, re.MULTILINE)]
+
+    def compile(self, spec: KernelSpec, architecture: int) -> tuple[bytes, str]:
+        """See :class:`swsearch.engine.cuda.runtime.compiler.Compiler`."""
+        folder = resource_folder("cuda")
+        with tempfile.TemporaryDirectory(prefix="swsearch-nvcc-") as scratch:
+            output = Path(scratch) / "kernel.cubin"
+            options = compile_options(spec, architecture, folder)
+            done = self._run("-cubin", "-Xptxas", "-v", "-o", str(output), *options, str(folder / spec.source))
+            if done.returncode != 0:
+                raise KernelCompileError(spec.entry, done.stdout + done.stderr)
+            return output.read_bytes(), done.stdout + done.stderr
+
+    def _run(self, *options: str) -> subprocess.CompletedProcess[str]:
+        try:
+            return subprocess.run([self.path, *options], capture_output=True, text=True, check=False)
+        except OSError as error:
+            problem = f"{self.path} {options[0]} fails ({error})"
+            raise EngineError(f"{problem}; repair the installation of the CUDA toolkit") from error
 
 
 def build(nvcc: Nvcc, architecture: int, folder: Path, pool: ThreadPoolExecutor) -> Path:

@@ -89,7 +89,7 @@ def _nvrtc() -> object:
 
 
 def _nvcc() -> object:
-    from swsearch.engine.cuda.runtime.compiler import find_nvcc
+    from scripts.build_kernels import find_nvcc
 
     return find_nvcc()
 

@@ -5,7 +5,7 @@ module                 holds
 =====================  ===============================================================================
 ``presence``           whether this machine has a usable NVIDIA GPU, and its start beside the program's, without PyCUDA
 ``kernels``            the kernels with their compile-time constants; the layout of a tile
-``compiler``           what determines a kernel's code; nvcc, which compiles for the package, and NVRTC for a search
+``compiler``           what determines a kernel's code, and NVRTC, which compiles what the package does not contain
 ``compiled_kernels``   the compiled kernels that a device loads: those of the package, and their cache on disk
 ``parameters``         the parameters of kernels, as one structure each
 ``device``             the interface of a GPU: memory, streams, texture objects, launches; buffers, times

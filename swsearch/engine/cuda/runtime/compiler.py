@@ -1,18 +1,12 @@
-"""What determines the code of a kernel, and the two compilers, which generate it.
+"""What determines the code of a kernel, and the compiler that generates it where the package does not contain it.
 
-The input is a :class:`swsearch.engine.cuda.runtime.kernels.KernelSpec` and an architecture; the output is a cubin. nvcc
-compiles the kernels that the package contains while it is built; a search compiles with NVRTC those that it does not
-contain.
+The input is a :class:`swsearch.engine.cuda.runtime.kernels.KernelSpec` and an architecture; the output is a cubin. The
+kernels of the package are compiled with nvcc while it is built (``scripts/build_kernels.py``), from the same options.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import re
-import shutil
-import subprocess
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Final, Protocol
@@ -122,45 +116,3 @@ def installed_nvrtc() -> Nvrtc | None:
         return Nvrtc()
     except (ImportError, RuntimeError, OSError):
         return None
-
-
-def find_nvcc() -> str | None:
-    """The path of the first nvcc on ``PATH``, under ``CUDA_HOME`` or ``CUDA_PATH``, or in ``/usr/local/cuda``."""
-    folders = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
-    return shutil.which("nvcc") or shutil.which("nvcc", path=os.pathsep.join(f"{each}/bin" for each in folders if each))
-
-
-class Nvcc:
-    """The compiler of the CUDA toolkit at ``path``; raises :class:`EngineError` if it does not work."""
-
-    name = "nvcc"
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        found = re.search(r"V(\d+\.\d+\.\d+)", self._run("--version").stdout)
-        if found is None:
-            raise EngineError(f"{path} --version printed no version; repair the installation of the CUDA toolkit")
-        self.version = found.group(1)
-
-    def architectures(self) -> list[int]:
-        """The architectures for which this version compiles."""
-        shown = self._run("--list-gpu-arch").stdout
-        return [int(number) for number in re.findall(r"^compute_(\d+)$", shown, re.MULTILINE)]
-
-    def compile(self, spec: KernelSpec, architecture: int) -> tuple[bytes, str]:
-        """See :class:`Compiler`."""
-        folder = resource_folder("cuda")
-        with tempfile.TemporaryDirectory(prefix="swsearch-nvcc-") as scratch:
-            output = Path(scratch) / "kernel.cubin"
-            options = compile_options(spec, architecture, folder)
-            done = self._run("-cubin", "-Xptxas", "-v", "-o", str(output), *options, str(folder / spec.source))
-            if done.returncode != 0:
-                raise KernelCompileError(spec.entry, done.stdout + done.stderr)
-            return output.read_bytes(), done.stdout + done.stderr
-
-    def _run(self, *options: str) -> subprocess.CompletedProcess[str]:
-        try:
-            return subprocess.run([self.path, *options], capture_output=True, text=True, check=False)
-        except OSError as error:
-            problem = f"{self.path} {options[0]} fails ({error})"
-            raise EngineError(f"{problem}; repair the installation of the CUDA toolkit") from error

@@ -20,9 +20,10 @@ from typing import NamedTuple, get_args
 import numpy as np
 import pytest
 
+from scripts.build_kernels import Nvcc, find_nvcc
 from swsearch.engine.cuda.history.cudasw2 import CLASSIC_KERNELS, plan_classic
 from swsearch.engine.cuda.history.wavefront import WAVEFRONT_KERNEL
-from swsearch.engine.cuda.runtime.compiler import Nvcc, compile_options, find_nvcc
+from swsearch.engine.cuda.runtime.compiler import compile_options
 from swsearch.engine.cuda.runtime.kernels import (
     COMPILED_GAPS,
     Arithmetic,

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from scripts.build_kernels import Nvcc, find_nvcc
 from swsearch.engine.cuda.runtime import compiler as compiler_module
 from swsearch.engine.cuda.runtime.compiler import (
     Compiler,
-    Nvcc,
     Nvrtc,
     compile_options,
-    find_nvcc,
     installed_nvrtc,
     kernel_key,
     maxima_options,

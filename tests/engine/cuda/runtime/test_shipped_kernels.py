@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.build_kernels import Nvcc, find_nvcc
 from swsearch.engine.cuda.runtime import compiled_kernels
 from swsearch.engine.cuda.runtime import compiler as compiler_module
 from swsearch.engine.cuda.runtime.compiled_kernels import (
@@ -25,7 +26,7 @@ from swsearch.engine.cuda.runtime.compiled_kernels import (
     refusals,
     write_archive,
 )
-from swsearch.engine.cuda.runtime.compiler import Nvcc, find_nvcc, source_digest
+from swsearch.engine.cuda.runtime.compiler import source_digest
 from swsearch.engine.cuda.runtime.kernels import (
     COLLECT_KERNEL,
     COUNT_KERNEL,
