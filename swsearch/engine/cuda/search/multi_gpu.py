@@ -20,7 +20,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -51,38 +51,16 @@ FORWARD_THREADS: Final = 8
 subjects leave most of the device idle."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Shares:
-    """The subjects of a partition, divided among the devices.
+def _joined(blocks: list[ScoreBlock], indices: SubjectIndex) -> ScoreBlock:
+    """The blocks of all shares of a partition as one block in stored order.
 
-    ``subject_index`` is that of the partition, of which the ``subject_index`` of a part are rows.
+    The ``subject_index`` of a share are rows of the partition, whose own ones are ``indices``.
     """
-
-    subject_index: SubjectIndex
-    parts: list[Partition]
-
-    @classmethod
-    def of(cls, partition: Partition, shares: Sequence[slice]) -> _Shares:
-        """Divide a partition into these rows."""
-        all_rows = np.arange(len(partition), dtype=np.uint32)
-        parts = [
-            Partition(
-                partition.residues,
-                np.ascontiguousarray(partition.starts[rows]),
-                np.ascontiguousarray(partition.lengths[rows]),
-                np.ascontiguousarray(all_rows[rows]),
-            )
-            for rows in shares
-        ]
-        return cls(partition.subject_index, parts)
-
-    def joined(self, blocks: list[ScoreBlock]) -> ScoreBlock:
-        """The blocks of all parts as one block in stored order."""
-        block, indices = ScoreBlock.concatenate(blocks), self.subject_index
-        within = {int(indices[row]): columns for row, columns in block.within.items()}
-        order = np.argsort(block.subject_index, kind="stable")
-        found = indices[block.subject_index[order]]
-        return replace(block, subject_index=found, score=block.score[order], within=within)
+    block = ScoreBlock.concatenate(blocks)
+    within = {int(indices[row]): columns for row, columns in block.within.items()}
+    order = np.argsort(block.subject_index, kind="stable")
+    found = indices[block.subject_index[order]]
+    return replace(block, subject_index=found, score=block.score[order], within=within)
 
 
 class _Gpu:
@@ -209,9 +187,10 @@ class _DeviceCall(ScoreCall):
 class DeviceScoring:
     """Scores that the devices' threads deliver as they complete; see :class:`swsearch.engine.protocol.Scoring`.
 
-    ``work`` has, for each device, the indices of the requests that it scores, and the subjects. Without ``shares`` of
-    the subjects, each profile has a block of one device. Devices that ``are_idle`` begin in turns. ``events`` has what
-    the devices' threads report: a number of computed cells, a block, or None when a device ends.
+    ``work`` has, for each device, the indices of the requests that it scores, and the subjects. If the devices divide
+    the subjects, ``divided`` are the indices of all; otherwise each profile has a block of one device. Devices that
+    ``are_idle`` begin in turns. ``events`` has what the devices' threads report: a number of computed cells, a block,
+    or None when a device ends.
     """
 
     def __init__(
@@ -219,11 +198,11 @@ class DeviceScoring:
         gpus: Sequence[_Gpu],
         requests: Sequence[ScoreRequest],
         work: Sequence[tuple[Sequence[int], Partition]],
-        shares: _Shares | None,
+        divided: SubjectIndex | None,
         *,
         are_idle: bool,
     ) -> None:
-        self._shares = shares
+        self._divided = divided
         self.is_cancelled = False
         self.events: queue.SimpleQueue[int | Scored | None] = queue.SimpleQueue()
         self.calls = [
@@ -255,7 +234,7 @@ class DeviceScoring:
                 elif isinstance(event, int):
                     if progress is not None:
                         progress(event)
-                elif self._shares is None:
+                elif self._divided is None:
                     yield event
                 else:
                     index, block = event
@@ -263,7 +242,7 @@ class DeviceScoring:
                     found.append(block)
                     if len(found) == len(self.calls):
                         del parts[index]
-                        yield index, self._shares.joined(found)
+                        yield index, _joined(found, self._divided)
         finally:
             self.cancel()
 
@@ -306,7 +285,7 @@ class CudaDevices(Closeable):
         options: PlanOptions | None = None,
     ) -> None:
         distinct = dict.fromkeys(ordinals)
-        self._shares: WeakKeyDictionary[Partition, _Shares] = WeakKeyDictionary()
+        self._shares: WeakKeyDictionary[Partition, list[Partition]] = WeakKeyDictionary()
         self._latest: list[threading.Event] = []
         """For each device, the end of its work for the scoring that was begun last."""
 
@@ -349,15 +328,15 @@ class CudaDevices(Closeable):
         """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
         self._check_open()
         work: list[tuple[Sequence[int], Partition]]
+        divided = None
         if self.shares_subjects(len(requests), partition):
-            shares = self._shares_of(partition)
-            work = [(range(len(requests)), share) for share in shares.parts]
+            divided = partition.subject_index
+            work = [(range(len(requests)), share) for share in self._shares_of(partition)]
         else:
-            shares = None
             by_device = self._queries_by_device([request.profile for request in requests])
             work = [(indices, partition) for indices in by_device]
         are_idle = all(end.is_set() for end in self._latest)
-        scoring = DeviceScoring(self._gpus, requests, work, shares, are_idle=are_idle)
+        scoring = DeviceScoring(self._gpus, requests, work, divided, are_idle=are_idle)
         self._latest = [call.has_ended for call in scoring.calls]
         return scoring
 
@@ -372,7 +351,7 @@ class CudaDevices(Closeable):
 
     def explain(self, requests: Sequence[ScoreRequest], partition: Partition) -> list[str]:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
-        share = self._shares_of(partition).parts[0] if self.shares_subjects(len(requests), partition) else partition
+        share = self._shares_of(partition)[0] if self.shares_subjects(len(requests), partition) else partition
         return self.engines[0].explain(requests, share) if len(share) else []
 
     @property
@@ -404,7 +383,7 @@ class CudaDevices(Closeable):
             call_residues = min(call_residues, sum(profile.length for profile in profiles))
             n_pairs += sum(len(indices) == 2 for indices in engine.planner.batches(profiles))
         shared = any(self.shares_subjects(n_profiles or self.profiles_per_call, partition) for partition in partitions)
-        parts = [self._shares_of(partition).parts[0] if shared else partition for partition in partitions]
+        parts = [self._shares_of(partition)[0] if shared else partition for partition in partitions]
         facts = [engine.device.facts for engine in self.engines]
         bounded = floors and all(engine.planner.may_bound(part) for part in parts)
         free = [gpu.thread.submit(gpu.engine.device.free_bytes).result() for gpu in self._gpus]
@@ -472,7 +451,7 @@ class CudaDevices(Closeable):
             loads[least] += profiles[index].length
         return [sorted(indices) for indices in indices_by_device]
 
-    def _shares_of(self, partition: Partition) -> _Shares:
+    def _shares_of(self, partition: Partition) -> list[Partition]:
         """One share per device; each call for a partition returns the same objects, so that the devices cache them.
 
         If each device has memory for all residues, the subjects are dealt one by one, so that all shares have the same
@@ -485,7 +464,16 @@ class CudaDevices(Closeable):
                 shares = [slice(first, None, n_devices) for first in range(n_devices)]
             else:
                 shares = self._ranges_of(partition)
-            known = self._shares[partition] = _Shares.of(partition, shares)
+            all_rows = np.arange(len(partition), dtype=np.uint32)
+            known = self._shares[partition] = [
+                Partition(
+                    partition.residues,
+                    np.ascontiguousarray(partition.starts[rows]),
+                    np.ascontiguousarray(partition.lengths[rows]),
+                    np.ascontiguousarray(all_rows[rows]),
+                )
+                for rows in shares
+            ]
         return known
 
     def _ranges_of(self, partition: Partition) -> list[slice]:
