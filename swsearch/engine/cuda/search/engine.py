@@ -53,18 +53,12 @@ class ScoreCall:
     """Requests against one partition, and their blocks by index. The device's thread calls all methods.
 
     A subclass may hand the blocks on while the device computes others. An error that a method raises ends all calls in
-    progress.
+    progress; ``error`` is the reason if blocks are missing.
 
-    Attributes
-    ----------
-    error : BaseException or None
-        The reason if blocks are missing.
-    cut : CutSubjects or None
-        If given, windows of the subjects are scored in their place.
-    waiting : dict
-        The batches without results, by the indices of their requests.
-    parts, tiled : dict
-        By request: the blocks of the pieces that were scored, and that of the subjects that were scored by diamonds.
+    If the subjects are ``cut``, their windows are scored in their place. ``waiting`` are the batches without results,
+    by the indices of their requests. ``to_start`` has a number of subjects for each group of them that is to be
+    started: all subjects but the first so many are scored by diamonds. By request, ``parts`` are the blocks of the
+    pieces that were scored, and ``tiled`` that of the subjects that were scored by diamonds.
     """
 
     def __init__(
@@ -78,6 +72,7 @@ class ScoreCall:
         self.waiting: dict[tuple[int, ...], BatchPlan] = {}
         self.parts: dict[int, list[ScoreBlock]] = {}
         self.tiled: dict[int, ScoreBlock] = {}
+        self.to_start: list[int] = []
         self._progress = progress
 
     @property
@@ -103,11 +98,11 @@ class ScoreCall:
     def ended(self, error: BaseException | None) -> None:
         """The device has finished with this call, which keeps nothing of its batches."""
         self.error = error
-        self.cut, self.waiting, self.parts, self.tiled = None, {}, {}, {}
+        self.cut, self.waiting, self.parts, self.tiled, self.to_start = None, {}, {}, {}, []
 
-    def groups(self) -> list[Group]:
-        """The waiting batches as groups."""
-        return [(self, n_direct) for n_direct in dict.fromkeys(batch.n_direct for batch in self.waiting.values())]
+    def restart(self) -> None:
+        """Let all batches without results be started."""
+        self.to_start = list(dict.fromkeys(batch.n_direct for batch in self.waiting.values()))
 
     def complete(self, indices: tuple[int, ...]) -> None:
         """Hand on the blocks of a batch that was scored against all subjects."""
@@ -116,10 +111,6 @@ class ScoreCall:
             tiled = [self.tiled[index]] if index in self.tiled else []
             block = ScoreBlock.concatenate([*self.parts.pop(index), *tiled])
             self.scored(index, block if self.cut is None else self.cut.block(block, self.requests[index].floor))
-
-
-Group = tuple[ScoreCall, int]
-"""A call, and the batches of it for which all subjects but the first ``n_direct`` are scored by diamonds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,29 +126,10 @@ class _Flight:
 class CudaEngine(Closeable):
     """Scores on one GPU, by default the first; see :class:`swsearch.engine.protocol.ScoreEngine`.
 
-    At most :data:`IN_FLIGHT` batches are in flight.
-
-    Parameters
-    ----------
-    device : Device, optional
-    memory_limit : int, optional
-        Bytes of device memory for databases, by default :data:`DATABASE_SHARE` of the free memory. Larger databases are
-        streamed.
-    options : PlanOptions, optional
-
-    Attributes
-    ----------
-    device : Device
-    planner : Planner
-    store : SubjectStore
-        The databases on the device.
-    timing : Timing
-        The work of the kernels.
-
-    Raises
-    ------
-    EngineUnavailable
-        No device can be used; the message names the remedy.
+    At most :data:`IN_FLIGHT` batches are in flight. ``memory_limit`` are the bytes of device memory for databases, by
+    default :data:`DATABASE_SHARE` of the free memory; larger databases are streamed. ``store`` has the databases on the
+    device, and ``timing`` is the work of the kernels. Raises :class:`EngineUnavailable`, with the remedy, if no device
+    can be used.
     """
 
     name = "cuda"
@@ -183,6 +155,7 @@ class CudaEngine(Closeable):
         self._free_slots = deque(self._slots)
         self._flights: deque[_Flight] = deque()
         self._calls: list[ScoreCall] = []
+        self._between: Callable[[], None] = lambda: None
 
     def explain(self, requests: Sequence[ScoreRequest], partition: Partition) -> list[str]:
         """A description for the user of how a call would begin now."""
@@ -254,11 +227,11 @@ class CudaEngine(Closeable):
         result yet are scored again. All other errors, and a final lack of memory, end all calls in progress, which
         receive the error.
         """
-        groups: deque[Group] = deque()
+        self._between = between
         try:
             while True:
                 try:
-                    if not self._step(groups, take, between):
+                    if not self._step(take):
                         return
                 except OutOfDeviceMemory:
                     self._abandon()
@@ -268,7 +241,8 @@ class CudaEngine(Closeable):
                         del self._slots[1:]
                     elif not self.store.halve_limit():
                         raise
-                    groups = deque(group for call in self._calls for group in call.groups())
+                    for call in self._calls:
+                        call.restart()
         except BaseException as error:
             calls, self._calls = self._calls, []
             if not calls:
@@ -279,15 +253,13 @@ class CudaEngine(Closeable):
                 for call in calls:
                     call.ended(error)
 
-    def _step(self, groups: deque[Group], take: Callable[[], ScoreCall | None], between: Callable[[], None]) -> bool:
+    def _step(self, take: Callable[[], ScoreCall | None]) -> bool:
         """Start the batches of a group, or plan a call, or finish a batch; returns whether there was such work."""
-        between()
-        if groups:
-            self._score(*groups[0], between)
-            groups.popleft()
+        self._between()
+        if (call := next((call for call in self._calls if call.to_start), None)) is not None:
+            self._score(call, call.to_start.pop(0))
         elif (call := take()) is not None:
-            self._prepare(call, between)
-            groups.extend(call.groups())
+            self._prepare(call)
         elif self._flights:
             self._finish()
         else:
@@ -301,16 +273,17 @@ class CudaEngine(Closeable):
         self._free_slots = deque(self._slots)
         self.device.synchronize()
 
-    def _prepare(self, call: ScoreCall, between: Callable[[], None]) -> None:
+    def _prepare(self, call: ScoreCall) -> None:
         """Plan the batches of a call, and load their kernels, which may have to be compiled first."""
         self._calls.append(call)
         if not call.is_cancelled:
             if len(call.partition):
                 call.cut, batches = self._plan(call.requests, call.partition)
                 call.waiting = {batch.indices: batch for batch in batches}
+                call.restart()
                 with contextlib.suppress(OutOfDeviceMemory):  # the batches load the others, and make room for them
                     for kernel in distinct_kernels(batches):
-                        between()
+                        self._between()
                         if call.is_cancelled:
                             break
                         self.device.prepare(kernel)
@@ -337,7 +310,7 @@ class CudaEngine(Closeable):
 
     # --- Batches ---
 
-    def _score(self, call: ScoreCall, n_direct: int, between: Callable[[], None]) -> None:
+    def _score(self, call: ScoreCall, n_direct: int) -> None:
         """Start the waiting batches of a group; those of a streamed partition are also finished."""
         if call.is_cancelled:  # nothing is uploaded for it
             self._end_if_done(call)
@@ -350,15 +323,13 @@ class CudaEngine(Closeable):
             subjects = subjects[:n_direct]
         call.parts |= {index: [] for batch in batches for index in batch.indices}
         if n_direct:
-            self._start(call, batches, subjects, between)
+            self._start(call, batches, subjects)
         elif not call.is_cancelled:
             for batch in batches:
                 call.complete(batch.indices)
         self._end_if_done(call)
 
-    def _start(
-        self, call: ScoreCall, batches: Sequence[BatchPlan], subjects: Partition, between: Callable[[], None]
-    ) -> None:
+    def _start(self, call: ScoreCall, batches: Sequence[BatchPlan], subjects: Partition) -> None:
         """Start batches against all pieces of their subjects, until the call is cancelled."""
         others = (flight.subjects.memory for flight in self._flights)
         if not self.store.keeps(subjects) or any(other != subjects.memory for other in others):
@@ -370,7 +341,7 @@ class CudaEngine(Closeable):
             for piece in pieces:
                 n_started += len(piece)
                 for batch in batches:
-                    between()
+                    self._between()
                     if call.is_cancelled:
                         break
                     if not self._free_slots:
