@@ -18,7 +18,7 @@ bits from the start.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -87,14 +87,15 @@ def striped_texels(profile: QueryProfile, vectors: int) -> Texels:
 class ClassicPlan:
     """The launch that scores one query: the kernel, and the profile as it reads it.
 
-    ``turns`` are the iterations of the kernel's loop over the query (cell blocks, vectors, or partitions),
-    ``state_bytes`` gives the bytes of H, E and F that a block stores in global memory, by the longest subject's length.
+    ``turns`` are the iterations of the kernel's loop over the query (cell blocks, vectors, or partitions). A block
+    stores ``state_bytes`` of H, E and F in global memory, or ``column_bytes`` for each column of the longest subject.
     """
 
     spec: KernelSpec
     texels: Texels
     turns: int
-    state_bytes: Callable[[int], int]
+    state_bytes: int = 0
+    column_bytes: int = 0
 
 
 def _spec(entry: str, gap: GapPenalty, **constants: object) -> KernelSpec:
@@ -110,23 +111,16 @@ def partition_vectors(query_length: int) -> int:
 
 def plan_classic(kernel: str, profile: QueryProfile, *, wide: bool) -> ClassicPlan:
     """The launch with which one of :data:`CLASSIC_KERNELS` scores a query; ``wide``: H and E in 32 bits."""
+    if kernel == "partitioned":
+        return plan_partitioned(profile, partition_vectors(profile.length))
     cell, cell_bytes = ("WideCell", 8) if wide else ("NarrowCell", 4)
     if kernel == "simt":
         texels = sequential_texels(profile)
-        rows = len(texels) * TEXEL_ROWS
-        return ClassicPlan(
-            _spec(kernel, profile.gap, cell=cell), texels, len(texels), lambda _: rows * THREADS * cell_bytes
-        )
-    if kernel == "striped":
-        vectors = -(-profile.length // WARP)
-        rows = -(-vectors // 4) * 4
-        return ClassicPlan(
-            _spec(kernel, profile.gap, cell=cell),
-            striped_texels(profile, vectors),
-            vectors,
-            lambda _: rows * THREADS * cell_bytes,
-        )
-    return plan_partitioned(profile, partition_vectors(profile.length))
+        turns, rows = len(texels), len(texels) * TEXEL_ROWS
+    else:
+        turns = -(-profile.length // WARP)
+        texels, rows = striped_texels(profile, turns), -(-turns // 4) * 4
+    return ClassicPlan(_spec(kernel, profile.gap, cell=cell), texels, turns, state_bytes=rows * THREADS * cell_bytes)
 
 
 def plan_partitioned(profile: QueryProfile, vectors: int) -> ClassicPlan:
@@ -134,7 +128,7 @@ def plan_partitioned(profile: QueryProfile, vectors: int) -> ClassicPlan:
     texels = striped_texels(profile, vectors)
     spec = _spec("partitioned", profile.gap, vectors=vectors)
     column_bytes = 8 * (THREADS // WARP) if len(texels) > 1 else 0
-    return ClassicPlan(spec, texels, len(texels), lambda longest: longest * column_bytes)
+    return ClassicPlan(spec, texels, len(texels), column_bytes=column_bytes)
 
 
 class Cudasw2Engine(Closeable):
@@ -198,7 +192,7 @@ class Cudasw2Engine(Closeable):
         n_subjects = len(subjects) if indices is None else len(indices)
         subjects_per_block = THREADS if self.kernel == "simt" else THREADS // WARP
         resident = device.facts.multiprocessors * device.resident_blocks(plan.spec, 0)
-        state_bytes = plan.state_bytes(subjects.longest)
+        state_bytes = plan.state_bytes + plan.column_bytes * subjects.longest
         grid = max(1, min(resident, -(-n_subjects // subjects_per_block), self._state_limit // max(state_bytes, 1)))
         with contextlib.ExitStack() as stack:
 

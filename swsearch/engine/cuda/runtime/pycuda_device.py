@@ -113,9 +113,10 @@ class _PyCudaEvent:
 
 
 class _TranslatedErrors:
-    """The context of an operation of a device.
+    """The context of an operation of a device, which translates PyCUDA's errors into those of this package.
 
-    A call of one query has tens of them, and a context manager made of a generator would take five times as long.
+    After a failure every operation raises the same failure. A call of one query has tens of operations, and a context
+    manager made of a generator would take five times as long.
     """
 
     __slots__ = ("_device", "_doing")
@@ -125,13 +126,22 @@ class _TranslatedErrors:
         self._doing = doing
 
     def __enter__(self) -> None:
-        self._device.check_works()
+        if self._device.failure is not None:
+            raise self._device.failure
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None:
-            self._device.translate(error, self._doing)
+        if error is None:
+            return
+        facts, driver = self._device.facts, self._device.driver
+        if isinstance(error, driver.MemoryError):
+            raise OutOfDeviceMemory(f"{facts.name} is out of memory while {self._doing}") from error
+        if isinstance(error, driver.Error):
+            where = f"{facts.name} at PCI {facts.pci_bus_id}"
+            advice = "what was finished is kept; search again, with other --devices if it fails again"
+            self._device.failure = DeviceLost(f"{where} failed while {self._doing} ({error}); {advice}")
+            raise self._device.failure from error
 
 
 class _Streams(dict[Stream, Any]):
@@ -173,7 +183,7 @@ class PyCudaDevice:
             # Without the driver's library PyCUDA cannot be imported either.
             broken = f"PyCUDA cannot be imported ({error}); {INSTALL}"
             raise EngineUnavailable("cuda", look_for_gpus().missing or broken) from error
-        self._driver = driver
+        self.driver = driver
         set_driver_defaults()
         try:
             driver.init()
@@ -210,7 +220,7 @@ class PyCudaDevice:
         self._context.push()
         self._streams = _Streams(driver)
         _opened_here().append(self)
-        self._failure: DeviceLost | None = None
+        self.failure: DeviceLost | None = None
         self._abandoned: list[Any] = []
         self._kernels: dict[KernelSpec, Any] = {}
         self._modules: list[Any] = []
@@ -224,23 +234,8 @@ class PyCudaDevice:
         atexit.register(self.close)  # a context that is still current at the end would abort the process
 
     def errors(self, doing: str) -> _TranslatedErrors:
-        """Translate PyCUDA's errors into those of this package. After a failure every call raises the same failure."""
+        """The context of an operation; ``doing`` says what it does."""
         return _TranslatedErrors(self, doing)
-
-    def check_works(self) -> None:
-        """Raise the failure that ended the work of this device, if there was one."""
-        if self._failure is not None:
-            raise self._failure
-
-    def translate(self, error: BaseException, doing: str) -> None:
-        """Raise this package's error for an error of PyCUDA; return for any other."""
-        if isinstance(error, self._driver.MemoryError):
-            raise OutOfDeviceMemory(f"{self.facts.name} is out of memory while {doing}") from error
-        if isinstance(error, self._driver.Error):
-            where = f"{self.facts.name} at PCI {self.facts.pci_bus_id}"
-            advice = "what was finished is kept; search again, with other --devices if it fails again"
-            self._failure = DeviceLost(f"{where} failed while {doing} ({error}); {advice}")
-            raise self._failure from error
 
     def give_back(self, allocation: Any) -> None:
         """Free memory; on a lost device only retain the object."""
@@ -250,24 +245,24 @@ class PyCudaDevice:
 
     def retain_if_lost(self, held: Any) -> bool:
         """Retain an object of a lost device until it is closed: PyCUDA would warn for each that it cannot free."""
-        if self._failure is not None:
+        if self.failure is not None:
             self._abandoned.append(held)
-        return self._failure is not None
+        return self.failure is not None
 
     def free_bytes(self) -> int:
         """See :class:`Device`."""
         with self.errors("asking for free memory"):
-            return int(self._driver.mem_get_info()[0])
+            return int(self.driver.mem_get_info()[0])
 
     def allocate(self, n_bytes: int) -> Buffer:
         """See :class:`Device`."""
         with self.errors(f"allocating {n_bytes:,} bytes"):
-            return _PyCudaBuffer(self, self._driver.mem_alloc(max(n_bytes, UNIT_BYTES)), max(n_bytes, UNIT_BYTES))
+            return _PyCudaBuffer(self, self.driver.mem_alloc(max(n_bytes, UNIT_BYTES)), max(n_bytes, UNIT_BYTES))
 
     def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
         """See :class:`Device`."""
         with self.errors(f"pinning {n_bytes:,} bytes of host memory"):
-            array: NDArray[np.uint8] = self._driver.pagelocked_empty(n_bytes, np.uint8)
+            array: NDArray[np.uint8] = self.driver.pagelocked_empty(n_bytes, np.uint8)
             return array
 
     def unpin(self, array: NDArray[np.uint8]) -> None:
@@ -278,7 +273,7 @@ class PyCudaDevice:
         """See :class:`Device`."""
         if values.nbytes:
             with self.errors("uploading"):
-                self._driver.memcpy_htod_async(buffer.address + offset, values, self._streams[stream])
+                self.driver.memcpy_htod_async(buffer.address + offset, values, self._streams[stream])
 
     def download(self, values: NDArray[Any], buffer: Buffer, stream: Stream, offset: int = 0) -> None:
         """See :class:`Device`."""
@@ -286,27 +281,27 @@ class PyCudaDevice:
             # A copy to memory that is not pinned would wait with the driver's lock, and then each launch for it.
             self._streams[stream].synchronize()
             if values.nbytes:
-                self._driver.memcpy_dtoh_async(values, buffer.address + offset, self._streams[stream])
+                self.driver.memcpy_dtoh_async(values, buffer.address + offset, self._streams[stream])
             self._streams[stream].synchronize()
 
     def begin_download(self, values: NDArray[Any], buffer: Buffer, stream: Stream) -> None:
         """See :class:`Device`."""
         if values.nbytes:
             with self.errors("downloading"):
-                self._driver.memcpy_dtoh_async(values, buffer.address, self._streams[stream])
+                self.driver.memcpy_dtoh_async(values, buffer.address, self._streams[stream])
 
     def event(self, stream: Stream, *, sleeping: bool = False) -> Event:
         """See :class:`Device`."""
         with self.errors("recording an event"):
-            flags = self._driver.event_flags
-            event = self._driver.Event(flags.BLOCKING_SYNC if sleeping else flags.DEFAULT)
+            flags = self.driver.event_flags
+            event = self.driver.Event(flags.BLOCKING_SYNC if sleeping else flags.DEFAULT)
             event.record(self._streams[stream])
             return _PyCudaEvent(self, event)
 
     def clear(self, buffer: Buffer, n_bytes: int, stream: Stream) -> None:
         """See :class:`Device`."""
         with self.errors("clearing memory"):
-            self._driver.memset_d32_async(buffer.address, 0, n_bytes // 4, self._streams[stream])
+            self.driver.memset_d32_async(buffer.address, 0, n_bytes // 4, self._streams[stream])
 
     def _function(self, spec: KernelSpec) -> Any:
         function = self._kernels.get(spec)
@@ -315,7 +310,7 @@ class PyCudaDevice:
             with self.errors(f"loading kernel {spec.entry}"):
                 function = module.get_function(spec.entry)
                 max_shared = self.facts.shared_bytes
-                function.set_attribute(self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, max_shared)
+                function.set_attribute(self.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, max_shared)
             self._modules.append(module)
             self._kernels[spec] = function
         return function
@@ -326,10 +321,10 @@ class PyCudaDevice:
             code, archive = self.kernel_cache.take(spec)
             with self.errors(f"loading kernel {spec.entry}"):
                 try:
-                    return self._driver.module_from_buffer(code)
-                except self._driver.MemoryError:
+                    return self.driver.module_from_buffer(code)
+                except self.driver.MemoryError:
                     raise
-                except self._driver.Error as error:
+                except self.driver.Error as error:
                     if archive is None:
                         raise
                     archive.refuse(f"the driver, {self.facts.driver}, does not load them ({error})")
@@ -365,7 +360,7 @@ class PyCudaDevice:
     def follow(self, stream: Stream, leader: Stream) -> None:
         """See :class:`Device`."""
         with self.errors("ordering streams"):
-            event = self._driver.Event(self._driver.event_flags.DISABLE_TIMING)
+            event = self.driver.Event(self.driver.event_flags.DISABLE_TIMING)
             event.record(self._streams[leader])
             self._streams[stream].wait_for_event(event)
 
@@ -379,12 +374,12 @@ class PyCudaDevice:
         if self._open:
             self._open = False
             atexit.unregister(self.close)
-            if self._failure is None:
+            if self.failure is None:
                 self._release()
                 self._leave_thread()
                 self._context.detach()
             else:
-                with contextlib.suppress(self._driver.Error):  # the failure was already reported
+                with contextlib.suppress(self.driver.Error):  # the failure was already reported
                     self._context.detach()
                 self._release()
 
