@@ -90,21 +90,20 @@ ONE_THREAD: Final = Machine(threads=1)
 """The machine of a caller that names none: its thread may be one of several."""
 
 
-def engine_infos(*, gpus: GpuProbe | None = None) -> list[EngineInfo]:
+def engine_infos() -> list[EngineInfo]:
     """Whether each engine can be used on this machine, in the order in which ``auto`` tries them."""
     from swsearch.engine.cpu.engine import cpu_info
     from swsearch.engine.cuda.runtime.pycuda_device import cuda_info
     from swsearch.engine.reference import reference_info
 
-    return [cuda_info(gpus=gpus), cpu_info(), reference_info()]
+    return [cuda_info(), cpu_info(), reference_info()]
 
 
-def open_engine(machine: Machine, cells: int | None = None, *, gpus: GpuProbe | None = None) -> tuple[ScoreEngine, str]:
+def open_engine(machine: Machine, cells: int | None = None) -> tuple[ScoreEngine, str]:
     """Open the engine of ``machine``; return it with a sentence that names it and the reason.
 
     If ``auto`` does not use a GPU although there is one, or although PyCUDA is installed, the sentence gives the
-    reason; otherwise it does not mention GPUs. If the search has few ``cells``, ``auto`` does not start a GPU. Without
-    ``gpus``, this machine is probed.
+    reason; otherwise it does not mention GPUs. If the search has few ``cells``, ``auto`` does not start a GPU.
 
     Raises
     ------
@@ -128,7 +127,7 @@ def open_engine(machine: Machine, cells: int | None = None, *, gpus: GpuProbe | 
     if named and name in ("cpu", "reference"):
         advice = f"leave it out, or give {option('engine', 'cuda')}"
         raise InputError(f"{option('devices', devices)}: the {name} engine uses no GPU; {advice}")
-    gpus = gpus or look_for_gpus()
+    gpus = look_for_gpus()
     if name == "reference" and not bound:
         raise InputError(
             f"{option('bound', False, flag='--no-bound')}: the reference engine uses no bound; leave it out"

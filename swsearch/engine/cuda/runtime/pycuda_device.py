@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from swsearch.engine.cuda.runtime.compiled_kernels import KernelCache, package_archives, package_folder, refusals
 from swsearch.engine.cuda.runtime.device import Buffer, DeviceFacts, DeviceLost, Event, OutOfDeviceMemory, Stream
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, UNIT_BYTES, WARP, KernelSpec, compute_capability
-from swsearch.engine.cuda.runtime.presence import INSTALL, LIBRARY, GpuProbe, look_for_gpus, set_driver_defaults
+from swsearch.engine.cuda.runtime.presence import INSTALL, LIBRARY, look_for_gpus, set_driver_defaults
 from swsearch.engine.protocol import EngineInfo
 from swsearch.errors import EngineError, EngineUnavailable, SwSearchError
 from swsearch.folders import resource_folder
@@ -411,17 +411,17 @@ def _unusable(reason: str, *, built: bool = True) -> EngineInfo:
     return EngineInfo("cuda", built=built, usable=False, detail="", reason=reason)
 
 
-def cuda_info(*, gpus: GpuProbe | None = None) -> EngineInfo:
+def cuda_info() -> EngineInfo:
     """Compile and load a kernel, and report device, compute capability, free memory, driver and compiler.
 
     If items are missing, the first of them is named, in the order in which a user would install them: sources, GPU,
-    driver, PyCUDA, compiler. ``gpus`` is the probe of this machine, by default a new one.
+    driver, PyCUDA, compiler.
     """
     try:
         resource_folder("cuda")
     except SwSearchError as error:
         return _unusable(str(error), built=False)
-    missing = (gpus or look_for_gpus()).missing
+    missing = look_for_gpus().missing
     if missing:
         return _unusable(missing)
     try:

@@ -34,14 +34,6 @@ NOWHERE: Final = np.uint64(2**64 - 1)
 """The value for no end. Other ends are column * 2**32 + row, both counted from 0."""
 
 
-def arithmetic_for(profile: QueryProfile, score: int) -> Arithmetic:
-    """The narrowest type that is exact for a subject with this best score."""
-    for arithmetic in Arithmetic:
-        if score <= arithmetic.largest_exact(profile.max_score):
-            return arithmetic
-    raise InputError(f"a score of {score} may exceed 32 bits")
-
-
 class EndFinder:
     """Finds ends on one device, in memory that no batch uses."""
 
@@ -77,11 +69,12 @@ class EndFinder:
         best = np.zeros(len(subjects), dtype=np.int32)
         first = np.full(len(subjects), NOWHERE, dtype=np.uint64)
         columns = profile.most_columns(scores)
-        arithmetics = [arithmetic_for(profile, score) if score > 0 else None for score in scores.tolist()]
-        for arithmetic in Arithmetic:
-            indices = np.array(
-                [index for index, of_subject in enumerate(arithmetics) if of_subject is arithmetic], dtype=np.intp
-            )
+        if scores.max(initial=0) > Arithmetic.WIDE.largest_exact(profile.max_score):
+            raise InputError(f"a score of {scores.max()} may exceed 32 bits")
+        most = 0
+        for arithmetic in Arithmetic:  # the narrowest type that is exact for the best score of a subject
+            least, most = most, arithmetic.largest_exact(profile.max_score)
+            indices = np.flatnonzero((scores > least) & (scores <= most))
             spanned = None if columns is None else columns[indices]
             listed = windows_of(indices, subjects.lengths[indices], spanned, MIN_STRIDE)
             for group in listed.groups(group_bytes):

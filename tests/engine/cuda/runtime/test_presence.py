@@ -8,8 +8,9 @@ import subprocess
 
 import pytest
 
+from swsearch.engine import registry
+from swsearch.engine.cuda.runtime import pycuda_device
 from swsearch.engine.cuda.runtime.presence import DriverFacts, GpuProbe, ask_driver, look_for_gpus, plugged_in
-from swsearch.engine.cuda.runtime.pycuda_device import cuda_info
 from swsearch.engine.registry import Machine, engine_infos, open_engine
 from swsearch.errors import EngineUnavailable
 
@@ -47,20 +48,22 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_each_case_is_named_and_auto_speaks_of_a_gpu_only_where_one_is_expected(case):
+def test_each_case_is_named_and_auto_speaks_of_a_gpu_only_where_one_is_expected(monkeypatch, case):
     gpus, words, expected = CASES[case]
+    for module in (registry, pycuda_device):
+        monkeypatch.setattr(module, "look_for_gpus", lambda: gpus)
     assert words in gpus.missing
     assert gpus.expected is expected
-    info = cuda_info(gpus=gpus)
+    info = pycuda_device.cuda_info()
     assert (info.built, info.usable, info.reason) == (True, False, gpus.missing)
-    assert next(info for info in engine_infos(gpus=gpus) if info.name == "cuda").reason == gpus.missing
-    engine, why = open_engine(Machine(threads=1), cells=10**15, gpus=gpus)
+    assert next(info for info in engine_infos() if info.name == "cuda").reason == gpus.missing
+    engine, why = open_engine(Machine(threads=1), cells=10**15)
     engine.close()
     assert engine.name == "cpu"
     assert ("cuda" in why or "GPU" in why) is expected
     assert ("pip install" in why) is ("pip install" in gpus.missing)
     with pytest.raises(EngineUnavailable) as caught:
-        open_engine(Machine("cuda"), gpus=gpus)
+        open_engine(Machine("cuda"))
     assert caught.value.reason == gpus.missing
 
 
@@ -68,12 +71,14 @@ def test_no_installation_is_advised_where_there_is_no_gpu():
     assert "install" not in NO_GPU.missing
 
 
-def test_a_short_search_does_not_start_the_driver():
+def test_a_short_search_does_not_start_the_driver(monkeypatch):
     def start():
         raise AssertionError("the driver was asked")
 
     for plugged, pycuda in ((False, False), (True, False), (True, True)):
-        engine, why = open_engine(Machine(threads=1), cells=1, gpus=GpuProbe(plugged, pycuda, None, start))
+        gpus = GpuProbe(plugged, pycuda, None, start)
+        monkeypatch.setattr(registry, "look_for_gpus", lambda gpus=gpus: gpus)
+        engine, why = open_engine(Machine(threads=1), cells=1)
         engine.close()
         assert ("less time than the start of a GPU" in why) is (plugged and pycuda)
 
