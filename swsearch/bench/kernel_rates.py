@@ -38,8 +38,7 @@ from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice, cuda_info
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend, PairPaths, SequencePairs, Sequences
 from swsearch.engine.protocol import ScoreEngine, score_requests
-from swsearch.engine.reference import ReferenceEngine
-from swsearch.engine.reference_pairs import MAX_CELLS, ReferencePairs
+from swsearch.engine.reference import MAX_CELLS, ReferenceEngine, ReferencePairs
 from swsearch.errors import EngineError
 from swsearch.pairs.pair_alignment import PairAlignment, align_pair, cost_set
 from swsearch.pairs.sequence import PairSequence

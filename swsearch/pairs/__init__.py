@@ -10,7 +10,7 @@ module              holds
 ``pair_report``     table, tsv, json, jsonl, pairwise; an alignment as a list of edits
 ==================  ===============================================================================
 
-The backends are ``swsearch.engine.cpu.pairs``, ``swsearch.engine.reference_pairs``, and ``short_pairs``, ``diamonds``
+The backends are ``swsearch.engine.cpu.pairs``, ``swsearch.engine.reference``, and ``short_pairs``, ``diamonds``
 and ``wavefront`` in ``swsearch.engine.cuda.pairs``. docs/design/diamond.md defines the modes, and which one of several
 optimal alignments is returned.
 """

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from swsearch.engine.cpu.pairs import SHORT_LETTERS, CpuPairs
 from swsearch.engine.pair_arrays import PairBackend
-from swsearch.engine.reference_pairs import ReferencePairs
+from swsearch.engine.reference import ReferencePairs
 from swsearch.engine.registry import ENGINES, ONE_THREAD, Machine
 from swsearch.errors import EngineUnavailable, InputError
 from swsearch.pairs.pair_alignment import (

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.reference_pairs import Matrix, fill, letter_scores
+from swsearch.engine.reference import Matrix, fill, letter_scores
 from swsearch.errors import InputError
 from swsearch.hits.cigar import parse
 from swsearch.output_files import check_plot, save_figure, text_file

@@ -19,7 +19,7 @@ from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice, cuda_info
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend, SequencePairs
-from swsearch.engine.reference_pairs import ReferencePairs
+from swsearch.engine.reference import ReferencePairs
 from swsearch.errors import EngineError
 from swsearch.scoring.matrix import named_matrix
 from swsearch.typing import Closeable

@@ -10,7 +10,7 @@ import pytest
 
 from swsearch.engine.cpu.pairs import SHORT_LETTERS, CpuPairs, cigars, usable_instruction_sets
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, SequencePairs, Sequences
-from swsearch.engine.reference_pairs import MAX_CELLS, ReferencePairs
+from swsearch.engine.reference import MAX_CELLS, ReferencePairs
 from swsearch.engine.registry import Machine
 from swsearch.errors import InputError
 from swsearch.pairs.aligner import PairAligner

@@ -24,7 +24,7 @@ from swsearch.engine.cuda.pairs.diamond_plan import (
 )
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Timing
 from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, SequencePairs, limited
-from swsearch.engine.reference_pairs import ReferencePairs
+from swsearch.engine.reference import ReferencePairs
 from swsearch.errors import InputError
 from swsearch.typing import Letters, Progress
 
