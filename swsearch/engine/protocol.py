@@ -20,20 +20,11 @@ from swsearch.typing import Floats, Lengths, Progress, Scores
 
 @dataclass(frozen=True)
 class EngineInfo:
-    """One engine: whether it is built, whether it is usable on this machine and, if not, the reason.
+    """An engine, ``cuda``, ``cpu`` or ``reference``, and whether it can be used.
 
-    Attributes
-    ----------
-    name : str
-        ``cuda``, ``cpu`` or ``reference``.
-    built : bool
-        Whether this installation includes the engine.
-    usable : bool
-        Whether this machine can run it.
-    detail : str
-        Instruction set and threads, or device and memory.
-    reason : str
-        The reason why the engine is not usable, with the remedy; empty if it is usable.
+    ``built`` says whether this installation includes the engine, ``usable`` whether this machine can run it. ``detail``
+    has the instruction set and threads, or device and memory; ``reason`` says why the engine is not usable, with the
+    remedy, and is empty if it is usable.
     """
 
     name: str

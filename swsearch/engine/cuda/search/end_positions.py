@@ -19,7 +19,6 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory, Stream
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
-from swsearch.engine.cuda.search.plan import PlanOptions
 from swsearch.engine.cuda.search.planner import listed_route
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.windows import windows_of
@@ -30,6 +29,10 @@ from swsearch.typing import Offsets, Scores
 
 MIN_STRIDE: Final = 4096
 """Smallest distance in columns between the starts of two windows: a smaller one only adds overlap."""
+GROUP_BYTES: Final = 32 << 20
+SMALLEST_GROUP_BYTES: Final = 1 << 20
+"""Residues of a group of subjects whose ends are searched together, unless a single window has more, and of the
+smallest group if memory is short: if fewer bytes are free, the device finds no ends."""
 NOWHERE: Final = np.uint64(2**64 - 1)
 """The value for no end. Other ends are column * 2**32 + row, both counted from 0."""
 
@@ -37,11 +40,10 @@ NOWHERE: Final = np.uint64(2**64 - 1)
 class EndFinder:
     """Finds ends on one device, in memory that no batch uses."""
 
-    def __init__(self, launcher: IntraTaskLauncher, options: PlanOptions) -> None:
+    def __init__(self, launcher: IntraTaskLauncher) -> None:
         self._device = launcher.device
         self._slot = Slot(launcher.device)
         self._launcher = launcher
-        self._options = options
 
     def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
         """See :meth:`swsearch.engine.protocol.BackgroundEngine.ends`.
@@ -50,14 +52,14 @@ class EndFinder:
         """
         if len(scores) != len(subjects):
             raise InputError(f"there are {len(scores)} scores for {len(subjects)} subjects; give one score per subject")
-        group_bytes = self._options.end_group_bytes
+        group_bytes = GROUP_BYTES
         while True:
             try:
                 return self._ends(profile, subjects, scores, group_bytes)
             except OutOfDeviceMemory:
                 self._device.synchronize()
                 self._slot.free()
-                if group_bytes <= self._options.smallest_end_group_bytes:
+                if group_bytes <= SMALLEST_GROUP_BYTES:
                     return None
                 group_bytes //= 2
 

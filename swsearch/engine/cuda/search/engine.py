@@ -148,7 +148,7 @@ class CudaEngine(Closeable):
             memory_limit = int(free * DATABASE_SHARE)
         self.store = SubjectStore(self.device, memory_limit, int(free * PIECE_SHARE), self._forget)
         self._cutter = SubjectCutter(self.planner)
-        self._end_finder = EndFinder(self._resources.lists, self.planner.options)
+        self._end_finder = EndFinder(self._resources.lists)
         self._sweep = DiamondSweep(self.device, self.make_room, self.timing)
         smallest = self.device.facts.memory_bytes // SMALLEST_SHARE
         self._slots = [Slot(self.device, smallest=smallest) for _ in range(IN_FLIGHT)]

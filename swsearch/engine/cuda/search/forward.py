@@ -52,18 +52,11 @@ _MOST_UNITS: Final = np.float32(32_767)
 class ForwardWork:
     """A query and subjects as the kernels take them.
 
-    Attributes
-    ----------
-    rows : uint32 array, shape (n_strips, BLOCK_ROWS, ROW_WORDS, WARP)
-        Pairs of shares as pairs of bytes (``cuda/search/forward_numbers.cuh``), then the factors of gaps as float32.
-    n_blocks : int
-        Blocks of rows of the query.
-    codes : uint8 array
-        The residues of the subjects, with padding before, between and behind them.
-    order : int array, shape (n,)
-        The subjects' numbers, the longest first.
-    starts, lengths : uint32 arrays, shape (n,)
-        In this order; a start is an index in ``codes`` behind the first padding.
+    ``rows``, of shape (n_strips, BLOCK_ROWS, ROW_WORDS, WARP), has pairs of shares as pairs of bytes
+    (``cuda/search/forward_numbers.cuh``), then the factors of gaps as float32; there are ``n_blocks`` blocks of rows.
+    ``codes`` are the residues of the subjects, with padding before, between and behind them. ``order`` has the
+    subjects' numbers, the longest first; ``starts`` and ``lengths`` are in this order, and a start is an index in
+    ``codes`` behind the first padding.
     """
 
     rows: NDArray[np.uint32]

@@ -259,20 +259,9 @@ class DeviceScoring:
 class CudaDevices(Closeable):
     """Scores on one GPU or several; see :class:`swsearch.engine.protocol.BackgroundEngine`.
 
-    Parameters
-    ----------
-    ordinals : sequence of int
-        CUDA device numbers, each once.
-    open_device : callable
-        Opens a device, in the thread that uses it.
-    memory_limit : int, optional
-        Bytes of each device's memory that databases may take.
-    options : PlanOptions, optional
-
-    Raises
-    ------
-    EngineUnavailable
-        One of the devices cannot be used; the others are closed again.
+    ``ordinals`` are CUDA device numbers. ``open_device`` opens a device, in the thread that uses it. Databases may take
+    ``memory_limit`` bytes of each device's memory. Raises :class:`EngineUnavailable` if one of the devices cannot be
+    used; the others are closed again.
     """
 
     name = "cuda"

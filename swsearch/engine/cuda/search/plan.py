@@ -71,29 +71,15 @@ class PlanOptions:
     """The options of an engine, and the measured sizes at which it changes its method (``docs/design/cuda-engine.md``).
     No score depends on them.
 
-    Attributes
-    ----------
-    pairs : bool
-        Let two queries of similar length share words.
-    band_rows : int or None
-        Rows of a band of the bound; 0 for no bound; None for the engine's choice, by the query's length and a sample.
-    long_residues, diamond_residues : int
-        Only longer subjects have warps of their own, and are scored by diamonds.
-    window_residues : int
-        Only longer subjects are cut into windows for the intra-task kernel.
-    diamond_rows : int
-        A query of more rows is scored by diamonds against the longest subjects.
-    gathered_residues : int
-        The windows of a partition with fewer residues are never gathered for the inter-task kernel.
-    gather_picoseconds : float
-        Time per residue that this must save: that of copying and uploading the windows.
-    bound_subjects : int
-        Fewest subjects of the inter-task kernel for which a bound replaces scores.
-    downloaded : int
-        Number of selected subjects that are downloaded with their number.
-    end_group_bytes, smallest_end_group_bytes : int
-        Residues of a group of subjects whose ends are searched together, unless a single window has more, and of the
-        smallest group if memory is short: if fewer bytes are free, the device finds no ends.
+    With ``pairs``, two queries of similar length share words. ``band_rows`` are the rows of a band of the bound; 0 for
+    no bound; None for the engine's choice, by the query's length and a sample.
+
+    Only subjects of more than ``long_residues`` have warps of their own; beyond ``window_residues`` they are cut into
+    windows for the intra-task kernel; and a query of more than ``diamond_rows`` rows is scored by diamonds against
+    subjects of more than ``diamond_residues``. The windows of a partition with fewer than ``gathered_residues`` are
+    never gathered for the inter-task kernel, which must save ``gather_picoseconds`` per residue, the time of copying
+    and uploading them. A bound replaces scores for at least ``bound_subjects`` subjects of the inter-task kernel.
+    ``downloaded`` selected subjects are downloaded with their number.
     """
 
     pairs: bool = True
@@ -106,8 +92,6 @@ class PlanOptions:
     gather_picoseconds: float = 2_000.0
     bound_subjects: int = 1 << 15
     downloaded: int = 1 << 14
-    end_group_bytes: int = 32 << 20
-    smallest_end_group_bytes: int = 1 << 20
 
 
 CELLS_PER_CLOCK: Final = {75: 6.0, 80: 12.0, 90: 24.0, 110: 12.0, 120: 16.0}

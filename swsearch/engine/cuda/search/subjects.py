@@ -120,9 +120,10 @@ class DeviceSubjects:
         self.tables.clear()
 
 
-def _device_starts(partition: Partition) -> NDArray[np.uint64]:
-    """The starts of the subjects in the memory of a device."""
-    return partition.starts - np.uint64(partition.residue_span[0])
+def _arrays(piece: Partition) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """The residues, starts and lengths of a piece as the device has them."""
+    first, last = piece.residue_span
+    return piece.residues[first:last], piece.starts - np.uint64(first), np.ascontiguousarray(piece.lengths)
 
 
 def _copy(target: NDArray[Any], source: NDArray[Any], threads: Threads) -> None:
@@ -181,7 +182,7 @@ class _Slot:
         self._buffers = [device.allocate(n) for n in n_bytes]
         self._pinned = [device.pinned(n) for n in n_bytes]
         self._piece: Partition
-        self._filled: Future[None]
+        self._filled: Future[list[int]]
         self._subjects: DeviceSubjects | None = None
 
     def begin(self, piece: Partition, copier: ThreadPoolExecutor, threads: Threads) -> _Slot:
@@ -190,11 +191,12 @@ class _Slot:
         self._filled = copier.submit(self._fill, piece, threads)
         return self
 
-    def _fill(self, piece: Partition, threads: Threads) -> None:
-        first, last = piece.residue_span
-        _copy(self._pinned[0][: last - first], piece.residues[first:last], threads)
-        np.copyto(self._pinned[1].view(np.uint64)[: len(piece)], _device_starts(piece))
-        np.copyto(self._pinned[2].view(np.uint32)[: len(piece)], piece.lengths)
+    def _fill(self, piece: Partition, threads: Threads) -> list[int]:
+        """Copy the arrays of a piece, and return their sizes in bytes."""
+        arrays = _arrays(piece)
+        for pinned, array in zip(self._pinned, arrays, strict=True):
+            _copy(pinned[: array.nbytes], array.view(np.uint8), threads)
+        return [array.nbytes for array in arrays]
 
     @property
     def is_filled(self) -> bool:
@@ -204,10 +206,7 @@ class _Slot:
     def subjects(self) -> DeviceSubjects:
         """The piece on the device, after its upload has begun."""
         if self._subjects is None:
-            self._filled.result()
-            n_subjects, (first, last) = len(self._piece), self._piece.residue_span
-            sizes = last - first, n_subjects * 8, n_subjects * 4
-            for buffer, pinned, n in zip(self._buffers, self._pinned, sizes, strict=True):
+            for buffer, pinned, n in zip(self._buffers, self._pinned, self._filled.result(), strict=True):
                 self._device.upload(buffer, pinned[:n], Stream.COPY)
             residues, starts, lengths = self._buffers
             self._subjects = DeviceSubjects(residues, starts, lengths, self._piece, streamed=True)
@@ -314,10 +313,9 @@ class SubjectStore:
         try:
             with _uploads(self._device, largest) as upload:
                 for piece in pieces:
-                    first, last = piece.residue_span
-                    for array in (piece.residues[first:last], _device_starts(piece), piece.lengths):
+                    for array in _arrays(piece):
                         buffers.append(self._device.allocate(array.nbytes))
-                        upload(buffers[-1], np.ascontiguousarray(array))
+                        upload(buffers[-1], array)
                     residues, starts, lengths = buffers[-3:]
                     loaded.append(DeviceSubjects(residues, starts, lengths, piece))
         except EngineError:

@@ -5,6 +5,8 @@ the recurrence, cell by cell (``tests/full_matrix.py``).
 """
 
 import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -13,7 +15,6 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search import end_positions as ends_module
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.plan import PlanOptions
 from swsearch.engine.reference import local_scores
 from swsearch.errors import EngineError, InputError
 from swsearch.query.profile import QueryProfile, sequence_profile
@@ -51,9 +52,13 @@ def assert_ends(engine: CudaEngine, profile: QueryProfile, subjects: Partition) 
     return scores
 
 
-def in_groups(device: EmulatedDevice, group_bytes: int) -> CudaEngine:
-    """Return an engine that searches for ends in small groups of windows."""
-    return CudaEngine(device, options=PlanOptions(end_group_bytes=group_bytes, smallest_end_group_bytes=256))
+@contextmanager
+def in_groups(device: EmulatedDevice, group_bytes: int) -> Iterator[CudaEngine]:
+    """Open an engine that searches for ends in small groups of windows."""
+    with pytest.MonkeyPatch.context() as patch, CudaEngine(device) as engine:
+        patch.setattr(ends_module, "GROUP_BYTES", group_bytes)
+        patch.setattr(ends_module, "SMALLEST_GROUP_BYTES", 256)
+        yield engine
 
 
 def related(rng: np.random.Generator, query: Codes, letters: int = 20) -> list[Codes]:
