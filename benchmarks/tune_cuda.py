@@ -112,7 +112,7 @@ class Tuner:
         buffer = device.allocate(words.nbytes)
         device.upload(buffer, words, Stream.COMPUTE)
         gap = default_scheme(PROTEIN).gap
-        resident = min(device.resident_blocks(case.spec, tile.shared_bytes), int(constants["BLOCKS"]))
+        resident = min(device.resident_blocks(case.spec, tile.shared_bytes()), int(constants["BLOCKS"]))
         seconds: list[float] = []
         for _ in range(self._repeat + 1):
             device.clear(self._counters, 64, Stream.COMPUTE)
@@ -136,7 +136,7 @@ class Tuner:
                         work_counter=self._counters.address + 4 * strip,
                     )  # fmt: skip
                     grid = device.facts.multiprocessors * resident
-                    device.launch(case.spec, grid, tile.shared_bytes, parameters, Stream.COMPUTE)
+                    device.launch(case.spec, grid, tile.shared_bytes(), parameters, Stream.COMPUTE)
             seconds.append(timing.seconds)
         buffer.free()
         n_residues = self._partition.n_residues

@@ -40,26 +40,15 @@ def usable_instruction_sets() -> list[str]:
 
 
 class CpuEngine(Closeable):
-    """Scores profiles with the processor's vectors.
+    """Scores profiles with the processor's vectors, by default those of the best of :func:`usable_instruction_sets`.
 
-    Parameters
-    ----------
-    threads : int, optional
-        Worker threads, at least 1; by default one per usable core.
-    instruction_set : str, optional
-        One of :func:`usable_instruction_sets`; the best by default.
-    scores_per_call : int
-        Number of scores of all profiles that are in memory at a time, at least one per profile; no score depends on it.
-    band_rows : int, optional
-        Query rows per band of the upper bound by which subjects below a floor are excluded, one of ``BAND_ROWS``; 0 for
-        exact scores of all subjects. By default it is chosen for each query and floor. No score depends on it.
+    There are ``threads`` worker threads, by default one per usable core. ``scores_per_call`` scores of all profiles are
+    in memory at a time, at least one per profile. ``band_rows`` are the query rows per band of the upper bound by which
+    subjects below a floor are excluded, one of ``BAND_ROWS``, or 0 for exact scores of all subjects; by default it is
+    chosen for each query and floor. No score depends on these.
 
-    Raises
-    ------
-    InputError
-        ``threads`` is below 1, or ``band_rows`` is not available.
-    EngineUnavailable
-        This processor cannot run ``instruction_set``, or no instruction set of that name is built.
+    Raises :class:`InputError` if ``threads`` is below 1 or ``band_rows`` is not available, and
+    :class:`EngineUnavailable` if this processor cannot run ``instruction_set``, or none of that name is built.
     """
 
     name = "cpu"

@@ -157,19 +157,12 @@ class Tile:
         """16-byte units of a strip."""
         return self.planes * PROFILE_COLUMNS * PLANE_UNITS
 
-    @cached_property
-    def shared_bytes(self) -> int:
-        """Shared memory of a block that stages a strip.
+    def shared_bytes(self, strips: int = 1) -> int:
+        """Shared memory of a block that stages some strips.
 
         It includes the columns of codes that are not letters, so that a byte that is not a residue code reads a wrong
-        score but never memory of another block.
-        """
-        return (self.strip_units + UNUSED_UNITS) * UNIT_BYTES
-
-    def intra_task_bytes(self, strips: int) -> int:
-        """Shared memory of a block of the kernels for listed subjects that stages some strips.
-
-        No byte is wasted: two blocks, each with four strips of 8 words, then just fit the 228 kB of a multiprocessor.
+        score but never memory of another block. No byte is wasted: two blocks of the kernel for listed subjects, each
+        with four strips of 8 words, just fit the 228 kB of a multiprocessor.
         """
         return (strips * self.strip_units + UNUSED_UNITS) * UNIT_BYTES
 

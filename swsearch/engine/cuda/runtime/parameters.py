@@ -1,8 +1,8 @@
 """The parameters of the kernels: one structure for each entry of ``cuda/``, as a structured NumPy type.
 
-A type has the members of the C++ structure that the comment above it names, in the same order, so both lie in memory in
-the same way. :func:`packed` fills one. Addresses are those of device memory, 0 for null; a nested structure is given as
-a tuple of its members.
+A type has the members of a C++ structure, in the same order, so both lie in memory in the same way: ``SUBJECT_LIST``
+those of ``SubjectList``, ``INTER_TASK`` those of ``InterTaskParameters``. :func:`packed` fills one. Addresses are those
+of device memory, 0 for null; a nested structure is given as a tuple of its members.
 """
 
 from __future__ import annotations
@@ -23,49 +23,38 @@ def _structure(**members: np.dtype[Any]) -> np.dtype[np.void]:
 
 # --- cuda/search ---
 
-# GapCosts
-GAP: Final = _structure(open=INT, extend=INT)
-# StripOfQuery
-STRIP: Final = _structure(first_unit=INT, has_strip_above=INT, has_strip_below=INT, above=ADDRESS, below=ADDRESS)
-# SubjectRange
+GAP_COSTS: Final = _structure(open=INT, extend=INT)
+STRIP_OF_QUERY: Final = _structure(
+    first_unit=INT, has_strip_above=INT, has_strip_below=INT, above=ADDRESS, below=ADDRESS
+)
 SUBJECT_RANGE: Final = _structure(
     residues=ADDRESS, starts=ADDRESS, lengths=ADDRESS, n_subjects=U32, listed=ADDRESS, n_listed=ADDRESS
 )
-# InterTaskParameters
 INTER_TASK: Final = _structure(
-    profile=ADDRESS, query=STRIP, subjects=SUBJECT_RANGE, gap=GAP, scores_low=ADDRESS, scores_high=ADDRESS,
-    work_counter=ADDRESS,
+    profile=ADDRESS, query=STRIP_OF_QUERY, subjects=SUBJECT_RANGE, gap=GAP_COSTS, scores_low=ADDRESS,
+    scores_high=ADDRESS, work_counter=ADDRESS,
 )  # fmt: skip
-# SubjectList
 SUBJECT_LIST: Final = _structure(
     residues=ADDRESS, starts=ADDRESS, lengths=ADDRESS, listed=ADDRESS, n_listed=ADDRESS, least=U32, most=U32
 )
-# IntraTaskParameters
 INTRA_TASK: Final = _structure(
-    profile=ADDRESS, n_strips=INT, subjects=SUBJECT_LIST, gap=GAP, boundary=ADDRESS, boundary_stride=U32,
+    profile=ADDRESS, n_strips=INT, subjects=SUBJECT_LIST, gap=GAP_COSTS, boundary=ADDRESS, boundary_stride=U32,
     counters=ADDRESS, team_size=INT, scores=ADDRESS, work_counter=ADDRESS,
 )  # fmt: skip
-# EndsParameters
 ENDS: Final = _structure(list=INTRA_TASK, wanted=_structure(scores=ADDRESS, ends=ADDRESS))
-# CollectParameters
 COLLECT: Final = _structure(
     scores=ADDRESS, first=U32, n_candidates=U32, limit=INT, listed=ADDRESS, listed_scores=ADDRESS, n_listed=ADDRESS
 )
-# CountParameters
 COUNT: Final = _structure(scores=ADDRESS, n_subjects=U32, n_bins=U32, counts=ADDRESS)
-# OpenCountersParameters
 OPEN_COUNTERS: Final = _structure(number=ADDRESS, least=U32, most=U32, counters=ADDRESS, n_counters=U32)
-# ColumnNetwork
 COLUMN_NETWORK: Final = _structure(
     first=ADDRESS, first_bias=ADDRESS, second=ADDRESS, second_bias=ADDRESS, third=ADDRESS, third_bias=ADDRESS,
     powers=ADDRESS, width=INT, n_first=INT, n_second=INT,
 )  # fmt: skip
-# ColumnOddsParameters
 COLUMN_ODDS: Final = _structure(
     network=COLUMN_NETWORK, inverse_background=ADDRESS, admixture=FLOAT, rest=FLOAT, codes=ADDRESS, n_positions=U32,
     odds=ADDRESS,
 )  # fmt: skip
-# ForwardParameters
 FORWARD: Final = _structure(
     rows=ADDRESS, strip=U32, n_strips=U32, n_blocks=U32, odds=ADDRESS, starts=ADDRESS, lengths=ADDRESS, n_subjects=U32,
     boundary=ADDRESS, totals=ADDRESS, exponents=ADDRESS,
@@ -73,20 +62,16 @@ FORWARD: Final = _structure(
 
 # --- cuda/pairs ---
 
-# QueryLetters
 QUERY_LETTERS: Final = _structure(
     classes=ADDRESS, lines=ADDRESS, letters=ADDRESS, n_columns=INT, match=INT, mismatch=INT
 )
-# Sweep
 SWEEP: Final = _structure(
     pairs=ADDRESS, n_pairs=U32, n_strips=U32, query=QUERY_LETTERS, subjects=ADDRESS,
     costs=_structure(open=INT, extend=INT, free_ends=INT), reach=INT, horizon=ADDRESS, best_known=ADDRESS,
     states=ADDRESS, found=ADDRESS, border_scores=ADDRESS, saved_row_index=ADDRESS, saved_rows=ADDRESS,
     saved_row_columns=U32, words_per_warp=U32, work_counter=ADDRESS, checkpoints=ADDRESS, checkpoint_words=U32,
 )  # fmt: skip
-# LocateParameters
 LOCATE: Final = _structure(sweep=SWEEP, strips=ADDRESS, n_strips=U32, positions=ADDRESS)
-# ShortPairsParameters
 SHORT_PAIRS: Final = _structure(
     pairs=_structure(
         query=ADDRESS, subject=ADDRESS, jobs=ADDRESS, decisions_start=ADDRESS, runs_start=ADDRESS, n_pairs=U32
@@ -99,18 +84,15 @@ SHORT_PAIRS: Final = _structure(
 
 # --- cuda/history ---
 
-# SubjectQueue
 SUBJECT_QUEUE: Final = _structure(residues=ADDRESS, starts=ADDRESS, lengths=ADDRESS, listed=ADDRESS, n_subjects=U32)
 # SimtParameters, whose turns are blocks of rows, and StripedParameters, whose turns are vectors
 CLASSIC: Final = _structure(
     texture=ADDRESS, turns=INT, subjects=SUBJECT_QUEUE, cells=ADDRESS, scores=ADDRESS, counter=ADDRESS
 )
-# PartitionedParameters
 PARTITIONED: Final = _structure(
     texture=ADDRESS, turns=INT, subjects=SUBJECT_QUEUE, boundary=ADDRESS, boundary_stride=U32, scores=ADDRESS,
     counter=ADDRESS,
 )  # fmt: skip
-# WavefrontParameters
 WAVEFRONT: Final = _structure(
     pair=_structure(query=ADDRESS, subject=ADDRESS, rows=INT, columns=INT),
     costs=_structure(match=INT, mismatch=INT, indel=INT),

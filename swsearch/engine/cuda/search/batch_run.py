@@ -272,7 +272,7 @@ class BatchRun:
             )  # fmt: skip
             groups = strip.threads // strip.tile.group
             grid = min(device.facts.multiprocessors * strip.blocks, -(-launch.n_subjects // groups))
-            device.launch(kernel, grid, strip.tile.shared_bytes, parameters, stream)
+            device.launch(kernel, grid, strip.tile.shared_bytes(), parameters, stream)
             if number == 0 and launch.count is None:
                 self._launched()
             first_unit += strip.tile.strip_units

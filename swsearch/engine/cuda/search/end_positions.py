@@ -10,6 +10,7 @@ ordered by column, then by row.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -78,8 +79,8 @@ class EndFinder:
             least, most = most, arithmetic.largest_exact(profile.max_score)
             indices = np.flatnonzero((scores > least) & (scores <= most))
             spanned = None if columns is None else columns[indices]
-            listed = windows_of(indices, subjects.lengths[indices], spanned, MIN_STRIDE)
-            for group in listed.groups(group_bytes):
+            windows = windows_of(subjects.lengths[indices], spanned, MIN_STRIDE)
+            for group in replace(windows, subject=indices[windows.subject]).groups(group_bytes):
                 gathered = group.gathered(subjects)
                 of_rows = group[gathered.subject_index.astype(np.intp)]
                 found_best, found = self._find(profile, arithmetic, gathered, scores[of_rows.subject])

@@ -94,7 +94,7 @@ def intra_task_teams(tile: Tile, strips: int, shared_bytes: int, *, alone: bool)
     With ``alone``, each warp computes all strips of a subject, one after another, without waiting for other warps,
     which is best for many short subjects. ``shared_bytes`` is the largest shared memory of a block.
     """
-    in_memory = (shared_bytes - tile.intra_task_bytes(0)) // (tile.strip_units * UNIT_BYTES)
+    in_memory = (shared_bytes - tile.shared_bytes(0)) // (tile.strip_units * UNIT_BYTES)
     max_strips = min(in_memory, MAX_LIST_WARPS)
     if strips > 1 and alone:
         warps = min(LIST_WARPS, max_strips)
@@ -164,7 +164,7 @@ class IntraTaskLauncher:
         facts, found = self.device.facts, []
         for teams in intra_task_teams(route.tile, n_strips, facts.shared_bytes, alone=alone):
             spec = replace(route.kernel, threads=teams.warps * WARP)
-            resident = self.device.resident_blocks(spec, route.tile.intra_task_bytes(teams.strips))
+            resident = self.device.resident_blocks(spec, route.tile.shared_bytes(teams.strips))
             found.append((teams, facts.multiprocessors * resident * teams.teams))
         return found
 
@@ -222,7 +222,7 @@ class IntraTaskLauncher:
         )  # fmt: skip
         if route.kernel.entry == "end_positions":
             parameters = packed(ENDS, list=parameters, wanted=further)
-        return partial(device.launch, spec, grid, tile.intra_task_bytes(chosen.strips), parameters, stream)
+        return partial(device.launch, spec, grid, tile.shared_bytes(chosen.strips), parameters, stream)
 
 
 class LongSubjects:

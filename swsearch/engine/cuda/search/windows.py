@@ -93,24 +93,22 @@ class Windows:
         return Partition.pack([subjects.residues[start : start + length] for start, length in places])
 
 
-def windows_of(
-    indices: NDArray[np.intp], lengths: Lengths, columns: NDArray[np.int64] | None, min_stride: int
-) -> Windows:
-    """The subjects with the given indices; those far longer than an alignment are cut.
+def windows_of(lengths: Lengths, columns: NDArray[np.int64] | int | None, min_stride: int) -> Windows:
+    """Subjects of these lengths; those far longer than an alignment are cut.
 
-    Each alignment of at most ``columns`` columns lies completely within a window. ``columns``, int64 of shape (n,),
-    has the largest number that an alignment with each subject spans; None if it is unbounded. ``min_stride`` is the
+    Each alignment of at most ``columns`` columns lies completely within a window. This is the largest number that an
+    alignment spans, with any subject, or int64 of shape (n,) with each; None if it is unbounded. ``min_stride`` is the
     smallest distance in columns between the starts of two windows.
     """
     whole = lengths.astype(np.int64)
-    spanned = whole if columns is None else columns
+    spanned = whole if columns is None else np.broadcast_to(columns, whole.shape)
     stride = np.maximum(spanned, min_stride)
     n_windows = np.where(whole > spanned + stride, -(-(whole - spanned) // stride), np.minimum(whole, 1))
     row = np.repeat(np.arange(len(whole)), n_windows)
     number = np.arange(len(row)) - np.repeat(np.cumsum(n_windows) - n_windows, n_windows)
     begin = number * stride[row]
     length = np.where(n_windows[row] > 1, np.minimum((spanned + stride)[row], whole[row] - begin), whole[row])
-    return Windows(indices[row].astype(np.int64), begin, length)
+    return Windows(row, begin, length)
 
 
 def windows_in_place(lengths: Lengths, spanned: int | None, n_columns: int, at_a_time: int) -> Windows:
@@ -120,11 +118,10 @@ def windows_in_place(lengths: Lengths, spanned: int | None, n_columns: int, at_a
     any length. A window is longer than ``n_columns`` where they span more than half of it, and where the device, which
     scores ``at_a_time`` windows, can have all of them at once. Windows begin at multiples of 16 residues.
     """
-    columns = None if spanned is None else np.full(len(lengths), spanned)
     n_full = max(at_a_time - len(lengths), len(lengths))  # the last one of each subject may be short
     for_all = -(-int(lengths.sum(dtype=np.uint64)) // (n_full * SUBJECT_ALIGNMENT))
     stride = max((n_columns - (spanned or 0)) // SUBJECT_ALIGNMENT, for_all) * SUBJECT_ALIGNMENT
-    return windows_of(np.arange(len(lengths)), lengths, columns, stride)
+    return windows_of(lengths, spanned, stride)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,8 +205,7 @@ class SubjectCutter:
         if stride is None or self._saved + saved < self._options.gather_picoseconds:
             self._saved += saved if scores else 0.0
             return None
-        columns = np.full(len(partition), spanned)
-        windows = windows_of(np.arange(len(partition)), partition.lengths, columns, stride)
+        windows = windows_of(partition.lengths, spanned, stride)
         self._last = CutSubjects(partition, windows, windows.gathered(partition), spanned)
         self._saved = 0.0  # the next copy, for queries that span more or much less, has to be made up for as well
         return self._last

@@ -87,7 +87,7 @@ def kernel_results(
             scores_high=of_strip[-1].address,
             work_counter=counters.address + 4 * number,
         )  # fmt: skip
-        device.launch(kernel, 2, tile.shared_bytes, parameters, Stream.COMPUTE)
+        device.launch(kernel, 2, tile.shared_bytes(), parameters, Stream.COMPUTE)
         first_unit += tile.strip_units
     found = []
     for buffer in scores:
@@ -390,7 +390,7 @@ def test_every_band_has_tiles_that_fit_the_device(architecture: int, band: int) 
     for pairing in (Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES):
         for shape in tiles(architecture, pairing, band):
             assert shape.tile.words % band == 0
-            assert shape.tile.shared_bytes <= (64 if architecture == 75 else 99) * 1024
+            assert shape.tile.shared_bytes() <= (64 if architecture == 75 else 99) * 1024
             assert min(shape.alone, shape.edges) > 0
 
 

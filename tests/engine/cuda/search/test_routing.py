@@ -34,7 +34,7 @@ def test_a_tiles_rows_and_memory() -> None:
     assert tile.strips(448) == 1
     assert tile.strips(449) == 2
     assert tile.strip_units == 4 * 28 * 16
-    assert tile.shared_bytes == (4 * 28 * 16 + 4 * 16) * 16
+    assert tile.shared_bytes() == (4 * 28 * 16 + 4 * 16) * 16
     assert Tile(Pairing.TWO_QUERIES, 4, 6).planes == 1
     assert Tile(Pairing.ONE_SCORE, 32, 7).planes == 4
     assert Tile(Pairing.ONE_SCORE, 32, 1).rows == 32
@@ -46,7 +46,7 @@ def test_every_query_length_has_a_tile_that_fits_the_device(architecture: int, p
     """The architectures' limits: 64 KB of shared memory per block on 7.5, 99 KB and more on the others."""
     max_bytes = 64 * 1024 if architecture == 75 else 99 * 1024
     for shape in tiles(architecture, pairing):
-        assert shape.tile.shared_bytes <= max_bytes
+        assert shape.tile.shared_bytes() <= max_bytes
         assert shape.threads % 32 == 0
         assert shape.tile.rows % ROW_UNIT == 0
 
@@ -117,7 +117,7 @@ def test_gap_costs_of_the_fast_type_are_at_most_its_largest_score() -> None:
 def test_teams_share_the_strips_of_a_query_that_fits() -> None:
     """By hand: a strip of 4 words is 2 planes of 28 columns x 256 bytes; 64 KB hold four strips and the slack."""
     tile = choose_list_tile(90, Arithmetic.SHORT, 700, tall=False)
-    assert (tile.rows, tile.intra_task_bytes(4)) == (256, (4 * 2 * 28 * 16 + 4 * 16) * 16)
+    assert (tile.rows, tile.shared_bytes(4)) == (256, (4 * 2 * 28 * 16 + 4 * 16) * 16)
     max_bytes = 227 * 1024
     assert intra_task_teams(tile, 1, max_bytes, alone=True) == [IntraTaskTeams(n, 1, 1) for n in range(1, 17)]
     assert intra_task_teams(tile, 3, max_bytes, alone=False) == [IntraTaskTeams(3 * n, 3, 3) for n in range(1, 6)]

@@ -120,7 +120,7 @@ def test_as_many_blocks_as_a_tile_asks_for_fit_a_multiprocessor(architecture: in
     for band in (0, *available_bands(architecture)):
         for pairing in (Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES):
             for shape in tiles(architecture, pairing, band):
-                assert shape.blocks * (shape.tile.shared_bytes + reserved) <= available, shape
+                assert shape.blocks * (shape.tile.shared_bytes() + reserved) <= available, shape
 
 
 def test_a_forecast_depends_on_the_units_of_sums_and_maxima() -> None:
