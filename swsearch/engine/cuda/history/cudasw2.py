@@ -211,10 +211,7 @@ class Cudasw2Engine(Closeable):
             common = {
                 "texture": texels.texture,
                 "turns": plan.turns,
-                "subjects": (
-                    subjects.residues.address, subjects.starts.address, subjects.lengths.address,
-                    0 if listed is None else listed.address, n_subjects,
-                ),
+                "subjects": (*subjects.places, 0 if listed is None else listed.address, n_subjects),
                 "scores": scores.address,
                 "counter": counter.address,
             }  # fmt: skip

@@ -16,12 +16,7 @@ from typing import Final, TypeVar
 
 from swsearch.engine.cuda.pairs.diamond_launch import DiamondLaunch, PairEnd
 from swsearch.engine.cuda.pairs.diamond_paths import PATH_SHARE, DiamondPath
-from swsearch.engine.cuda.pairs.diamond_plan import (
-    MAX_GAP_FIRST,
-    MAX_LOCAL_SCORE,
-    MAX_PAIR_SCORE,
-    SweepShape,
-)
+from swsearch.engine.cuda.pairs.diamond_plan import MAX_GAP_FIRST, MAX_LOCAL_SCORE, MAX_PAIR_SCORE, SweepShape
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Timing
 from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, SequencePairs, limited
 from swsearch.engine.reference import ReferencePairs

@@ -146,14 +146,7 @@ class Device(Protocol):
         """
         ...
 
-    def launch(
-        self,
-        spec: KernelSpec,
-        grid: int,
-        shared_bytes: int,
-        parameters: np.void,
-        stream: Stream,
-    ) -> None:
+    def launch(self, spec: KernelSpec, grid: int, shared_bytes: int, parameters: np.void, stream: Stream) -> None:
         """Start a kernel with its parameters (``parameters.py``); it is loaded at its first launch."""
         ...
 

@@ -333,14 +333,7 @@ class PyCudaDevice:
         """See :class:`Device`."""
         self._function(spec)
 
-    def launch(
-        self,
-        spec: KernelSpec,
-        grid: int,
-        shared_bytes: int,
-        parameters: np.void,
-        stream: Stream,
-    ) -> None:
+    def launch(self, spec: KernelSpec, grid: int, shared_bytes: int, parameters: np.void, stream: Stream) -> None:
         """See :class:`Device`."""
         function = self._function(spec)
         with self.errors(f"starting kernel {spec.entry}"):

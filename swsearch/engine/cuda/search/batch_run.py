@@ -38,7 +38,7 @@ from swsearch.engine.cuda.search.plan import (
 from swsearch.engine.cuda.search.planner import Planner, listed_route
 from swsearch.engine.cuda.search.selection import ScoreFilter, Selection, Selector, best_of
 from swsearch.engine.cuda.search.slots import Slot
-from swsearch.engine.cuda.search.subjects import DeviceSubjects
+from swsearch.engine.cuda.search.subjects import DeviceSubjects, Places
 from swsearch.engine.cuda.search.tiles import FEW_LISTED
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
@@ -76,8 +76,7 @@ class _Strips:
     plan: InterTaskPlan
     profile: str
     profiles: Sequence[QueryProfile]
-    starts: int
-    lengths: int
+    places: Places
     n_subjects: int
     scores: Sequence[Buffer]
     condition: tuple[int, int, int] | None = None
@@ -195,19 +194,16 @@ class BatchRun:
     def _inter_task(self) -> list[_Strips]:
         """The launches for all subjects, preceded, for a bound, by those that choose between both."""
         plan, bound, slot = self.plan, self.plan.bound, self.slot
-        tables = address(self.subjects.starts), address(self.subjects.lengths)
-        exact = _Strips(
-            plan.inter_task, "profile", plan.profiles, *tables, plan.n_short, [query.scores for query in self._queries]
-        )
+        scores = [query.scores for query in self._queries]
+        exact = _Strips(plan.inter_task, "profile", plan.profiles, self.subjects.places, plan.n_short, scores)
         if bound is None:
             return [exact]
         count = slot.scratch.buffer("passing", 4)
         self._device.clear(count, 4, Stream.COMPUTE)
         all_subjects = replace(exact, plan=bound.inter_task, profile="profile bound")
-        starts, lengths = self._sample(bound)
         n_sampled = len(bound.rows)
         scores = [slot.scratch.buffer(f"sample {query.number}", n_sampled * 4) for query in self._queries]
-        sample = replace(all_subjects, starts=starts, lengths=lengths, n_subjects=n_sampled, scores=scores, count=count)
+        sample = replace(all_subjects, places=self._sample(bound), n_subjects=n_sampled, scores=scores, count=count)
         number = address(count)
         return [
             sample,
@@ -215,8 +211,8 @@ class BatchRun:
             replace(exact, condition=(number, bound.most_passing + 1, 2**32 - 1)),
         ]
 
-    def _sample(self, bound: BoundPlan) -> tuple[int, int]:
-        """Addresses of the starts (u64) and the lengths (u32) of the subjects in a sample."""
+    def _sample(self, bound: BoundPlan) -> Places:
+        """Where the subjects of a sample lie."""
         subjects, slot, rows = self.subjects, self.slot, bound.rows
         table = None if subjects.streamed else subjects.tables.get("sample")
         if table is None:
@@ -229,7 +225,7 @@ class BatchRun:
                 np.copyto(staged, data)
                 table = subjects.tables["sample"] = self._device.allocate(len(data))
                 self._device.upload(table, staged, Stream.COMPUTE)
-        return address(table), address(table, len(rows) * 8)
+        return subjects.residues.address, address(table), address(table, len(rows) * 8)
 
     def _start(self, launch: _Strips, counters: int, stream: Stream = Stream.COMPUTE) -> None:
         """Launch the kernel of each strip; their work counters are at the address ``counters``."""
@@ -262,9 +258,7 @@ class BatchRun:
                     first_unit, number > 0, number + 1 < len(strips),
                     *_boundary_addresses(boundary, number, in_place=in_place),
                 ),
-                subjects=(
-                    address(self.subjects.residues), launch.starts, launch.lengths, launch.n_subjects, *launch.listed
-                ),
+                subjects=(*launch.places, launch.n_subjects, *launch.listed),
                 gap=Arithmetic.FAST.gap_costs(gap.open, gap.extend),
                 scores_low=address(scores[0]),
                 scores_high=address(scores[-1]),
@@ -315,10 +309,9 @@ class BatchRun:
 
     def _score_many(self, query: _InFlight, listed: InterTaskPlan, passing: Selection) -> None:
         """Score the subjects that pass a bound by the inter-task kernels, unless they are few."""
-        subjects = self.subjects
         launch = _Strips(
             listed, f"profile listed {query.number}", [query.plan.profile],
-            address(subjects.starts), address(subjects.lengths), self.plan.n_short, [query.scores],
+            self.subjects.places, self.plan.n_short, [query.scores],
             (address(passing.count), self._few_listed + 1, self.plan.most_again), passing.listed,
         )  # fmt: skip
         values = np.array(launch.counters, np.uint32)
@@ -337,10 +330,8 @@ class BatchRun:
             return
         counter, subjects = self.slot.scratch.buffer(f"counter {stream.name} {least}", 4), self._short
         self._device.clear(counter, 4, stream)
-        listed = Listed(
-            address(subjects.residues), address(subjects.starts), address(subjects.lengths),
-            *of_list, most, subjects.longest, address(query.scores), address(counter), least, most,
-        )  # fmt: skip
+        longest, scores = subjects.longest, address(query.scores)
+        listed = Listed(subjects.places, of_list, most, longest, scores, address(counter), least, most)
         self._resources.lists.plan(query.plan.profile, profile, listed, route=route, stream=stream)()
 
     def _select(self, query: _InFlight) -> None:

@@ -118,7 +118,7 @@ class EndFinder:
         self._launcher.plan(
             profile, on_device,
             Listed(
-                address(residues), address(starts), address(lengths), address(listed), address(counters),
+                (address(residues), address(starts), address(lengths)), (address(listed), address(counters)),
                 n, int(subjects.lengths[-1]), address(best), address(counters, 4),
             ),
             route=route, stream=Stream.ENDS, further=(address(wanted), address(positions)),

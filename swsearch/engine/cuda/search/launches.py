@@ -26,7 +26,7 @@ from swsearch.engine.cuda.runtime.parameters import ENDS, INTRA_TASK, packed
 from swsearch.engine.cuda.search.plan import BatchPlan, ListedRoute, QueryPlan
 from swsearch.engine.cuda.search.planner import listed_route
 from swsearch.engine.cuda.search.slots import Slot
-from swsearch.engine.cuda.search.subjects import DeviceSubjects
+from swsearch.engine.cuda.search.subjects import DeviceSubjects, Places
 from swsearch.engine.cuda.search.tiles import FEW_LISTED
 from swsearch.engine.cuda.search.windows import Windows, most_columns, windows_in_place
 from swsearch.hits.score_block import ScoreBlock
@@ -52,17 +52,14 @@ def address(buffer: Buffer | None, offset: int = 0) -> int:
 class Listed:
     """Subjects that are listed on the device.
 
-    ``starts`` (u64) and ``lengths`` (u32) are addresses of each subject's first byte and length. ``n_listed`` and
-    ``longest`` are the length of the list and the boundary columns of the longest subject, or upper bounds of both. The
-    kernel does nothing if the list, counted on the device, has fewer than ``least`` or more than ``most`` subjects. It
-    writes to ``scores``, by subject index, and counts its work in ``counter``, the address of a word that is 0.
+    ``listed`` has the addresses of their indices and of the length of the list. ``n_listed`` and ``longest`` are this
+    length and the boundary columns of the longest subject, or upper bounds of both. The kernel does nothing if the
+    list, counted on the device, has fewer than ``least`` or more than ``most`` subjects. It writes to ``scores``, by
+    subject index, and counts its work in ``counter``, the address of a word that is 0.
     """
 
-    residues: int
-    starts: int
-    lengths: int
-    indices: int
-    count: int
+    places: Places
+    listed: tuple[int, int]
     n_listed: int
     longest: int
     scores: int
@@ -209,9 +206,7 @@ class IntraTaskLauncher:
             INTRA_TASK,
             profile=texture,
             n_strips=strips,
-            subjects=(
-                listed.residues, listed.starts, listed.lengths, listed.indices, listed.count, listed.least, listed.most
-            ),
+            subjects=(*listed.places, *listed.listed, listed.least, listed.most),
             gap=route.arithmetic.gap_costs(profile.gap.open, profile.gap.extend),
             boundary=address(edge),
             boundary_stride=stride,
@@ -306,9 +301,10 @@ class LongSubjects:
         counts = [n, 0]  # the list's length, and the counter of those taken from it
         listed = self._slot.upload(f"list {name}", np.append(chosen, counts).astype(np.uint32))
         profile = self._slot.profile(f"profile {name}", route.packed(self._profile))
+        windows = self._cut.windows
         on_device = Listed(
-            address(self._residues), address(self._table), address(self._table, 8 * len(self._cut.windows)),
-            address(listed), address(listed, 4 * n), n, int(self._cut.windows.length.max()), address(self._scores),
-            address(listed, 4 * n + 4),
+            (address(self._residues), address(self._table), address(self._table, 8 * len(windows))),
+            (address(listed), address(listed, 4 * n)), n, int(windows.length.max()),
+            address(self._scores), address(listed, 4 * n + 4),
         )  # fmt: skip
         return self._lists.plan(self._profile, profile, on_device, route=route, stream=stream, teams=True)

@@ -45,6 +45,9 @@ LEAST_STAGED: Final = 1 << 28
 COPIED_BYTES: Final = 1 << 22
 """Bytes that a thread copies at a time."""
 
+Places = tuple[int, int, int]
+"""Addresses of residues, and of the first byte (u64) and the length (u32) of each subject."""
+
 
 def device_bytes(partition: Partition) -> int:
     """Device memory of a partition, in bytes."""
@@ -95,6 +98,11 @@ class DeviceSubjects:
 
     def __len__(self) -> int:
         return len(self.partition)
+
+    @property
+    def places(self) -> Places:
+        """Where the subjects lie."""
+        return self.residues.address, self.starts.address, self.lengths.address
 
     @property
     def residue_bytes(self) -> int:
