@@ -121,7 +121,7 @@ class Tuner:
                 for strip in range(case.strips):
                     parameters = packed(
                         INTER_TASK,
-                        profile=buffer.texture,
+                        profile=buffer.texture(),
                         query=(
                             strip * tile.strip_units, strip > 0, strip + 1 < case.strips,
                             self._boundaries[strip % 2].address, self._boundaries[1 - strip % 2].address,

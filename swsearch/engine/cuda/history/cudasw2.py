@@ -209,7 +209,7 @@ class Cudasw2Engine(Closeable):
             counter = allocated(device, stack, 4)
             device.clear(counter, 4, Stream.COMPUTE)
             common = {
-                "texture": texels.texture,
+                "texture": texels.texture(),
                 "turns": plan.turns,
                 "subjects": (*subjects.places, 0 if listed is None else listed.address, n_subjects),
                 "scores": scores.address,

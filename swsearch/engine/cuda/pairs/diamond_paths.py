@@ -97,12 +97,7 @@ class DiamondPath:
         return walk.finish()
 
     def _band(
-        self,
-        walk: _native.PairWalk,
-        first: int,
-        last: int,
-        top: Entries | None,
-        known: Sequence[tuple[int, Entries]],
+        self, walk: _native.PairWalk, first: int, last: int, top: Entries | None, known: Sequence[tuple[int, Entries]]
     ) -> None:
         """Trace the path through strips first to last - 1 below ``top``; its current cell is in them or above them."""
         for strip, row in reversed(known):

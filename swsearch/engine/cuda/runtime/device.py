@@ -71,9 +71,8 @@ class Buffer(Protocol):
     address: int
     n_bytes: int
 
-    @property
     def texture(self) -> int:
-        """Handle of a texture object of 16-byte units over the complete buffer, which lives as long as the memory."""
+        """The handle of a texture object of 16-byte units over the buffer, which lives as long as the memory."""
         ...
 
     def free(self) -> None:

@@ -293,13 +293,7 @@ def sweep_kernel(
     cells = "NarrowCells" if narrow else f"WideCells<{'true' if local else 'false'}>"
     threads = SWEEP_WARPS * WARP
     constants = _constants(
-        cells=cells,
-        words=words,
-        local=local,
-        affine=affine,
-        compared=compared,
-        threads=threads,
-        blocks=SWEEP_BLOCKS,
+        cells=cells, words=words, local=local, affine=affine, compared=compared, threads=threads, blocks=SWEEP_BLOCKS
     )
     if entry == "trace_pairs":
         constants += _constants(every=CHECKPOINT_DIAMONDS)

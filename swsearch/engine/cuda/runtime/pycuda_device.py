@@ -68,7 +68,6 @@ class _PyCudaBuffer:
         self.n_bytes = n_bytes
         self._texture: int | None = None
 
-    @property
     def texture(self) -> int:
         """See :class:`Buffer`.
 
@@ -419,10 +418,8 @@ def cuda_info() -> EngineInfo:
         return _unusable(missing)
     try:
         device = PyCudaDevice()
-    except EngineUnavailable as error:
-        return _unusable(error.reason)
     except EngineError as error:
-        return _unusable(str(error))
+        return _unusable(error.reason if isinstance(error, EngineUnavailable) else str(error))
     try:
         facts, compiler = device.facts, device.kernel_cache.compiler
         try:

@@ -58,11 +58,7 @@ from swsearch.query.profile import QueryProfile
 
 Item = TypeVar("Item")
 
-BITS: Final = {
-    Arithmetic.FAST: "11 bits",
-    Arithmetic.SHORT: "16 bits",
-    Arithmetic.WIDE: "32 bits",
-}
+BITS: Final = {Arithmetic.FAST: "11 bits", Arithmetic.SHORT: "16 bits", Arithmetic.WIDE: "32 bits"}
 """The number types, as the plan names them for the user."""
 
 

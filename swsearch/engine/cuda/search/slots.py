@@ -83,7 +83,7 @@ class Slot:
     def reserve(self) -> None:
         """Pin the memory of a small batch, and load what the first texture needs."""
         if not self._pinned:
-            self._profile("profile", self.pinned(1, np.uint32), Stream.COMPUTE)
+            self.upload("profile", np.zeros(1, np.uint32)).texture()
 
     def pinned(self, n_items: int, dtype: DTypeLike) -> NDArray[Any]:
         """Pinned memory for an array, valid until the slot is cleared."""
@@ -107,13 +107,10 @@ class Slot:
 
     def profile(self, name: str, strips: Sequence[ProfileStrips], stream: Stream = Stream.COMPUTE) -> int:
         """Pack strips, begin to copy them to the buffer of this name, and return the texture over it."""
-        return self._profile(name, pack_strips(strips, self.pinned), stream)
-
-    def _profile(self, name: str, staged: Words, stream: Stream) -> int:
-        """Begin to copy pinned words to the buffer of this name, and return the texture over it."""
+        staged = pack_strips(strips, self.pinned)
         buffer = self.scratch.buffer(name, staged.nbytes)
         self._device.upload(buffer, staged, stream)
-        return buffer.texture
+        return buffer.texture()
 
     def clear(self) -> None:
         """Let the next batch use the pinned memory; all copies must have ended."""

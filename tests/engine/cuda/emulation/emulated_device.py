@@ -52,7 +52,6 @@ class HostBuffer:
         self.n_bytes = n_bytes
         self._open = True
 
-    @property
     def texture(self) -> int:
         assert self._open
         return self.address

@@ -74,7 +74,7 @@ def kernel_results(
         of_strip = scores if tile.pairing is Pairing.TWO_QUERIES else scores[-1:]
         parameters = packed(
             INTER_TASK,
-            profile=on_device.texture,
+            profile=on_device.texture(),
             query=(
                 first_unit, number > 0, number + 1 < len(plan.strips),
                 boundaries[number % 2].address, boundaries[1 - number % 2].address,
