@@ -185,7 +185,7 @@ class BatchRun:
                 query.long.start()
         counter = address(counters)
         for strips in inter_task:
-            self._start(strips, counter)
+            self._start_strips(strips, counter)
             counter += 4 * len(strips.counters)
         for query in self._queries:
             if query.long is not None:
@@ -227,7 +227,7 @@ class BatchRun:
                 self._device.upload(table, staged, Stream.COMPUTE)
         return subjects.residues.address, address(table), address(table, len(rows) * 8)
 
-    def _start(self, launch: _Strips, counters: int, stream: Stream = Stream.COMPUTE) -> None:
+    def _start_strips(self, launch: _Strips, counters: int, stream: Stream = Stream.COMPUTE) -> None:
         """Launch the kernel of each strip; their work counters are at the address ``counters``."""
         device, strips = self._device, launch.plan.strips
         if launch.condition is not None:
@@ -316,7 +316,7 @@ class BatchRun:
         )  # fmt: skip
         values = np.array(launch.counters, np.uint32)
         counters = self.slot.upload(f"counters listed {query.number}", values, Stream.FINISH)
-        self._start(launch, address(counters), Stream.FINISH)
+        self._start_strips(launch, address(counters), Stream.FINISH)
 
     def _score_listed(
         self, query: _InFlight, route: ListedRoute, profile: int, of_list: tuple[int, int], least: int, most: int,
