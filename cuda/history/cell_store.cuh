@@ -2,8 +2,8 @@
 // (NarrowCell), or 32 bits each in two words (WideCell). Each type packs and unpacks the two numbers.
 //
 // Both are at least 0 in local alignment. The recurrence itself is computed in 32 bits, so a score that exceeds 16 bits
-// is detected as a best score above kLargest = 65,535, regardless of how its storage changes later cells. The host then
-// scores the subject again with WideCell.
+// is detected as a best score above 65,535, regardless of how its storage changes later cells. The host then scores the
+// subject again with WideCell, which is exact up to 2^31 - 1 less the largest profile score.
 
 #pragma once
 
@@ -13,8 +13,6 @@ namespace swsearch {
 
 struct NarrowCell {
     using Stored = u32;
-    static constexpr int kLargest = 0xFFFF;
-
     static SWS_DEVICE Stored pack(int h, int e) {
         return permute_bytes(static_cast<u32>(h), static_cast<u32>(e), 0x5410u);
     }
@@ -25,8 +23,6 @@ struct NarrowCell {
 
 struct WideCell {
     using Stored = uint2;
-    static constexpr int kLargest = 0x7FFFFFFF;
-
     static SWS_DEVICE Stored pack(int h, int e) { return uint2{static_cast<u32>(h), static_cast<u32>(e)}; }
     static SWS_DEVICE int h(Stored cell) { return static_cast<int>(cell.x); }
     static SWS_DEVICE int e(Stored cell) { return static_cast<int>(cell.y); }

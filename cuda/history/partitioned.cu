@@ -4,7 +4,7 @@
 // Inputs: the profile as a texture (score_partitioned gives its layout) and the packed subjects. Output: an int32 score
 // per subject.
 //
-// Threads and cells. A partition has 32 stripes of kVectors rows, one stripe per lane, as in striped.cuh. A lane stores
+// Threads and cells. A partition has 32 stripes of kVectors rows, one stripe per lane, as in striped.cu. A lane stores
 // H and E of its rows in registers while the warp computes all columns of the subject, then the warp begins the next
 // partition. Warps take subjects by means of a counter, the longest first.
 //
@@ -21,7 +21,7 @@
 // 16.9 million rows cannot exceed this limit. Subjects are shorter than 2^31. Rows past the query's end and column 0 of
 // the profile score -128.
 
-#include "history/striped.cuh"
+#include "history/subject_queue.cuh"
 
 namespace swsearch {
 
@@ -120,12 +120,7 @@ SWS_DEVICE void score_partitioned(const PartitionedParameters& parameters) {
     const u32 warp = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpSize;
     uint2* const own =
         n_partitions > 1 ? parameters.boundary + static_cast<u64>(warp) * parameters.boundary_stride : nullptr;
-    for (;;) {
-        const u32 turn = next_turn(parameters.counter);
-        if (turn >= subjects.n_subjects) {
-            return;
-        }
-        const u32 subject = subjects.subject(turn);
+    score_by_warps(subjects, parameters.counter, parameters.scores, [&](u32 subject) {
         int best = 0;
         for (int partition = 0; partition < n_partitions; ++partition) {
             const int found = align_partition<kOpen, kExtend, kVectors>(
@@ -133,11 +128,8 @@ SWS_DEVICE void score_partitioned(const PartitionedParameters& parameters) {
                 static_cast<int>(subjects.lengths[subject]), own, partition > 0, partition + 1 < n_partitions);
             best = larger(best, found);
         }
-        best = best_of_warp(best);
-        if (lane == 0) {
-            parameters.scores[subject] = best;
-        }
-    }
+        return best;
+    });
 }
 
 }  // namespace swsearch

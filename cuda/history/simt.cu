@@ -17,12 +17,9 @@
 // 32-bit registers, with fused add-and-maximum instructions if the device has them (compute capability 9.0 and later);
 // warps take subjects by means of a counter instead of one launch for each group of subjects.
 //
-// Scores are exact up to 65,535 with NarrowCell; a larger best score indicates that this limit was exceeded
-// (cell_store.cuh). The host then scores the subject with WideCell, which is exact up to 2^31 - 1 less the largest
-// profile score. Subjects are shorter than 2^31. Rows past the query's end and columns past the subject's end score
-// -128, so H only decreases there.
+// Scores are exact as far as the cells are (cell_store.cuh). Subjects are shorter than 2^31. Rows past the query's end
+// and columns past the subject's end score -128, so H only decreases there.
 
-#include "common/platform.cuh"
 #include "history/cell_store.cuh"
 #include "history/subject_queue.cuh"
 

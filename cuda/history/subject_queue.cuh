@@ -1,5 +1,6 @@
 // The subjects of a launch in the order in which warps score them: the arrays of the packed database, and an optional
 // list of the subjects to score. A warp takes the next turn, a number that determines its subject, from a counter.
+// Kernels with a warp for each subject share its loop and the exchange of values between lanes.
 //
 // The database is sorted by ascending length, so turns begin at its end: the longest subjects begin first, and the
 // shortest fill the end of a launch. A list of subjects is also sorted by length.
@@ -34,6 +35,35 @@ SWS_DEVICE u32 next_turn(u32* counter) {
     }
     return __shfl_sync(kWholeWarp, turn, 0);
 }
+
+// The larger of two.
+SWS_DEVICE int larger(int a, int b) { return a > b ? a : b; }
+
+// Scores all subjects, one warp for each. `best_of_lane` is called by all lanes of a warp with the index of a subject,
+// and returns the best score that the lane has found.
+template <class BestOfLane>
+SWS_DEVICE void score_by_warps(const SubjectQueue& subjects, u32* counter, int* scores, BestOfLane best_of_lane) {
+    for (u32 turn = next_turn(counter); turn < subjects.n_subjects; turn = next_turn(counter)) {
+        const u32 subject = subjects.subject(turn);
+        int best = best_of_lane(subject);
+#pragma unroll
+        for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
+            best = larger(best, __shfl_xor_sync(kWholeWarp, best, distance));
+        }
+        if (threadIdx.x % kWarpSize == 0) {
+            scores[subject] = best;
+        }
+    }
+}
+
+// The value of the lane above; 0 in the first lane.
+SWS_DEVICE int from_above(int value) {
+    const int moved = __shfl_up_sync(kWholeWarp, value, 1, kWarpSize);
+    return threadIdx.x % kWarpSize == 0 ? 0 : moved;
+}
+
+// Scores of a lane in a texel, one byte each.
+constexpr int kTexelVectors = 16;
 
 // Profile columns of the four residues of a word, lowest byte first: (byte + 1) & 31, as in subject.cuh.
 SWS_DEVICE u32 profile_columns(u32 residues) { return (residues + 0x01010101u) & 0x1F1F1F1Fu; }

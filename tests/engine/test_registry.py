@@ -10,17 +10,13 @@ from swsearch.errors import EngineUnavailable, InputError
 NO_PYCUDA = GpuProbe(plugged_in=True, pycuda=False, visible=None, ask_driver=lambda: DriverFacts(1))
 
 
-def test_auto_takes_the_cpu_where_the_gpu_cannot_be_used_and_says_why(monkeypatch):
+def test_auto_takes_the_cpu_where_the_gpu_cannot_be_used_and_says_why_but_a_named_engine_is_no_other(monkeypatch):
     monkeypatch.setattr(registry, "look_for_gpus", lambda: NO_PYCUDA)
     engine, why = open_engine(Machine(), cells=10**15)
     with engine:
         assert engine.name == "cpu"
     assert why.startswith("cpu engine (")
     assert "not cuda: PyCUDA is not installed" in why
-
-
-def test_a_named_engine_that_cannot_be_used_is_an_error_not_another_engine(monkeypatch):
-    monkeypatch.setattr(registry, "look_for_gpus", lambda: NO_PYCUDA)
     with pytest.raises(EngineUnavailable, match="PyCUDA is not installed") as caught:
         open_engine(Machine("cuda"))
     assert caught.value.engine == "cuda"

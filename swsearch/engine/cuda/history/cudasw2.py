@@ -6,7 +6,7 @@ Inputs are query profiles and partitions of the packed database; the output is t
 kernel         work
 =============  ==================================================================================
 simt           one thread per subject, in cell blocks of 16 rows by 4 columns (``cuda/history/simt.cu``)
-striped        one warp per subject over a striped query, H and E in memory (``cuda/history/striped.cuh``)
+striped        one warp per subject over a striped query, H and E in memory (``cuda/history/striped.cu``)
 partitioned    the same in query partitions that stay in registers (``cuda/history/partitioned.cu``)
 =============  ==================================================================================
 

@@ -156,11 +156,7 @@ def test_the_first_row_of_a_partition_gets_the_right_f(emulated: MakeDevice, gap
     buffers = [device.allocate(array.nbytes) for array in sources]
     for buffer, array in zip(buffers, sources, strict=True):
         device.upload(buffer, array, Stream.COMPUTE)
-    boundary, scores, counter = (
-        device.allocate(plan.column_bytes * len(subject)),
-        device.allocate(4),
-        device.allocate(4),
-    )
+    boundary, scores, counter = map(device.allocate, (plan.column_bytes * len(subject), 4, 4))
     device.clear(counter, 4, Stream.COMPUTE)
     texels, *subjects = (buffer.address for buffer in buffers)
     parameters = packed(
