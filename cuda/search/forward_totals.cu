@@ -1,6 +1,6 @@
 // Local Forward scores: the sums over all alignments of a query's columns with those of subjects. Inputs: the odds of
-// the subjects (column_odds), and the columns and gap factors of the query. Output: a total for each block of kBlockRows
-// rows of the query with each subject, and its exponent; swsearch/query/columns.py adds these up.
+// the subjects (column_odds), and the columns and gap factors of the query. Output: a total for each block of
+// kBlockRows rows of the query with each subject, and its exponent; swsearch/query/columns.py adds these up.
 //
 // simd/context/kernel.hpp has the recurrence and the rule by which a block's values share a power of two. A block of
 // threads computes one subject in a strip of kWarpSize blocks of the query's rows. Its first warp computes the
@@ -35,8 +35,8 @@ struct Passed {
 };
 
 struct ForwardParameters {
-    const u32* rows;  // [n_strips][kBlockRows][kRowWords][kWarpSize]; a column has pairs of bytes (forward_numbers.cuh),
-                      // the factors of gaps are floats
+    const u32* rows;  // [n_strips][kBlockRows][kRowWords][kWarpSize]; a column has pairs of bytes
+                      // (forward_numbers.cuh), the factors of gaps are floats
     u32 strip, n_strips, n_blocks;
     const u32* odds;    // [positions][kColumnWords] pairs of 16 bits
     const u32* starts;  // first position of each subject, the longest subject first
