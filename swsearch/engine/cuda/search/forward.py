@@ -149,13 +149,14 @@ class ForwardScorer:
         return address(self._slot.upload(name, values.ravel(), Stream.COMPUTE))
 
     def _totals(self, work: ForwardWork, model: ColumnModel) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-        """Totals and exponents of shape (n, n_blocks), with the longest subject first."""
+        """Totals and exponents of shape (n, n_blocks), with the longest subject first, until the next call."""
         device, scratch = self._device, self._slot.scratch
         n_strips, shape = len(work.rows), (len(work.order), work.n_blocks)
         self._slot.clear()  # the last call has waited for its copies
         n_positions = len(work.codes) - 2 * (model.width // 2)
-        totals, exponents = np.zeros(shape, np.float32), np.zeros(shape, np.int32)
-        if not totals.size:
+        size = shape[0] * shape[1]
+        totals, exponents = (self._slot.pinned(size, dtype).reshape(shape) for dtype in (np.float32, np.int32))
+        if not size:
             return totals, exponents
         odds = scratch.buffer("odds", n_positions * N_AMINO_ACIDS * 2)
         on_device = [scratch.buffer(name, totals.nbytes) for name in ("totals", "exponents")]
@@ -169,8 +170,9 @@ class ForwardScorer:
                 exponents=address(on_device[1]),
             )  # fmt: skip
             device.launch(FORWARD_KERNEL, shape[0], FORWARD_SHARED_BYTES, parameters, Stream.COMPUTE)
-        device.download(totals, on_device[0], Stream.COMPUTE)
-        device.download(exponents, on_device[1], Stream.COMPUTE)
+        device.begin_download(totals, on_device[0], Stream.COMPUTE)
+        device.begin_download(exponents, on_device[1], Stream.COMPUTE)
+        device.event(Stream.COMPUTE, sleeping=True).wait()  # many threads wait, and others need the cores
         return totals, exponents
 
     def _start_odds(self, codes: Codes, n_positions: int, model: ColumnModel, odds: int) -> None:
