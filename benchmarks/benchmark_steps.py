@@ -34,7 +34,8 @@ STEPS = {
     "swsearch.engine.registry": ["open_engine"],
     "swsearch.search.searcher": ["Searcher.__init__", "Searcher._result"],
     "swsearch.run.search": ["Run.__enter__", "Run.close"],
-    "swsearch.store.run_file": ["open_run_store", "HitWriter.add", "RunFile.close"],
+    "swsearch.store.store": ["open_store", "Store.close"],
+    "swsearch.store.results": ["Results.add"],
 }
 """The functions and methods that are steps, by module."""
 IMPORTED = ("numpy", "swsearch._native", "typer", "pycuda.driver", "cuda.bindings.driver", "sqlalchemy", "sqlite3")

@@ -66,7 +66,6 @@ from swsearch.sequences.record import SequenceRecord, named_sequence
 from swsearch.words import a_kind, option
 
 if TYPE_CHECKING:
-    from swsearch.store.run_file import RunFile
     from swsearch.store.store import Store
 
 SEARCH_NAMES: Final = tuple(field.name for field in fields(SearchOptions))
@@ -323,15 +322,13 @@ def align_families(
         return SearchResults(run, None, results, stack.pop_all(), len(records))
 
 
-def _store(store: Store | str | os.PathLike[str] | None, opened: ExitStack) -> Callable[[], Store | RunFile] | None:
+def _store(store: Store | str | os.PathLike[str] | None, opened: ExitStack) -> Callable[[], Store] | None:
     """A function that opens the store of a run, if there is one; a path is closed after what ``opened`` gets later."""
     if store is None:
         return None
-    from swsearch.store.run_file import open_run_store
+    from swsearch.store.store import Store, open_store
 
     if not arguments.is_path(store):
-        from swsearch.store.store import Store
-
         if isinstance(store, Store):
             return lambda: store
         raise WrongType(f"{option('store', store)}: a path, or an open Store, is needed")
@@ -342,12 +339,10 @@ def _store(store: Store | str | os.PathLike[str] | None, opened: ExitStack) -> C
         check_url(place)
     closed_last = opened.enter_context(ExitStack())
 
-    def open_store() -> Store | RunFile:
-        found = open_run_store(place)
-        closed_last.callback(found.close)
-        return found
+    def opened_store() -> Store:
+        return closed_last.enter_context(open_store(place, create=True))
 
-    return open_store
+    return opened_store
 
 
 def _started(run: Run, database: PackedDatabase, n_queries: int, opened: ExitStack) -> SearchResults:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from swsearch.run import Run, RunOutcome, Step, Survey
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import Queries
-    from swsearch.store.run_file import RunFile
     from swsearch.store.store import Store
 
 LONG_SECONDS: Final = 10.0
@@ -206,15 +205,15 @@ class CommandRun:
             inform(f"{scores} were proved too low to report, the others were computed")
         return outcome
 
-    def _open_store(self) -> Store | RunFile:
+    def _open_store(self) -> Store:
         """Open the store, which is done while a GPU starts or works."""
-        from swsearch.store.run_file import open_run_store
+        from swsearch.store.store import open_store
 
-        opened = open_run_store(self.arguments.store, stage=self.arguments.stage_store, notify=inform)
+        opened = open_store(self.arguments.store, create=True, stage=self.arguments.stage_store, notify=inform)
         self.stack.callback(self._close_store, opened)
         return opened
 
-    def _close_store(self, store: Store | RunFile) -> None:
+    def _close_store(self, store: Store) -> None:
         try:
             store.close()
         except StoreError as error:  # of a staged store, whose last states cannot be published
@@ -252,7 +251,7 @@ def _named_store(arguments: options.Arguments, *, must_store: bool) -> str:
     """
     store: str = arguments.store
     if store != DEFAULT_STORE:
-        if is_store_url(store):  # a file needs no SQLAlchemy
+        if is_store_url(store):
             from swsearch.store.connections import check_url
 
             check_url(store)

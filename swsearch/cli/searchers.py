@@ -29,7 +29,7 @@ _SEARCH_MODULES: Final = (
     "swsearch.search.searcher",
     "swsearch.search.score_check",
     "swsearch.run",
-    "swsearch.store.run_file",
+    "swsearch.store.store",
     "swsearch.report_context",
 )
 """What a search by a GPU of this process needs, which would otherwise be imported when the GPU has started."""

@@ -60,7 +60,7 @@ def serve(paths: DatabasePaths = None, *, context: typer.Context) -> None:
     from swsearch.service.proxies import check_proxies, check_root_path
     from swsearch.service.settings import ServerLimits, Settings
     from swsearch.service.worker_processes import worker_command
-    from swsearch.store.connections import display_name, store_url
+    from swsearch.store.connections import Address
 
     given = options.Arguments.of(context)
     _warn_of_network(given.store)
@@ -72,7 +72,7 @@ def serve(paths: DatabasePaths = None, *, context: typer.Context) -> None:
     needs_tokens = not server.is_loopback(given.host) and not has_names
     has_tokens = _has_tokens(given.store, create=not needs_tokens)
     if needs_tokens and not has_tokens:
-        advice = f"`swsearch tokens add NAME --store {display_name(store_url(given.store))}` makes one"
+        advice = f"`swsearch tokens add NAME --store {Address.of(given.store).name}` makes one"
         raise InputError(f"--host {given.host}: a server that others can reach needs tokens; {advice}")
     settings = Settings(
         databases=offered.always,
@@ -106,10 +106,10 @@ def serve(paths: DatabasePaths = None, *, context: typer.Context) -> None:
 
 def _has_tokens(store: str, *, create: bool) -> bool:
     """Whether a store has tokens; a file that does not exist has none, and is made with ``create``."""
-    from swsearch.store.connections import file_of, store_url
+    from swsearch.store.connections import Address
     from swsearch.store.store import Store
 
-    file = file_of(store_url(store))
+    file = Address.of(store).file
     if not create and file is not None and not file.exists():
         return False
     with Store(store, create=True) as opened:
@@ -211,25 +211,24 @@ def handler_of(stop: Callable[[], None]) -> Callable[..., None]:
 
 def _sets_folder(given: str | None, store: str) -> Path | None:
     """The folder of the subjects that are sent with searches; None if they are refused."""
-    from swsearch.store.connections import store_url
+    from swsearch.store.connections import Address
 
     if given is not None:
         return None if given.lower() == "none" else Path(given).absolute()
-    url = store_url(store)
-    return Path(f"{url.database}.subjects").absolute() if url.drivername == "sqlite" else None
+    database = Address.of(store).database
+    return None if database is None else Path(f"{database}.subjects").absolute()
 
 
 def _warn_of_network(store: str) -> None:
     """Log a warning if the store is on a network file system; a service's store is never staged."""
     from swsearch.service.logs import log
-    from swsearch.store.connections import display_name, store_url
-    from swsearch.store.staged_store import is_on_network
+    from swsearch.store.connections import Address
 
-    if is_on_network(store):
+    address = Address.of(store)
+    if address.is_on_network:
         advice = "name one on a disk of this machine, or in PostgreSQL"
         problem = "the processes of other machines must not use this store, and its file system may lose data"
-        shown = display_name(store_url(store))
-        log("store on a network file system", "warning", store=shown, message=f"{problem}; {advice}")
+        log("store on a network file system", "warning", store=address.name, message=f"{problem}; {advice}")
 
 
 def _offered(paths: list[str], given: options.Arguments) -> Databases:

@@ -214,8 +214,7 @@ def merge(
     Example: swsearch runs merge hits.sqlite --store hits.sqlite
     """
     from swsearch.merge import Source, choose_runs, plan_merge, shards_named
-    from swsearch.store.staged_store import open_store
-    from swsearch.store.store import Store
+    from swsearch.store.store import Store, open_store
 
     with ExitStack() as stack:
         given: list[Store | Source] = []
@@ -254,8 +253,7 @@ def export(
     Example: swsearch runs export latest --out run7.sqlite
     """
     from swsearch.merge import Source, copy_run
-    from swsearch.store.staged_store import open_store
-    from swsearch.store.store import Store
+    from swsearch.store.store import Store, open_store
 
     if out.strip().lower() in ("", "none"):
         raise InputError(f"--out {out!r} keeps nothing; name a store for the copy")
@@ -285,7 +283,7 @@ def delete(
 
     Example: swsearch runs delete 3 5 8
     """
-    from swsearch.store.staged_store import open_store
+    from swsearch.store.store import open_store
 
     with open_store(store, stage=stage_store, notify=say) as opened:
         for run in runs:
@@ -318,7 +316,7 @@ def prune(
 
     Example: swsearch runs prune --keep 100 --dry-run
     """
-    from swsearch.store.staged_store import open_store
+    from swsearch.store.store import open_store
 
     if not keep and older_than is None:
         raise InputError("say which runs to delete: --older-than 30d, --keep 100, or both")
@@ -352,11 +350,11 @@ def upgrade(store: options.KeptStore = DEFAULT_STORE, stage_store: options.Stage
 
     Example: swsearch runs upgrade --store hits.sqlite
     """
-    from swsearch.store.connections import display_name, store_url
+    from swsearch.store.connections import Address
     from swsearch.store.staged_store import upgrade_store
 
     upgrade_store(store, stage=stage_store, notify=say)
-    print(f"{display_name(store_url(store))} is up to date")
+    print(f"{Address.of(store).name} is up to date")
 
 
 _LABEL: Final = r"(\d+)-of-(\d+)"

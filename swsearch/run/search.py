@@ -28,7 +28,6 @@ from swsearch.typing import Closeable, Progress
 from swsearch.words import as_options
 
 if TYPE_CHECKING:  # the store imports SQLAlchemy, which takes longer than many searches
-    from swsearch.store.run_file import RunFile
     from swsearch.store.store import Store
 
 
@@ -122,7 +121,7 @@ class Run(Closeable):
         What was done so far.
     is_open : bool
         Whether the run has begun: if there is a store, the run is open in it.
-    open_store : Store, RunFile or None
+    open_store : Store or None
         The store, while it takes the results.
 
     Raises
@@ -136,7 +135,7 @@ class Run(Closeable):
     queries: Queries
     searcher: PlannedSearch
     command: str = "python"
-    store: Store | Callable[[], Store | RunFile] | None = None
+    store: Store | Callable[[], Store] | None = None
     resume: str | None = None
     resume_finished: bool = False
     asked: AskedQueries | None = None
@@ -156,7 +155,7 @@ class Run(Closeable):
         self.outcome = RunOutcome()
         self.search_repeated = self.search_repeated or self.store is None
         self.is_open = False
-        self.open_store: Store | RunFile | None = None
+        self.open_store: Store | None = None
         self._began = time.monotonic()
         self._found: Generator[QueryResult, None, None] | None = None
         self._is_complete = False
@@ -239,12 +238,11 @@ class Run(Closeable):
 
     def _open_run(self, resume: str | None, asked: AskedQueries) -> None:
         assert self.store is not None
-        opened = self.open_store = self.store() if callable(self.store) else self.store
-        self.outcome.store = opened.name
+        store = self.open_store = self.store() if callable(self.store) else self.store
+        self.outcome.store = store.name
         if resume is None:
-            self.outcome.run_id = opened.runs.start(self.info, asked)
+            self.outcome.run_id = store.runs.start(self.info, asked)
             return
-        store = self.open_store = opened.full
         self.outcome.run_id, self.outcome.resumed = open_run(
             store,
             self.info,
@@ -266,7 +264,7 @@ class Run(Closeable):
         # The error that ends the run is reported, not one of this method; a run whose process has ended counts as
         # interrupted even without this mark.
         with suppress(StoreError):
-            (store.runs.finish if store.full.runs.get(run_id).n_missing == 0 else store.runs.interrupt)(run_id)
+            (store.runs.finish if store.runs.get(run_id).n_missing == 0 else store.runs.interrupt)(run_id)
 
     @contextmanager
     def _continuing_without_store(self) -> Iterator[None]:
@@ -283,7 +281,7 @@ class Run(Closeable):
             if store is not None and run_id is not None:
                 for number in {entry.copy_of for entry in self._entries if entry.copy_of is not None}:
                     with suppress(StoreError):  # the original is not stored yet
-                        self._unstored_sources[number] = store.full.results.query(run_id, number)
+                        self._unstored_sources[number] = store.results.query(run_id, number)
             self._leave_interrupted()
             self.open_store, self.search_repeated = None, True
             self.outcome.run_id, self.outcome.store = None, ""
@@ -380,7 +378,7 @@ class Run(Closeable):
                 raise StoreError(f"the result of query {number}, which others repeat, cannot be read from the store")
             return self._unstored_sources[number]
         assert self.outcome.run_id is not None
-        return self.open_store.full.results.query(self.outcome.run_id, number)
+        return self.open_store.results.query(self.outcome.run_id, number)
 
     def _added(self, result: QueryResult) -> QueryResult:
         """Commit and count a result; return it."""

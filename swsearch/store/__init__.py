@@ -1,16 +1,15 @@
 """The store: runs, queries and ranked hits in SQLite or PostgreSQL, and the searches of a service.
 
 :class:`~swsearch.store.store.Store` takes and returns the records of :mod:`swsearch.hits`; rows and connections are
-private to this package. A search writes an ordinary file by :mod:`~swsearch.store.run_file` alone; whatever else opens
-a store imports SQLAlchemy, and Alembic to upgrade one.
+private to this package. SQLAlchemy describes the tables, reads URLs and keeps the connections to PostgreSQL; it is
+imported where rows are read, and Alembic to upgrade a store. Every statement is plain SQL.
 
 ======================  ================================================================================
 module                  noun
 ======================  ================================================================================
 ``store``               the store: its connections and transactions, its repositories as attributes
-``run_file``            how runs are written; a store's file, as a search opens it
 ``driver``, ``rows``    plain statements, SQLite's settings, messages of errors; the values of rows
-``connections``         URLs, engines and transactions of SQLAlchemy
+``connections``         where a store is; connections and transactions
 ``models``, ``schema``  tables and types of columns; creation, revision and upgrade
 ``runs``                ``store.runs``: the record of a run, who works on it, which may be deleted
 ``results``             ``store.results``: queries and hits, pages and columns of them

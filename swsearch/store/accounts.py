@@ -14,7 +14,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from swsearch.errors import InputError, Refused, SearchNotFound
-from swsearch.store.models import LINKS, TOKENS, records
 from swsearch.store.rows import storable, utc_now
 from swsearch.store.search_records import StoredSearch, searches_where
 from swsearch.store.searches import search_with
@@ -97,15 +96,15 @@ class Accounts:
         token = PREFIX + secrets.token_urlsafe(32)
         stored = StoredToken(secrets.token_hex(4), owner, utc_now(), None)
         values = (stored.id, storable(owner), token_digest(token), stored.created)
-        with self._store.writing_rows() as rows:
+        with self._store.writing() as rows:
             rows.execute("INSERT INTO tokens (id, owner, digest, created_at) VALUES (?, ?, ?, ?)", *values)
         return stored, token
 
     def tokens(self) -> list[StoredToken]:
         """All tokens, oldest first, revoked ones included."""
-        with self._store.reading_rows() as rows:
-            tokens = records(rows, TOKENS, "ORDER BY created_at, id")
-        return [StoredToken(token.id, token.owner, token.created_at, token.revoked_at) for token in tokens]
+        with self._store.reading() as rows:
+            tokens = rows.records("tokens", "ORDER BY created_at, id")
+            return [StoredToken(token.id, token.owner, token.created_at, token.revoked_at) for token in tokens]
 
     def has_tokens(self) -> bool:
         """Whether there is a token that is not revoked."""
@@ -119,7 +118,7 @@ class Accounts:
         InputError
             There is no such token.
         """
-        with self._store.writing_rows() as rows:
+        with self._store.writing() as rows:
             revoke = "UPDATE tokens SET revoked_at = COALESCE(revoked_at, ?) WHERE id = ?"
             if not rows.execute(revoke, utc_now(), token_id).rowcount:
                 raise InputError(f"there is no token {token_id!r}; `swsearch tokens list` lists them")
@@ -127,9 +126,9 @@ class Accounts:
 
     def owner_of(self, token: str) -> str | None:
         """The owner of a token; None if there is no such token, or it was revoked."""
-        with self._store.reading_rows() as rows:
-            found = records(rows, TOKENS, "WHERE digest = ? AND revoked_at IS NULL", token_digest(token))
-        return found[0].owner if found else None
+        with self._store.reading() as rows:
+            valid = rows.records("tokens", "WHERE digest = ? AND revoked_at IS NULL", token_digest(token))
+            return next((found.owner for found in valid), None)
 
     # --- links ---
 
@@ -145,7 +144,7 @@ class Accounts:
         """
         link_key = _LINK_PREFIX + secrets.token_urlsafe(32)
         stored = StoredLink(secrets.token_hex(4), utc_now())
-        with self._store.writing_rows() as rows:
+        with self._store.writing() as rows:
             search_id = search_with(rows, key, owner, locked=True).id
             (n_links,) = rows.execute("SELECT COUNT(*) FROM links WHERE search_id = ?", search_id).fetchone()
             if n_links >= MAX_LINKS:
@@ -162,10 +161,10 @@ class Accounts:
         SearchNotFound
             The owner has no such search.
         """
-        with self._store.reading_rows() as rows:
+        with self._store.reading() as rows:
             search_id = search_with(rows, key, owner).id
-            links = records(rows, LINKS, "WHERE search_id = ? ORDER BY created_at, id", search_id)
-        return [StoredLink(link.id, link.created_at) for link in links]
+            links = rows.records("links", "WHERE search_id = ? ORDER BY created_at, id", search_id)
+            return [StoredLink(link.id, link.created_at) for link in links]
 
     def delete_links(self, key: str, owner: str, link_id: str | None = None) -> None:
         """Withdraw a link to a search of an owner by the link's id, or all of them.
@@ -177,7 +176,7 @@ class Accounts:
         Refused
             The search has no such link.
         """
-        with self._store.writing_rows() as rows:
+        with self._store.writing() as rows:
             search_id = search_with(rows, key, owner, locked=True).id
             one, ids = ("", []) if link_id is None else (" AND id = ?", [link_id])
             n_deleted = rows.execute(f"DELETE FROM links WHERE search_id = ?{one}", search_id, *ids).rowcount
@@ -192,7 +191,7 @@ class Accounts:
         SearchNotFound
             There is no such link, or it was withdrawn.
         """
-        with self._store.reading_rows() as rows:
+        with self._store.reading() as rows:
             linked = "id = (SELECT search_id FROM links WHERE digest = ?)"
             for search in searches_where(rows, linked, token_digest(link_key)):
                 return search

@@ -5,7 +5,7 @@ SQLite is used in WAL mode (readers and one writer do not block each other) with
 killed, no committed data is lost; a power failure may lose the last commits but never damages the file. A writer takes
 the lock when its transaction begins, and waits for another writer up to :data:`BUSY_SECONDS`.
 
-This module needs no SQLAlchemy, so that a search can be stored without it (:mod:`swsearch.store.run_file`).
+This module needs no SQLAlchemy, so that a search can be stored without it (:mod:`swsearch.store.connections`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
-from swsearch.errors import StoreError
+from swsearch.errors import StoreError, SwSearchError
 from swsearch.file_registry import registry
 from swsearch.store.rows import SCHEMA, utc_now
 from swsearch.words import option
@@ -67,12 +68,6 @@ def statements() -> list[str]:
     return Path(__file__).with_name("schema.sql").read_text(encoding="utf-8").removesuffix(";\n").split(";\n")
 
 
-def tables_of(driver: Any) -> set[str]:
-    """The tables of an SQLite file, without those of SQLite itself."""
-    names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT GLOB 'sqlite_*'"
-    return {name for (name,) in driver.execute(names)}
-
-
 def create_tables(driver: Any, busy_seconds: float) -> None:
     """Create the tables of a store in a file that has none, unless another process has just done so.
 
@@ -82,7 +77,7 @@ def create_tables(driver: Any, busy_seconds: float) -> None:
     _repeat_while_busy(driver, "PRAGMA journal_mode = WAL", busy_seconds)
     begin_writing(driver, busy_seconds)
     try:
-        if not tables_of(driver):
+        if not Rows(driver).tables():
             for statement in statements():
                 driver.execute(statement)
             driver.execute("INSERT INTO swsearch_schema VALUES (?)", [SCHEMA])
@@ -186,6 +181,32 @@ class Rows:
         """The cursor of a statement, in which ``?`` stands for each value."""
         return self._driver.execute(statement.replace("?", self._mark), [self._stored(value) for value in values])
 
+    def records(
+        self, table: str, rest: str, *values: Any, more: Mapping[str, str] = MappingProxyType({})
+    ) -> Iterator[Any]:
+        """The checked rows of a table, one at a time, with their values by the names of the columns.
+
+        Parameters
+        ----------
+        table : str
+        rest : str
+            What follows the name of the table in the statement: conditions, order and limits.
+        *values
+            Those of the marks in ``rest``.
+        more : mapping of str to str
+            Further values of a row by their names, each an expression, which are not checked.
+
+        Raises
+        ------
+        ValueError
+            A value has no place in its column.
+        """
+        from swsearch.store.models import reader_of  # SQLAlchemy takes time to import, and who only writes needs none
+
+        columns, read = reader_of(table, tuple(more))
+        expressions = [columns, *(f"{expression} AS {name}" for name, expression in more.items())]
+        return map(read, self.execute(f"SELECT {', '.join(expressions)} FROM {table} {rest}", *values))
+
     def change_all(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
         """Execute a statement with each of some lists of values."""
         if values:
@@ -206,6 +227,19 @@ class Rows:
         found: datetime = self.execute("SELECT clock_timestamp()").fetchone()[0]
         return found
 
+    def tables(self) -> set[str]:
+        """The tables of an SQLite file, without those of SQLite itself."""
+        names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT GLOB 'sqlite_*'"
+        return {name for (name,) in self.execute(names)}
+
+    def has_table(self, table: str) -> bool:
+        """Whether there is a table of this name."""
+        if self._mark == "?":
+            return table in self.tables()
+        # Unlike to_regclass, this also finds a table that another process has created since the transaction began.
+        visible = "SELECT 1 FROM pg_class WHERE relname = ? AND relkind = 'r' AND pg_table_is_visible(oid)"
+        return self.execute(visible, table).fetchone() is not None
+
     def insert(self, table: str, values: Mapping[str, Any]) -> int:
         """Insert a row into a table that numbers its rows; returns its number."""
         statement = f"INSERT INTO {table} ({', '.join(values)}) VALUES {marks(len(values))} RETURNING id"
@@ -215,8 +249,7 @@ class Rows:
     def insert_all(self, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
         """Insert rows whose values are numbers and texts, by the driver's fastest method.
 
-        SQLite: tuples took 5 µs per hit, SQLAlchemy's dictionaries 11 µs. PostgreSQL: ``COPY`` took 14 µs per hit,
-        ``INSERT`` 50 µs.
+        PostgreSQL: ``COPY`` took 14 µs per hit, ``INSERT`` 50 µs.
         """
         if self._mark == "?":
             self._driver.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES {marks(len(columns))}", rows)
@@ -254,6 +287,11 @@ def explained(name: str, driver: Any = sqlite3) -> Iterator[None]:
         raise StoreError(message(error, name)) from error
     except UnicodeDecodeError as error:  # raised by the driver for a message of SQLite that quotes damaged bytes
         raise StoreError(f"{name}: {_DAMAGED}") from error
+    except (ValueError, TypeError, RecursionError) as error:  # raised by the conversion of columns to values
+        if isinstance(error, SwSearchError):
+            raise
+        problem = f"the store is damaged, or another program wrote to it: {error}"
+        raise StoreError(f"{name}: {problem}".splitlines()[0]) from error
 
 
 def message(error: BaseException | None, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The tables of a store, and the check of a row that was read.
+"""The tables of a store, and how a row that was read becomes a record.
 
 Runs have ``runs``, ``queries``, ``hits`` and ``failures``; ``blast6`` (``schema.sql``) is a view of them for other
 programs and for people who write SQL. The search service has ``searches``, ``search_queries``, ``owners``, ``usage``,
@@ -13,48 +13,25 @@ tables describe, and a test compares them with the result of the migrations.
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from math import inf
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy.types import TypeDecorator
 
-from swsearch.store.driver import Rows
-from swsearch.store.rows import restored, storable
+from swsearch.store.rows import restored
 
 
-class FileText(TypeDecorator[str]):
-    """A column type for text with NUL or bytes that are not UTF-8 (surrogate escapes), which databases refuse."""
-
-    impl = sa.Text
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:
-        """The text as it is stored."""
-        return None if value is None else storable(value)
-
-    def process_result_value(self, value: Any, dialect: sa.Dialect) -> str | None:
-        """The original text."""
-        return None if value is None else restored(value)
+class FileText(sa.Text):
+    """Text with NUL or bytes that are not UTF-8 (surrogate escapes), which databases refuse: it is stored by
+    :func:`~swsearch.store.rows.storable`.
+    """
 
 
-class UtcTime(TypeDecorator[datetime]):
-    """A column type for times in UTC, also for databases without time zones (SQLite)."""
-
-    impl = sa.DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
-        """The time in UTC."""
-        return None if value is None else value.astimezone(UTC)
-
-    def process_result_value(self, value: Any, dialect: sa.Dialect) -> datetime | None:
-        """The time, with UTC as its zone."""
-        return None if value is None else _utc(value)
-
+UtcTime: Final = sa.DateTime(timezone=True)
+"""A time in UTC."""
 
 Big = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 """A 64-bit integer; the INTEGER of SQLite also has 64 bits, and its row ids must have this type."""
@@ -317,75 +294,51 @@ LINKS: Final = sa.Table(
 )
 """A link that shows one search to everybody who has it; its key is not stored, only the key's SHA-256."""
 
-_R = TypeVar("_R", bound=Iterable[Any])
 _SIGNED: Final = frozenset({"query_frame", "subject_frame", "score"})
 
 
-def checked(row: _R, table: sa.Table) -> _R:
-    """The row itself, if every value has the type of its column and no count or index is negative.
-
-    SQLite accepts any value in any column, and a store may have been edited. The meaning of values is not checked. The
-    first columns of the row are those of the table.
-
-    Raises
-    ------
-    ValueError
-        A value has another type or is out of range; the message names its column.
-    """
-    for value, (name, kinds, lowest, highest) in zip(row, _rules(table), strict=False):
-        if type(value) not in kinds or (type(value) is int and not lowest <= value <= highest):
-            shown = repr(value)
-            shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
-            raise ValueError(f"table {table.name}, column {name}: {shown} has no place there")
-    return row
-
-
 @cache
-def _rules(table: sa.Table) -> list[tuple[str, frozenset[type], float, float]]:
-    """Of each column its name, the types of its values, and the range of integers."""
-    rules = []
-    for column in table.columns:
-        is_time = isinstance(getattr(column.type, "impl", column.type), sa.DateTime)
-        kinds: set[type] = {datetime if is_time else str}
-        lowest, highest = -inf, inf
-        if isinstance(column.type, sa.Double):
-            kinds = {int, float}
-        elif isinstance(column.type, sa.Integer):
-            kinds = {int}
-            highest = 2**31 - 1 if type(column.type) is sa.Integer else inf
-            lowest = -highest if column.name in _SIGNED else 0
-        rules.append((column.name, frozenset(kinds | ({type(None)} if column.nullable else set())), lowest, highest))
-    return rules
+def reader_of(table: str, more: tuple[str, ...]) -> tuple[str, Callable[[Sequence[Any]], Any]]:
+    """The columns of a table for a statement, and what makes a record of a row that has them and then ``more`` values.
 
-
-def records(rows: Rows, table: sa.Table, rest: str, *values: Any) -> list[Any]:
-    """The :func:`checked` rows of a table, read by a plain statement, with their values by the names of the columns.
-
-    ``rest`` is what follows the name of the table in the statement: conditions, order and limits.
-
-    Raises
-    ------
-    ValueError
-        A value has no place in its column.
+    The function raises :class:`ValueError` if a value has another type than its column, or is a count or an index that
+    is negative; the message names the column. SQLite accepts any value in any column, and a store may have been edited.
+    The meaning of values is not checked.
     """
-    columns, record, readers = _reading(table)
-    found = []
-    for row in rows.execute(f"SELECT {columns} FROM {table.name} {rest}", *values):
-        read = list(row)
-        for place, reader in readers:
-            if read[place] is not None:
-                read[place] = reader(read[place])
-        found.append(checked(record(*read), table))
-    return found
+    columns = METADATA.tables[table].columns
+    names = columns.keys()
+    record = namedtuple(table, [*names, *more])  # type: ignore[misc]
+    converted = {FileText: restored, sa.DateTime: _utc}
+    kinds_of = [type(column.type) for column in columns]
+    converters = [(place, converted[kind]) for place, kind in enumerate(kinds_of) if kind in converted]
+    rules = [_rule(column) for column in columns]
+
+    def read(row: Sequence[Any]) -> Any:
+        values = list(row)
+        for place, convert in converters:
+            if values[place] is not None:
+                values[place] = convert(values[place])
+        for value, (kinds, lowest, highest), name in zip(values, rules, names, strict=False):
+            if type(value) not in kinds or (type(value) is int and not lowest <= value <= highest):
+                shown = repr(value)
+                shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
+                raise ValueError(f"table {table}, column {name}: {shown} has no place there")
+        return record(*values)
+
+    return ", ".join(names), read
 
 
-@cache
-def _reading(table: sa.Table) -> tuple[str, Callable[..., Any], list[tuple[int, Callable[[Any], Any]]]]:
-    """The columns of a table, the class of its rows, and what reads the values of columns, by their places."""
-    columns = table.columns
-    readers = {FileText: restored, UtcTime: _utc}
-    read = [(place, readers[type(each.type)]) for place, each in enumerate(columns) if type(each.type) in readers]
-    return ", ".join(columns.keys()), namedtuple(table.name, columns.keys()), read
+def _rule(column: sa.Column[Any]) -> tuple[frozenset[type], float, float]:
+    """The types of a column's values, and the range of integers."""
+    kinds: set[type] = {datetime if isinstance(column.type, sa.DateTime) else str}
+    lowest, highest = -inf, inf
+    if isinstance(column.type, sa.Double):
+        kinds = {int, float}
+    elif isinstance(column.type, sa.Integer):
+        kinds = {int}
+        highest = 2**31 - 1 if type(column.type) is sa.Integer else inf
+        lowest = -highest if column.name in _SIGNED else 0
+    return frozenset(kinds | ({type(None)} if column.nullable else set())), lowest, highest
 
 
 def _utc(value: Any) -> Any:

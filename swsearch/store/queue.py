@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from swsearch.hits.result import RunInfo
 from swsearch.hits.shards import AskedQueries, Failure, Shard
 from swsearch.store.driver import Rows, marks, marks_of_pairs
+from swsearch.store.results import insert_failure, insert_queries
 from swsearch.store.rows import (
     DONE,
     FAILED,
@@ -31,7 +32,7 @@ from swsearch.store.rows import (
     storable,
     utc_now,
 )
-from swsearch.store.run_file import insert_failure, insert_queries, insert_runs
+from swsearch.store.runs import insert_runs
 from swsearch.store.scheduling import (
     LEASE_COLUMNS,
     Query,
@@ -117,7 +118,7 @@ class Queue:
             None if there is nothing to do, or if other workers have just taken it.
         """
         generations = {database.name: database for database in databases}
-        with self._store.writing_rows() as rows:
+        with self._store.writing() as rows:
             found = [
                 search
                 for search in candidates(rows)
@@ -142,7 +143,7 @@ class Queue:
 
     def has_work(self) -> bool:
         """Whether a query is queued; a look that takes no lock."""
-        with self._store.reading_rows() as rows:
+        with self._store.reading() as rows:
             queued = f"SELECT 1 FROM search_queries WHERE state = '{QUEUED}' LIMIT 1"
             return rows.execute(queued).fetchone() is not None
 
@@ -152,7 +153,7 @@ class Queue:
         A run that was there comes with its own record, which the caller compares with ``info``. Searches that were
         cancelled in the meantime are missing from the result.
         """
-        with self._store.writing_rows() as rows:
+        with self._store.writing() as rows:
             found = locked(rows, searches).values()
             runs = {search.id: search.run_id for search in found if search.run_id is not None}
             for run_id in runs.values():
@@ -185,7 +186,7 @@ class Queue:
             Whether each result was stored. It was not if its search was cancelled or deleted, or if the lease was lost.
         """
         these = [(each.query.search_id, each.query.number) for each in completed]
-        with self._store.writing_rows() as rows:
+        with self._store.writing() as rows:
             searches, held = _held_by(rows, worker, these)
             kept = [each for each, query in zip(completed, these, strict=True) if query in held]
             # `swsearch batch --resume` may have gone on with a run; it stores the same results.
@@ -201,25 +202,25 @@ class Queue:
 
     def fail(self, worker: str, query: Lease, reason: str, keep: timedelta | None) -> bool:
         """Store that a query cannot be searched; returns whether the lease was still held."""
-        with self._store.writing_rows() as rows:
+        with self._store.writing() as rows:
             searches, held = _held_by(rows, worker, [(query.search_id, query.number)])
             _fail(rows, searches, [query] if held else [], reason, keep)
         return bool(held)
 
     def fail_search(self, search_id: int, reason: str, keep: timedelta | None) -> None:
         """End a search that cannot be searched at all."""
-        with self._store.writing_rows() as rows:
+        with self._store.writing() as rows:
             for search in locked(rows, [search_id]).values():
                 end_early(rows, search.id, search.run_id, keep, FAILED, reason)
 
     def give_back(self, worker: str) -> int:
         """Return all queries that a worker holds to the queue, as if it had not taken them; returns their number."""
-        with self._store.writing_rows() as rows:
+        with self._store.writing() as rows:
             return _returned(rows, "lease_owner = ?", worker)
 
     def put_off(self, worker: str, searches: Collection[int], reason: str) -> None:
         """Return what a worker holds of some searches to the queue, and say why those that are queued wait."""
-        with self._store.writing_rows() as rows:
+        with self._store.writing() as rows:
             ids = sorted(searches)
             _returned(rows, f"lease_owner = ? AND search_id IN {marks(len(ids))}", worker, *ids)
             waiting = f"UPDATE searches SET reason = ? WHERE id = ? AND state = '{QUEUED}'"
@@ -231,7 +232,7 @@ class Queue:
         """Announce this process as a worker."""
         this = HostProcess.this()
         columns = "id, host, process, process_began, engine, cells_per_second, started_at, seen_at"
-        with self._store.writing_rows() as rows:
+        with self._store.writing() as rows:
             now = rows.now()
             values = (worker, this.host, this.process, this.began, engine, 0.0, now, now)
             rows.execute(f"INSERT INTO workers ({columns}) VALUES {marks(len(values))}", *values)
@@ -250,7 +251,7 @@ class Queue:
         silence : timedelta
             Time since its progress.
         """
-        with self._store.writing_rows() as rows:
+        with self._store.writing() as rows:
             now = rows.now()
             seen = "UPDATE workers SET seen_at = ?, cells_per_second = ? WHERE id = ?"
             rows.execute(seen, now - silence, cells_per_second, worker)
@@ -263,7 +264,7 @@ class Queue:
     def leave(self, worker: str) -> None:
         """Return what a worker holds, and forget it."""
         self.give_back(worker)
-        with self._store.writing_rows() as rows:
+        with self._store.writing() as rows:
             rows.execute("DELETE FROM workers WHERE id = ?", worker)
 
     def recover(self, keep: timedelta | None, max_losses: int = MAX_LOSSES) -> int:
@@ -272,10 +273,10 @@ class Queue:
         A worker of this host is dead if its process has ended, one of another host if its leases have ended. A query
         that was lost ``max_losses`` times fails.
         """
-        with self._store.reading_rows() as rows:
+        with self._store.reading() as rows:
             workers = rows.execute("SELECT id, host, process, process_began FROM workers").fetchall()
         dead = [worker for worker, *process in workers if HostProcess(*process).has_ended]
-        with self._store.writing_rows() as rows:
+        with self._store.writing() as rows:
             now = rows.now()
             is_lost = " OR ".join(["lease_until < ?", *["lease_owner = ?"] * len(dead)])
             searches, queries = _held(rows, f"({is_lost})", now, *dead)
@@ -294,7 +295,7 @@ class Queue:
 
     def outdated(self, database: SearchedDatabase) -> list[StoredSearch]:
         """The unfinished searches of earlier generations of a database."""
-        with self._store.reading_rows() as rows:
+        with self._store.reading() as rows:
             earlier = "database_name = ? AND database_generation < ? AND database_digest <> ?"
             unfinished = f"{earlier} AND state IN {UNFINISHED} ORDER BY id"
             return searches_where(rows, unfinished, storable(database.name), database.generation, database.digest)
@@ -304,7 +305,7 @@ class Queue:
 
         What it had is deleted, since one search has one database.
         """
-        with self._store.writing_rows() as rows:
+        with self._store.writing() as rows:
             search = locked(rows, [search_id]).get(search_id)
             if search is None:
                 return

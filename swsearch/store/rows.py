@@ -2,7 +2,7 @@
 
 Headers of sequence files may contain any byte. :func:`storable` makes readable text of them, :func:`restored` the
 header of the text. This module needs no SQLAlchemy, so that a search can be stored without it
-(:mod:`swsearch.store.run_file`).
+(:mod:`swsearch.store.connections`).
 """
 
 from __future__ import annotations

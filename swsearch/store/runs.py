@@ -7,26 +7,44 @@ exactly (:mod:`swsearch.store.results`). Every row is checked before it is conve
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
-
-from sqlalchemy import ColumnElement, Connection, Row, delete, func, select, update
 
 from swsearch.errors import RunNotFound, RunTaken, StoreError
 from swsearch.file_registry import registry
 from swsearch.hits.result import DatabaseInfo, RunInfo
 from swsearch.hits.shards import AskedQueries, Shard
 from swsearch.sequences.alphabet import ALPHABETS
-from swsearch.store.models import FAILURES, QUERIES, RUNS, SEARCHES, checked
-from swsearch.store.rows import FINISHED, INTERRUPTED, RUN_FIELDS, RUNNING, HostProcess, claim_values
-from swsearch.store.run_file import RunWriter
+from swsearch.store.driver import Rows
+from swsearch.store.rows import (
+    FINISHED,
+    INTERRUPTED,
+    RUN_FIELDS,
+    RUNNING,
+    HostProcess,
+    asked_values,
+    claim_values,
+    run_values,
+    storable,
+    utc_now,
+)
 
 if TYPE_CHECKING:
     from swsearch.store.store import Store
 
 LATEST: Final = "latest"
 """The name of the newest finished run, or of the newest run if none is finished."""
+_NUMBERS: Final = {
+    "n_queries": "(SELECT COUNT(*) FROM queries WHERE run_id = runs.id)",
+    "n_hits": "(SELECT COALESCE(SUM(n_hits), 0) FROM queries WHERE run_id = runs.id)",
+    "n_failed": "(SELECT COUNT(*) FROM failures WHERE run_id = runs.id)",
+}
+"""Numbers that are read with a run."""
+_WITH_ID: Final = "WHERE id = ?"
+_NEWEST: Final = "ORDER BY id DESC LIMIT ?"
+_OF_NO_SEARCH: Final = "NOT EXISTS (SELECT 1 FROM searches WHERE run_id = runs.id)"
 
 
 @dataclass(frozen=True)
@@ -79,12 +97,47 @@ class StoredRun:
         return None if n_asked is None else n_asked - self.n_queries - self.n_failed
 
 
-class Runs(RunWriter):
+class Runs:
     """The runs of a store, without their queries."""
 
     def __init__(self, store: Store) -> None:
-        super().__init__(store)
         self._store = store
+
+    # --- written ---
+
+    def start(self, info: RunInfo, asked: AskedQueries | None = None) -> int:
+        """Store a new run of this process with the queries that it is to search; returns its id."""
+        with self._store.writing() as rows:
+            (run_id,) = insert_runs(rows, info, [asked])
+        return run_id
+
+    def note_asked(self, run_id: int, asked: AskedQueries) -> None:
+        """Store which queries the run is to search, if they have become known or have changed."""
+        self._change(run_id, **asked_values(asked))
+
+    def note_remark(self, run_id: int, remark: str) -> None:
+        """Store a remark on the run for the user."""
+        self._change(run_id, remark=storable(remark))
+
+    def note_statistics(self, run_id: int, sentence: str) -> None:
+        """Append a sentence to the description of the run's statistics."""
+        with self._store.writing() as rows:
+            appended = "UPDATE runs SET statistics = statistics || ? WHERE id = ?"
+            if not rows.execute(appended, storable(f"; {sentence}"), run_id).rowcount:
+                raise RunNotFound(str(run_id), self._store.name)
+
+    def finish(self, run_id: int) -> None:
+        """Mark a run as finished: every query has been added."""
+        self._change(run_id, state=FINISHED, finished_at=utc_now())
+
+    def interrupt(self, run_id: int) -> None:
+        """Mark a run as interrupted: it was stopped before its last query."""
+        self._change(run_id, state=INTERRUPTED)
+
+    def _change(self, run_id: int, **values: Any) -> None:
+        with self._store.writing() as rows:
+            if not rows.change("runs", run_id, values):
+                raise RunNotFound(str(run_id), self._store.name)
 
     def resume(self, run_id: int, seen: StoredRun | None = None) -> None:
         """Mark a run as resumed by this process. Its failures are deleted, because they will be found again.
@@ -94,19 +147,18 @@ class Runs(RunWriter):
         RunTaken
             Another process has resumed or ended the run since it was read as ``seen``.
         """
-        with self._store.writing() as connection:
-            found = select(RUNS.c.state, RUNS.c.host, RUNS.c.process, RUNS.c.process_began)
-            now: Any = connection.execute(found.where(RUNS.c.id == run_id).with_for_update()).first()
+        with self._store.writing() as rows:
+            process_of_run = f"SELECT state, host, process, process_began FROM runs WHERE id = ?{rows.lock}"
+            now = rows.execute(process_of_run, run_id).fetchone()
             if now is None:
                 raise RunNotFound(str(run_id), self._store.name)
-            if seen is not None:
-                process = HostProcess(now.host, now.process, now.process_began)
-                if process != seen.process or state_of(now, process) != seen.state:
-                    name = f"run {run_id} of {self._store.name}"
-                    raise RunTaken(f"{name} has just been taken up by {process}; try again")
-            values = {**claim_values(), "finished_at": None}
-            connection.execute(update(RUNS).where(RUNS.c.id == run_id).values(**values))
-            connection.execute(delete(FAILURES).where(FAILURES.c.run_id == run_id))
+            state, *worker = now
+            process = HostProcess(*worker)
+            if seen is not None and (process != seen.process or state_of(state, process) != seen.state):
+                name = f"run {run_id} of {self._store.name}"
+                raise RunTaken(f"{name} has just been taken up by {process}; try again")
+            rows.change("runs", run_id, {**claim_values(), "finished_at": None})
+            rows.execute("DELETE FROM failures WHERE run_id = ?", run_id)
 
     def delete(self, *runs: str | int, force: bool = False) -> list[int]:
         """Delete runs with their queries and hits, or none of them; returns their ids.
@@ -129,29 +181,30 @@ class Runs(RunWriter):
         StoreError
             A process works on a run or may work on it, or ``latest`` is ambiguous.
         """
-        with self._store.writing() as connection:
-            run_ids = list(dict.fromkeys(self._deletable(connection, run, force=force) for run in runs))
-            for run_id in run_ids:
-                connection.execute(delete(RUNS).where(RUNS.c.id == run_id))
+        with self._store.writing() as rows:
+            run_ids = list(dict.fromkeys(self._deletable(rows, run, force=force) for run in runs))
+            rows.change_all("DELETE FROM runs WHERE id = ?", [(run_id,) for run_id in run_ids])
             return run_ids
 
-    def _deletable(self, connection: Connection, run: str | int, *, force: bool) -> int:
+    def _deletable(self, rows: Rows, run: str | int, *, force: bool) -> int:
         """Return the id of a run that may be deleted."""
-        run_id = find_run(connection, run, self._store.name)
-        newest = _runs(connection, newest=1)[0]
+        run_id = find_run(rows, run, self._store.name)
+        (newest,) = _runs(rows, _NEWEST, 1)
         if run == LATEST and run_id != newest.id:
             known = f"the newest run of {self._store.name} is {newest.id} ({_at_work(newest)})"
             raise StoreError(f"{known}, its newest finished one {run_id}; give the number of the run to delete")
-        stored = _runs(connection, RUNS.c.id == run_id)[0]
+        (stored,) = _runs(rows, _WITH_ID, run_id)
         if stored.is_at_work and not force:
             advice = f"stop that process first, or delete the run all the same with `runs delete {run_id} --force`"
             raise StoreError(f"run {run_id} of {self._store.name} is not deleted: {_at_work(stored)}; {advice}")
         return run_id
 
+    # --- read ---
+
     def all(self) -> list[StoredRun]:
         """All runs, oldest first."""
-        with self._store.reading() as connection:
-            return _runs(connection)
+        with self._store.reading() as rows:
+            return _runs(rows, "ORDER BY id")
 
     def get(self, run: str | int = "latest") -> StoredRun:
         """One run, by its id or as ``latest``: the newest finished one, or the newest if none is finished.
@@ -161,9 +214,8 @@ class Runs(RunWriter):
         RunNotFound
             There is no such run.
         """
-        with self._store.reading() as connection:
-            run_id = find_run(connection, run, self._store.name)
-            found = _runs(connection, RUNS.c.id == run_id)[0]
+        with self._store.reading() as rows:
+            (found,) = _runs(rows, _WITH_ID, find_run(rows, run, self._store.name))
         registry().read_sources(found.info.sources)
         return found
 
@@ -175,8 +227,8 @@ class Runs(RunWriter):
         RunNotFound
             The store has no run.
         """
-        with self._store.reading() as connection:
-            found = _runs(connection, newest=1)
+        with self._store.reading() as rows:
+            found = _runs(rows, _NEWEST, 1)
         if not found:
             raise RunNotFound(LATEST, self._store.name)
         return found[0]
@@ -195,8 +247,8 @@ class Runs(RunWriter):
         before : datetime, optional
             By default, runs of every age are old.
         """
-        with self._store.reading() as connection:
-            runs = _runs(connection, _OF_NO_SEARCH)
+        with self._store.reading() as rows:
+            runs = _runs(rows, f"WHERE {_OF_NO_SEARCH} ORDER BY id")
         return [
             run
             for run in runs[: max(0, len(runs) - keep)]
@@ -205,20 +257,24 @@ class Runs(RunWriter):
 
     def without_search(self, limit: int) -> list[StoredRun]:
         """The newest runs that commands made."""
-        with self._store.reading() as connection:
-            return _runs(connection, _OF_NO_SEARCH, newest=limit)
+        with self._store.reading() as rows:
+            return _runs(rows, f"WHERE {_OF_NO_SEARCH} {_NEWEST}", limit)
 
 
-def find_run(connection: Connection, run: str | int, name: str) -> int:
+def insert_runs(rows: Rows, info: RunInfo, asked: Iterable[AskedQueries | None]) -> list[int]:
+    """Insert new runs of this process with one record, each with the queries it is to search; returns their ids."""
+    values = {**run_values(info), **claim_values(), "started_at": utc_now()}
+    return [rows.insert("runs", {**values, **asked_values(queries)}) for queries in asked]
+
+
+def find_run(rows: Rows, run: str | int, name: str) -> int:
     """The id of the run that ``run`` denotes, in the store of this name; raises :class:`RunNotFound`."""
-    found: int | None = None
+    found = None
     if run == LATEST:
-        newest = select(func.max(RUNS.c.id))
-        found = connection.execute(newest.where(RUNS.c.state == FINISHED)).scalar()
-        if found is None:
-            found = connection.execute(newest).scalar()
+        newest_finished = f"SELECT MAX(id) FROM runs WHERE state = '{FINISHED}'"
+        found = rows.execute(f"SELECT COALESCE(({newest_finished}), MAX(id)) FROM runs").fetchone()[0]
     elif str(run).isascii() and str(run).isdigit() and len(str(run)) < 19:
-        found = connection.execute(select(RUNS.c.id).where(RUNS.c.id == int(run))).scalar()
+        (found,) = rows.execute("SELECT id FROM runs WHERE id = ?", int(run)).fetchone() or (None,)
     if found is None:
         raise RunNotFound(str(run), name)
     return int(found)
@@ -233,33 +289,24 @@ def _at_work(run: StoredRun) -> str:
     return f"it was left to {run.process}, which cannot be seen from here and may be at work on it"
 
 
-_OF_NO_SEARCH: Final = ~select(SEARCHES.c.run_id).where(SEARCHES.c.run_id == RUNS.c.id).exists()
+def _runs(rows: Rows, rest: str, *values: Any) -> list[StoredRun]:
+    """The runs of a statement that ends so."""
+    return [stored_run(row) for row in rows.records("runs", rest, *values, more=_NUMBERS)]
 
 
-def _runs(connection: Connection, *conditions: ColumnElement[bool], newest: int | None = None) -> list[StoredRun]:
-    """The runs that fulfil the conditions, oldest first; or at most so many of the newest, newest first."""
-    n_queries = select(func.count()).where(QUERIES.c.run_id == RUNS.c.id).scalar_subquery()
-    n_hits = select(func.coalesce(func.sum(QUERIES.c.n_hits), 0)).where(QUERIES.c.run_id == RUNS.c.id)
-    n_failed = select(func.count()).where(FAILURES.c.run_id == RUNS.c.id).scalar_subquery()
-    columns = (n_queries.label("n_queries"), n_hits.scalar_subquery().label("n_hits"), n_failed.label("n_failed"))
-    found = select(RUNS, *columns).where(*conditions)
-    found = found.order_by(RUNS.c.id) if newest is None else found.order_by(RUNS.c.id.desc()).limit(newest)
-    return [stored_run(row) for row in connection.execute(found)]
-
-
-def state_of(row: Row[Any], process: HostProcess) -> str:
+def state_of(state: str, process: HostProcess) -> str:
     """The state of a run; a run whose process on this machine has ended is interrupted."""
-    return INTERRUPTED if row.state == RUNNING and process.has_ended else str(row.state)
+    return INTERRUPTED if state == RUNNING and process.has_ended else state
 
 
-def _from_json(row: Row[Any], column: str) -> Any:
+def _from_json(row: Any, column: str) -> Any:
     try:
         return json.loads(getattr(row, column))
     except ValueError as error:
         raise ValueError(f"table runs, column {column}: {error}") from error
 
 
-def _texts(row: Row[Any], column: str) -> tuple[str, ...]:
+def _texts(row: Any, column: str) -> tuple[str, ...]:
     """The texts of a column that is a JSON array, of at least one."""
     texts = _from_json(row, column)
     if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
@@ -267,7 +314,7 @@ def _texts(row: Row[Any], column: str) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def stored_run(row: Row[Any]) -> StoredRun:
+def stored_run(row: Any) -> StoredRun:
     """The run of a row, which also contains the numbers of its queries, hits and failures.
 
     Raises
@@ -275,7 +322,6 @@ def stored_run(row: Row[Any]) -> StoredRun:
     ValueError
         A value is not valid in its column.
     """
-    checked(row, RUNS)
     parameters = _from_json(row, "parameters")
     if not isinstance(parameters, dict):
         raise ValueError("table runs, column parameters: no JSON object")
@@ -301,7 +347,7 @@ def stored_run(row: Row[Any]) -> StoredRun:
     return StoredRun(
         id=row.id,
         info=info,
-        state=state_of(row, process),
+        state=state_of(row.state, process),
         process=process,
         started=row.started_at,
         finished=row.finished_at,

@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import os
 import shlex
+from contextlib import closing
 from pathlib import Path
-from typing import Any, Final
-
-from sqlalchemy import Connection, Engine, insert, inspect, select, text
-from sqlalchemy.engine import URL
+from typing import TYPE_CHECKING, Any, Final
 
 from swsearch.errors import SchemaOutdated, StoreError
 from swsearch.folders import is_user_store, resource_folder
-from swsearch.store.connections import display_name, file_of, make_engine, reading, store_url, translated, writing
-from swsearch.store.driver import create_tables, statements
-from swsearch.store.models import METADATA, SCHEMA_TABLE
+from swsearch.store.connections import Address, Connections, FileConnections, connections_of
+from swsearch.store.driver import Rows, statements
 from swsearch.store.rows import SCHEMA
 from swsearch.words import option
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 _CREATION_LOCK: Final = 0x73775365
 """Key of the advisory lock of PostgreSQL that is held while a store is created or upgraded."""
 
 
-def revision_of(connection: Connection) -> str | None:
+def revision_of(rows: Rows) -> str | None:
     """The schema revision of a database; None if it contains no store."""
-    if not inspect(connection).has_table(SCHEMA_TABLE.name):
+    if not rows.has_table("swsearch_schema"):
         return None
-    return connection.execute(select(SCHEMA_TABLE.c.version_num)).scalar()
+    found = rows.execute("SELECT version_num FROM swsearch_schema").fetchone()
+    return None if found is None else found[0]
 
 
-def create_or_check(engine: Engine, *, create: bool) -> None:
+def create_or_check(connections: Connections, *, create: bool) -> None:
     """Create the store if it is missing and ``create`` is true, and check its schema.
 
     A new store is created in one transaction and marked with the revision of the models, so that Alembic need not be
@@ -42,31 +43,32 @@ def create_or_check(engine: Engine, *, create: bool) -> None:
     SchemaOutdated
         The store has another schema.
     """
-    check_file(engine.url, create=create)
-    with reading(engine) as connection:
-        found = revision_of(connection)
-        foreign = found is None and engine.dialect.name == "sqlite" and bool(inspect(connection).get_table_names())
+    address = connections.address
+    check_file(address, create=create)
+    with connections.transaction(writes=False) as rows:
+        found = revision_of(rows)
+        foreign = found is None and address.database is not None and rows.tables()
     if foreign:
-        name = display_name(engine.url)
-        raise StoreError(f"{name} is another program's SQLite database, not a store of hits; choose another file")
+        problem = "is another program's SQLite database, not a store of hits; choose another file"
+        raise StoreError(f"{address.name} {problem}")
     if found is None:
         if not create:
-            raise StoreError(f"{display_name(engine.url)} holds no runs yet; `swsearch query --store` makes a store")
-        found = _create(engine)
+            raise StoreError(f"{address.name} holds no runs yet; `swsearch query --store` makes a store")
+        found = _create(connections)
     if found != SCHEMA:
-        raise _outdated(engine.url, str(found))
+        raise _outdated(address.name, str(found))
 
 
-def check_file(url: URL, *, create: bool) -> None:
+def check_file(address: Address, *, create: bool) -> None:
     """Refuse a missing file if the store is only read, and a folder.
 
     SQLite itself refuses a file of another kind. The file is not opened here, since closing it would release all locks
     of this process on it (POSIX), those of other connections to the store included: the next process that closes the
     store would then delete the log that is in use.
     """
-    if file_of(url) is None:
+    if address.file is None:
         return
-    path = Path(str(url.database))
+    path = Path(str(address.database))
     try:
         if path.is_dir():
             raise StoreError(f"{path} is a folder; a store is a file, choose one with {option('store')}")
@@ -77,35 +79,39 @@ def check_file(url: URL, *, create: bool) -> None:
         raise StoreError(f"{path}: {error.strerror}") from error
 
 
-def _create(engine: Engine) -> str | None:
+def _create(connections: Connections) -> str | None:
     """Create the tables unless another process has just done so; returns the revision."""
-    if engine.dialect.name == "sqlite":
-        with translated(engine), engine.connect() as connection:
-            driver: Any = connection.connection.driver_connection
-            create_tables(driver, driver.execute("PRAGMA busy_timeout").fetchone()[0] / 1000)
-        with reading(engine) as connection:
-            return revision_of(connection)
-    with writing(engine) as connection:
-        _lock_schema(connection)
-        found = revision_of(connection)
+    if isinstance(connections, FileConnections):
+        connections.create_tables()
+        with connections.transaction(writes=False) as rows:
+            return revision_of(rows)
+    from swsearch.store.models import METADATA
+
+    with connections.for_schema() as connection:
+        rows = _locked_schema(connections, connection)
+        found = revision_of(rows)
         if found is None:
             for index in (index for table in METADATA.tables.values() for index in table.indexes):
                 index.dialect_kwargs.update(index.info)
             METADATA.create_all(connection)
-            connection.exec_driver_sql(statements()[-1])
-            connection.execute(insert(SCHEMA_TABLE).values(version_num=SCHEMA))
+            rows.execute(statements()[-1])
+            rows.execute("INSERT INTO swsearch_schema VALUES (?)", SCHEMA)
         return found or SCHEMA
 
 
-def _lock_schema(connection: Connection) -> None:
-    """Prevent other processes from creating or upgrading at the same time; SQLite has only one writer anyway."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CREATION_LOCK})
+def _locked_schema(connections: Connections, connection: Connection) -> Rows:
+    """What reads and writes rows in the transaction of a connection while no other process creates or upgrades.
+
+    SQLite has only one writer anyway.
+    """
+    rows = Rows(connection.connection.driver_connection, connections.mark)
+    if connections.address.database is None:
+        rows.execute("SELECT pg_advisory_xact_lock(?)", _CREATION_LOCK)
+    return rows
 
 
-def _outdated(url: URL, found: str) -> SchemaOutdated:
+def _outdated(name: str, found: str) -> SchemaOutdated:
     """The error for a schema of another version."""
-    name = display_name(url)
     advice = f"`swsearch runs upgrade --store {name}` brings it up to date"
     if found not in known_revisions():
         advice = "a newer swsearch wrote it; install that version or a later one"
@@ -143,22 +149,17 @@ def upgrade(target: str | os.PathLike[str]) -> tuple[str, str]:
     SchemaOutdated
         A newer program wrote it.
     """
-    url = store_url(target)
-    check_file(url, create=False)
-    engine = make_engine(url)
-    try:
-        with writing(engine) as connection:
-            _lock_schema(connection)
-            found = revision_of(connection)
-            if found is None:
-                raise StoreError(f"{display_name(url)} is not a store of hits; there is nothing to upgrade")
-            if found not in known_revisions():
-                raise _outdated(url, found)
-            if found != SCHEMA:
-                migrate(connection)
+    address = Address.of(target)
+    check_file(address, create=False)
+    with closing(connections_of(address)) as connections, connections.for_schema() as connection:
+        found = revision_of(_locked_schema(connections, connection))
+        if found is None:
+            raise StoreError(f"{address.name} is not a store of hits; there is nothing to upgrade")
+        if found not in known_revisions():
+            raise _outdated(address.name, found)
+        if found != SCHEMA:
+            migrate(connection)
         return found, SCHEMA
-    finally:
-        engine.dispose()
 
 
 def migrate(connection: Connection) -> None:

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from swsearch.hits.result import QueryResult
 from swsearch.store.driver import Rows
-from swsearch.store.models import SEARCHES, records
 from swsearch.store.rows import UNFINISHED
 
 Parameters = Mapping[str, str | int | float | bool | None]
@@ -136,7 +135,9 @@ class Batch:
 
 
 PLAIN_FIELDS: Final = tuple(
-    field.name for field in fields(StoredSearch) if field.name in SEARCHES.c and field.name != "options"
+    field.name
+    for field in fields(StoredSearch)
+    if field.name not in ("database", "options", "created", "started", "finished", "expires")
 )
 """The fields of a search that are the values of a column of their name."""
 
@@ -159,7 +160,7 @@ def searches_where(rows: Rows, rest: str, *values: Any) -> list[StoredSearch]:
             expires=row.expires_at,
             **{name: getattr(row, name) for name in PLAIN_FIELDS},
         )
-        for row in records(rows, SEARCHES, f"WHERE {rest}", *values)
+        for row in rows.records("searches", f"WHERE {rest}", *values)
     ]
 
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from swsearch.errors import Refused, SearchNotFound
 from swsearch.store.driver import Rows, marks
-from swsearch.store.models import SEARCH_QUERIES, USAGE, records
 from swsearch.store.results import as_fasta, letters_of_run
 from swsearch.store.rows import CANCELLED, DONE, FAILED, INTERRUPTED, QUEUED, UNFINISHED, restored, storable, utc_now
 from swsearch.store.search_records import (
@@ -38,6 +37,9 @@ _REMEMBERED: Final = 50.0
 """Time for which the number of an owner's alignments is remembered, in units of the time that counting them took."""
 _MOST_OWNERS: Final = 1000
 """Number of owners whose alignments are remembered."""
+_QUERY_COLUMNS: Final = (
+    "search_id", "number", "header", "letters", "cells", "state", "lease_owner", "lease_until", "losses",
+)  # fmt: skip
 _SAME_CONTENT: Final = f"""
     SELECT run_id, n_hits FROM searches
     WHERE content = ? AND state = '{DONE}' AND n_failed = 0 AND run_id IS NOT NULL ORDER BY id DESC LIMIT 1
@@ -127,7 +129,7 @@ class Searches:
         keep : timedelta, optional
             Time from the end of a search to its deletion.
         """
-        with self._store.writing_rows() as rows:
+        with self._store.writing() as rows:
             if not self._store.is_sqlite:
                 rows.execute("SELECT pg_advisory_xact_lock(?)", _SUBMISSION_LOCK)
             if len(self._known_hits) > _MOST_OWNERS:
@@ -143,7 +145,7 @@ class Searches:
         SearchNotFound
             There is no such search.
         """
-        with self._store.reading_rows() as rows:
+        with self._store.reading() as rows:
             return search_with(rows, key, owner)
 
     def with_keys(self, keys: Sequence[str], *, finished: bool = False) -> dict[str, StoredSearch]:
@@ -151,13 +153,13 @@ class Searches:
         if not keys:
             return {}
         these = f"key IN {marks(len(keys))}" + (f" AND state NOT IN {UNFINISHED}" if finished else "")
-        with self._store.reading_rows() as rows:
+        with self._store.reading() as rows:
             return {search.key: search for search in searches_where(rows, these, *keys)}
 
     def of_owner(self, owner: str, limit: int = 100, before: int | None = None) -> list[StoredSearch]:
         """The newest searches of an owner, at most ``limit``; with ``before``, those submitted before that ``id``."""
         older, last = ("", []) if before is None else (" AND id < ?", [before])
-        with self._store.reading_rows() as rows:
+        with self._store.reading() as rows:
             newest = f"owner = ?{older} ORDER BY id DESC LIMIT ?"
             return searches_where(rows, newest, storable(owner), *last, limit)
 
@@ -171,7 +173,7 @@ class Searches:
         SearchNotFound
             There is no such search.
         """
-        with self._store.writing_rows() as rows:
+        with self._store.writing() as rows:
             search = search_with(rows, key, owner, locked=True)
             if not search.is_finished:
                 end_early(rows, search.id, search.run_id, keep, CANCELLED, search.reason)
@@ -179,41 +181,42 @@ class Searches:
 
     def waiting(self) -> dict[str, tuple[str, int]]:
         """The unfinished searches by their keys, oldest first: the owner of each, and the cells that are left."""
-        with self._store.reading_rows() as rows:
+        with self._store.reading() as rows:
             unfinished = f"SELECT key, owner, cells - cells_done FROM searches WHERE state IN {UNFINISHED} ORDER BY id"
             return {key: (restored(owner), cells) for key, owner, cells in rows.execute(unfinished)}
 
     def counts(self) -> dict[str, int]:
         """Number of searches by their state."""
-        with self._store.reading_rows() as rows:
+        with self._store.reading() as rows:
             return dict(rows.execute("SELECT state, COUNT(*) FROM searches GROUP BY state").fetchall())
 
     def usage(self, owner: str, n_days: int = 30) -> list[Any]:
         """What an owner submitted on the last days with any submission: rows of the table ``usage``, newest first."""
-        with self._store.reading_rows() as rows:
-            return records(rows, USAGE, "WHERE owner = ? ORDER BY day DESC LIMIT ?", storable(owner), n_days)
+        with self._store.reading() as rows:
+            newest = "WHERE owner = ? ORDER BY day DESC LIMIT ?"
+            return list(rows.records("usage", newest, storable(owner), n_days))
 
     def speeds(self, seen_within: timedelta) -> list[float]:
         """The cells per second of each worker that was alive within this time."""
-        with self._store.reading_rows() as rows:
+        with self._store.reading() as rows:
             seen = "SELECT cells_per_second FROM workers WHERE seen_at >= ? ORDER BY id"
             return [speed for (speed,) in rows.execute(seen, rows.now() - seen_within)]
 
     def databases(self) -> set[str]:
         """The names of the databases of all searches."""
-        with self._store.reading_rows() as rows:
+        with self._store.reading() as rows:
             return {restored(name) for (name,) in rows.execute("SELECT DISTINCT database_name FROM searches")}
 
     def databases_of(self, owner: str) -> dict[str, bool]:
         """The names of the databases of an owner's searches, and whether a search of each is unfinished."""
         is_unfinished = f"MAX(CASE WHEN state IN {UNFINISHED} THEN 1 ELSE 0 END)"
         found = f"SELECT database_name, {is_unfinished} FROM searches WHERE owner = ? GROUP BY database_name"
-        with self._store.reading_rows() as rows:
+        with self._store.reading() as rows:
             return {restored(name): bool(unfinished) for name, unfinished in rows.execute(found, storable(owner))}
 
     def under(self, owner: str, keys: Sequence[str]) -> list[StoredSearch | None]:
         """The owner's searches with these idempotency keys, in their order; None where there is none."""
-        with self._store.reading_rows() as rows:
+        with self._store.reading() as rows:
             return [_submitted_before(rows, owner, key) for key in keys]
 
     def release_failed(self, owner: str, keys: Sequence[str]) -> None:
@@ -223,7 +226,7 @@ class Searches:
         """
         failed = f"(state IN ('{FAILED}', '{CANCELLED}') OR n_failed > 0)"
         mine = f"owner = ? AND idempotency_key IN {marks(len(keys))}"
-        with self._store.writing_rows() as rows:
+        with self._store.writing() as rows:
             these = f"SELECT id FROM searches WHERE {mine} AND {failed} ORDER BY id{rows.lock}"
             ids = rows.execute(these, storable(owner), *map(storable, keys)).fetchall()
             rows.change_all("UPDATE searches SET idempotency_key = NULL WHERE id = ?", ids)
@@ -234,13 +237,13 @@ class Searches:
             SELECT number, header FROM search_queries WHERE search_id = ? UNION ALL
             SELECT number, header FROM queries WHERE run_id = ? ORDER BY number LIMIT 1
         """
-        with self._store.reading_rows() as rows:
+        with self._store.reading() as rows:
             found = {search.id: rows.execute(first, search.id, search.run_id).fetchone() for search in searches}
         return {id: restored(row[1]) if row else "" for id, row in found.items()}
 
     def fasta(self, search: StoredSearch) -> str:
         """The queries of a search as FASTA, in their order; of a cancelled search, those that were searched."""
-        with self._store.reading_rows() as rows:
+        with self._store.reading() as rows:
             waiting = rows.execute("SELECT number, header, letters FROM search_queries WHERE search_id = ?", search.id)
             found = {number: (restored(header), restored(letters)) for number, header, letters in waiting}
             if search.run_id is not None:
@@ -250,7 +253,7 @@ class Searches:
     def delete_expired(self) -> int:
         """Delete the searches whose time has come, and the runs that belong to no other search; returns how many."""
         unused = "DELETE FROM runs WHERE id = ? AND NOT EXISTS (SELECT 1 FROM searches WHERE run_id = runs.id)"
-        with self._store.writing_rows() as rows:
+        with self._store.writing() as rows:
             old = f"SELECT id, run_id FROM searches WHERE expires_at < ? ORDER BY id LIMIT 100{rows.lock}"
             expired = rows.execute(old, utc_now()).fetchall()
             for search_id, run_id in expired:
@@ -317,7 +320,7 @@ class _Submission:
             (stored.id, number, storable(query.header), storable(query.letters), query.cells, QUEUED, None, None, 0)
             for number, query in enumerate(new.queries)
         ]
-        self._rows.insert_all(SEARCH_QUERIES.name, SEARCH_QUERIES.columns.keys(), rows)
+        self._rows.insert_all("search_queries", _QUERY_COLUMNS, rows)
         self._rows.execute(_USE, storable(new.owner), self._today, len(new.queries), new.cells)
         return stored, True
 

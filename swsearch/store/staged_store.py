@@ -15,7 +15,7 @@ Processes of other machines are detected when a state is published: every publis
 ``user_version``), and the target must still be the file that this process has read or published last. Otherwise nothing
 is replaced. A process that cannot publish its last state keeps it, and the error names the file.
 
-:func:`open_store` decides whether a store is staged.
+:func:`~swsearch.store.store.open_store` decides whether a store is staged.
 """
 
 from __future__ import annotations
@@ -35,15 +35,13 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy.engine import URL
-
-from swsearch.errors import InputError, StoreError
-from swsearch.folders import check_staging, is_shared, locked_file, remove_folder, sync_folder
-from swsearch.store.connections import display_name, file_of, store_url
+from swsearch.errors import StoreError
+from swsearch.folders import is_shared, locked_file, remove_folder, sync_folder
+from swsearch.store.connections import Address
 from swsearch.store.driver import explained, register_store
 from swsearch.store.rows import INTERRUPTED, RUNNING, HostProcess
 from swsearch.store.schema import check_file, upgrade
-from swsearch.store.store import Store
+from swsearch.store.store import Store, is_staged
 from swsearch.words import as_arguments, option
 
 PUBLISH_SECONDS: Final = 30.0
@@ -61,72 +59,19 @@ _OPEN: Final[set[Path]] = set()
 """The stores that this process has staged: it would wait for itself."""
 
 
-def open_store(
-    target: str | os.PathLike[str], *, create: bool = False, stage: str = "auto", notify: Notify | None = None
-) -> Store:
-    """Open a store to write to it; close it, or use it as a context manager.
-
-    Parameters
-    ----------
-    target : str or path
-        A file, or a URL (:mod:`swsearch.store.connections`).
-    create : bool
-        Create the store if there is none; otherwise a missing store is an error.
-    stage : str
-        ``auto`` to stage a file that is on a network file system, ``always`` to stage every file, ``never`` to write
-        to the file itself.
-    notify : callable, optional
-        Is called with a line if another process of this machine has staged the store, before this one waits for it. By
-        default, the line is printed on stderr.
-
-    Raises
-    ------
-    InputError
-        ``stage`` has another value, or is ``always`` for a store that is not a file.
-    StoreError
-        The store cannot be opened.
-    """
-    if _is_staged(target, stage):
-        return StagedStore(target, create=create, notify=notify)
-    return Store(target, create=create)
-
-
 def upgrade_store(target: str | os.PathLike[str], *, stage: str = "auto", notify: Notify | None = None) -> None:
-    """Bring a store up to date (:func:`swsearch.store.schema.upgrade`), staged as :func:`open_store` would stage it.
+    """Bring a store up to date (:func:`swsearch.store.schema.upgrade`), staged as
+    :func:`~swsearch.store.store.open_store` would stage it.
 
     Raises
     ------
     InputError, StoreError
         As these functions raise them.
     """
-    if _is_staged(target, stage):
+    if is_staged(target, stage):
         StagedStore(target, is_upgrade=True, notify=notify).close()
     else:
         upgrade(target)
-
-
-def is_on_network(target: str | os.PathLike[str]) -> bool:
-    """Whether a store is a file on a network file system.
-
-    Raises
-    ------
-    StoreError
-        It is neither a file nor a URL of a store.
-    """
-    url = store_url(target)
-    return _is_file(url) and is_shared(Path(os.path.realpath(str(url.database))))
-
-
-def _is_staged(target: str | os.PathLike[str], stage: str) -> bool:
-    check_staging(stage)
-    url = store_url(target)
-    if stage == "always" and not _is_file(url):
-        raise InputError(f"--stage-store always: {display_name(url)} is not a file; leave the option out")
-    return stage == "always" or (stage == "auto" and is_on_network(target))
-
-
-def _is_file(url: URL) -> bool:
-    return file_of(url) is not None and url.database not in (None, "", ":memory:")
 
 
 class StagedStore(Store):
@@ -141,7 +86,7 @@ class StagedStore(Store):
     is_upgrade : bool
         Whether to bring a store of an older version up to date; otherwise it is refused.
     notify : callable, optional
-        As for :func:`open_store`.
+        As for :func:`~swsearch.store.store.open_store`.
 
     Raises
     ------
@@ -158,17 +103,17 @@ class StagedStore(Store):
         is_upgrade: bool = False,
         notify: Notify | None = None,
     ) -> None:
-        url = store_url(target)
+        address = Address.of(target)
         register_store(target, create=create)
-        shown = display_name(url)
-        self._target = Path(os.path.realpath(str(url.database)))
+        shown = address.name
+        self._target = Path(os.path.realpath(str(address.database)))
         self._folder = _PrivateFolder(self._target, shown, notify)
         self._next_publication = 0.0
         self._publishing = threading.RLock()
         self._is_open = True
         local = self._folder.store
         try:
-            check_file(url, create=create)
+            check_file(address, create=create)
             with _naming(shown):
                 self._seen = _read(self._target, local, shown)
             try:

@@ -8,28 +8,16 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
-
-from sqlalchemy import Connection, PoolProxiedConnection
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from swsearch.arguments import flag, number, path
-from swsearch.errors import StoreError
-from swsearch.store.connections import (
-    display_name,
-    file_of,
-    file_rows,
-    make_engine,
-    reading,
-    rows_of,
-    store_url,
-    translated,
-    writing,
-)
-from swsearch.store.driver import BUSY_SECONDS, Rows, begin_writing, check_place, identity_of, register_store
-from swsearch.store.models import HITS, QUERIES, RUNS
+from swsearch.errors import InputError, StoreError
+from swsearch.folders import check_staging
+from swsearch.store.connections import Address, FileConnections, connections_of
+from swsearch.store.driver import BUSY_SECONDS, Rows, check_place, identity_of, register_store
 from swsearch.store.results import Results
 from swsearch.store.runs import Runs
 from swsearch.store.schema import create_or_check
@@ -98,28 +86,22 @@ class Store(Closeable):
         flag("create", create)
         number("busy_seconds", busy_seconds)
         flag("only_read", only_read)
-        url = store_url(target)
+        address = Address.of(target)
         register_store(target, create=create)
-        self.name = display_name(url)
-        self._engine = make_engine(url, busy_seconds=busy_seconds, only_read=only_read)
-        self._free: list[PoolProxiedConnection] = []
+        self.name = address.name
+        self._connections = connections_of(address, busy_seconds=busy_seconds, only_read=only_read)
         self._within = threading.local()
         self._busy_seconds = busy_seconds
         self._turn = threading.Lock()
         try:
-            create_or_check(self._engine, create=create)
-            self._file = file_of(url)
+            create_or_check(self._connections, create=create)
+            self._file = address.file
             self._identity = identity_of(self._file)
         except BaseException:
-            self._engine.dispose()
+            self._connections.close()
             raise
         self.runs = Runs(self)
         self.results = Results(self)
-
-    @property
-    def full(self) -> Store:
-        """The store itself; a :class:`~swsearch.store.run_file.RunFile` opens it when it is needed."""
-        return self
 
     # Most commands need none of these, and their modules take time to import.
 
@@ -147,7 +129,7 @@ class Store(Closeable):
     @property
     def is_sqlite(self) -> bool:
         """Whether the store is a file of SQLite, not a database of PostgreSQL."""
-        return self._engine.dialect.name == "sqlite"
+        return isinstance(self._connections, FileConnections)
 
     def check_place(self) -> None:
         """Raise :class:`StoreError` if the file of the store was deleted, moved or replaced since it was opened.
@@ -158,26 +140,21 @@ class Store(Closeable):
 
     def close(self) -> None:
         """Close the connections."""
-        while self._free:
-            self._free.pop().close()
-        self._engine.dispose()
+        self._connections.close()
 
-    def reading(self) -> AbstractContextManager[Connection]:
-        """A connection that reads the current state of the store, even while others write."""
-        return reading(self._engine)
+    def reading(self) -> AbstractContextManager[Rows]:
+        """A transaction that reads the current state of the store, even while others write."""
+        return self._connections.transaction(writes=False)
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """A connection in a transaction that commits completely or not at all.
-
-        Inside of :meth:`whole`, it is the connection of that transaction.
-        """
+    def writing(self) -> Iterator[Rows]:
+        """A transaction that commits completely or not at all. Inside of :meth:`whole`, it is that transaction."""
         if self.is_within_whole:
-            with translated(self._engine):
-                yield self._within.connection
+            with self._connections.translated():
+                yield self._within.rows
             return
-        with self.changing(), writing(self._engine) as connection:
-            yield connection
+        with self.changing(), self._connections.transaction(writes=True) as rows:
+            yield rows
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -195,31 +172,10 @@ class Store(Closeable):
                 self._turn.release()
         self.check_place()
 
-    @contextmanager
-    def reading_rows(self) -> Iterator[Rows]:
-        """As :meth:`reading`, for plain statements."""
-        if self.is_sqlite:
-            with file_rows(self._engine, self._free, lambda driver: driver.execute("BEGIN")) as rows:
-                yield rows
-        else:
-            with self.reading() as connection:
-                yield rows_of(connection)
-
-    @contextmanager
-    def writing_rows(self) -> Iterator[Rows]:
-        """As :meth:`writing`, for plain statements."""
-        if self.is_sqlite and not self.is_within_whole:
-            begin = partial(begin_writing, busy_seconds=self._busy_seconds)
-            with self.changing(), file_rows(self._engine, self._free, begin) as rows:
-                yield rows
-        else:
-            with self.writing() as connection:
-                yield rows_of(connection)
-
     @property
     def is_within_whole(self) -> bool:
         """Whether the changes of this thread belong to a transaction of :meth:`whole`."""
-        return getattr(self._within, "connection", None) is not None
+        return getattr(self._within, "rows", None) is not None
 
     @contextmanager
     def whole(self) -> Iterator[None]:
@@ -228,12 +184,12 @@ class Store(Closeable):
         Before that, they are invisible to others; an exception, or the death of the process, discards them. Other
         writers wait until the transaction ends.
         """
-        with self.writing() as connection:
-            self._within.connection = connection
+        with self.writing() as rows:
+            self._within.rows = rows
             try:
                 yield
             finally:
-                self._within.connection = None
+                self._within.rows = None
 
     def compact(self) -> None:
         """Return the space of deleted runs to the file system. PostgreSQL reuses it by itself (autovacuum).
@@ -246,9 +202,8 @@ class Store(Closeable):
         if not self.is_sqlite:
             return
         self.check_place()
-        with translated(self._engine), self._engine.connect() as connection:
-            driver: Any = connection.connection.driver_connection
-            driver.execute("VACUUM")  # not in a transaction, which SQLAlchemy would begin
+        with self._connections.translated(), self._connections.borrowed() as driver:
+            driver.execute("VACUUM")
             driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def size(self) -> tuple[int, int]:
@@ -256,12 +211,57 @@ class Store(Closeable):
 
         PostgreSQL does not say how much is free; the second number is then 0.
         """
-        with self.reading() as connection:
+        with self.reading() as rows:
             if not self.is_sqlite:
-                sizes = " + ".join(f"pg_total_relation_size('{table.name}')" for table in (RUNS, QUERIES, HITS))
-                return connection.exec_driver_sql(f"SELECT {sizes}").scalar_one(), 0
+                sizes = " + ".join(f"pg_total_relation_size('{name}')" for name in ("runs", "queries", "hits"))
+                (n_bytes,) = rows.execute(f"SELECT {sizes}").fetchone()
+                return n_bytes, 0
             page_size, n_pages, n_free = (
-                connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
-                for name in ("page_size", "page_count", "freelist_count")
+                rows.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_size", "page_count", "freelist_count")
             )
             return page_size * n_pages, page_size * n_free
+
+
+def is_staged(target: str | os.PathLike[str], stage: str) -> bool:
+    """Whether a store is to be staged (:mod:`swsearch.store.staged_store`); ``stage`` is that of :func:`open_store`."""
+    check_staging(stage)
+    address = Address.of(target)
+    if stage == "always" and not address.can_be_staged:
+        raise InputError(f"--stage-store always: {address.name} is not a file; leave the option out")
+    return stage == "always" or (stage == "auto" and address.is_on_network)
+
+
+def open_store(
+    target: str | os.PathLike[str],
+    *,
+    create: bool = False,
+    stage: str = "auto",
+    notify: Callable[[str], None] | None = None,
+) -> Store:
+    """Open a store to write to it; close it, or use it as a context manager.
+
+    Parameters
+    ----------
+    target : str or path
+        A file, or a URL (:mod:`swsearch.store.connections`).
+    create : bool
+        Create the store if there is none; otherwise a missing store is an error.
+    stage : str
+        ``auto`` to stage a file that is on a network file system, ``always`` to stage every file, ``never`` to write
+        to the file itself.
+    notify : callable, optional
+        Is called with a line if another process of this machine has staged the store, before this one waits for it. By
+        default, the line is printed on stderr.
+
+    Raises
+    ------
+    InputError
+        ``stage`` has another value, or is ``always`` for a store that is not a file.
+    StoreError
+        The store cannot be opened.
+    """
+    if not is_staged(target, stage):
+        return Store(target, create=create)
+    from swsearch.store.staged_store import StagedStore
+
+    return StagedStore(target, create=create, notify=notify)

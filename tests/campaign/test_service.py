@@ -12,11 +12,9 @@ import time
 from pathlib import Path
 
 import pytest
-from sqlalchemy import func, select
 
 from swsearch.cli.app import main
 from swsearch.service.client import Client
-from swsearch.store.models import SEARCH_QUERIES
 from swsearch.store.rows import LEASED
 from swsearch.store.store import Store
 from tests.campaign.trials import Trial
@@ -136,9 +134,8 @@ def wait_for_a_moment(trial: Trial, target: str) -> None:
 
 
 def _n_leased(store: Store) -> int:
-    with store.reading() as connection:
-        leased = select(func.count()).select_from(SEARCH_QUERIES).where(SEARCH_QUERIES.c.state == LEASED)
-        return int(connection.execute(leased).scalar_one())
+    with store.reading() as rows:
+        return int(rows.execute("SELECT COUNT(*) FROM search_queries WHERE state = ?", LEASED).fetchone()[0])
 
 
 def judge(load: Load, lines: list[str], target: str) -> None:
@@ -148,8 +145,8 @@ def judge(load: Load, lines: list[str], target: str) -> None:
         assert load.reports.get(top) == shortened_to(lines, top), f"search {key}: its report has other bytes"
     with Store(target) as store:
         found = store.searches.of_owner("local", 1000)
-        with store.reading() as connection:
-            n_left = connection.execute(select(func.count()).select_from(SEARCH_QUERIES)).scalar_one()
+        with store.reading() as rows:
+            (n_left,) = rows.execute("SELECT COUNT(*) FROM search_queries").fetchone()
         runs = store.runs.all()
     assert sorted(search.key for search in found) == sorted(load.accepted.values())
     assert {(search.state, search.n_queries, search.n_done, search.n_failed) for search in found} == {("done", 7, 7, 0)}

@@ -18,7 +18,7 @@ QUERIES = DATA / "queries.fasta"
 PAUSED = """
 from swsearch.run import Run
 from swsearch.cli.app import main
-from swsearch.store.run_file import HitWriter
+from swsearch.store.results import Results
 
 def pause_after(owner, name, calls_left):
     function = getattr(owner, name)
@@ -99,7 +99,7 @@ def spawn(tmp_path: Path) -> Callable[..., Process]:
 
 @pytest.fixture
 def spawn_paused(tmp_path: Path) -> Callable[..., Process]:
-    """As `spawn`, but paused at a given call: after ``HitWriter, "add", 3`` the third query is stored."""
+    """As `spawn`, but paused at a given call: after ``Results, "add", 3`` the third query is stored."""
 
     return lambda moment, *arguments: paused(PAUSED.format(moment=moment), *arguments, cwd=tmp_path)
 

@@ -32,7 +32,7 @@ def test_a_killed_run_resumes_to_the_same_bytes_and_shares_merge_to_them(swsearc
     whole = swsearch(*asked, "--store", "whole.sqlite").out
     assert sum(len(query["hits"]) for query in json.loads(whole)["queries"]) > 50
     resumed = [*asked, "--store", "killed.sqlite", "--resume", "latest"]
-    moment = 'HitWriter, "add", 7'
+    moment = 'Results, "add", 7'
     process = spawn_paused(moment, *resumed, "--out", "never.json", "--partition-residues", "3000")
     process.send_signal(signal.SIGKILL)
     process.communicate()

@@ -56,7 +56,7 @@ def test_a_killed_batch_resumes_to_the_same_bytes(
     """Source: the same batch without interruption. The kill comes before or after the last query's event is written."""
     assert swsearch("batch", *many_queries, few_proteins_db, "--store", "whole.sqlite").code == 0
     arguments = ["batch", *many_queries, few_proteins_db, "--store", "b.sqlite", "--resume", "latest"]
-    moment = f'Run, "tell", {committed + 1}' if told else f'HitWriter, "add", {committed}'
+    moment = f'Run, "tell", {committed + 1}' if told else f'Results, "add", {committed}'
     process = spawn_paused(moment, *arguments, "--events", "events.jsonl", "--partition-residues", "2000")
     process.send_signal(signal.SIGKILL)
     process.communicate()
@@ -368,7 +368,7 @@ def test_latest_goes_on_with_runs_of_the_same_queries_alone(swsearch, few_protei
 def test_a_run_at_work_is_not_deleted_unless_that_is_forced(swsearch, spawn_paused, few_proteins_db, many_queries):
     """A batch is paused after its third query; a forced deletion ends it with one line."""
     batch = ["batch", *many_queries, few_proteins_db, "--store", "b.sqlite"]
-    process = spawn_paused('HitWriter, "add", 3', *batch)
+    process = spawn_paused('Results, "add", 3', *batch)
     for run in ("latest", "1"):
         refused = swsearch("runs", "delete", run, "--store", "b.sqlite")
         assert re.search(rf"run 1 of b.sqlite is not deleted: process {process.pid} on .* is at work", refused.refusal)
@@ -436,7 +436,7 @@ def test_a_reader_who_goes_away_takes_no_stored_query_along(
     records = QUERIES.read_text().split(">")[1 : n_queries + 1]
     (tmp_path / "q.fasta").write_text("".join(f">{record}" for record in records))
     wide = ["--format", "blast6", "--fields", "std cigar stitle", "--top", "500", "--evalue", "1000"]  # fills a buffer
-    process = spawn_paused('HitWriter, "add", 1', "query", "q.fasta", few_proteins_db, *wide)
+    process = spawn_paused('Results, "add", 1', "query", "q.fasta", few_proteins_db, *wide)
     process.stdout.close()
     process.stdin.write("\n")
     process.stdin.close()
@@ -465,7 +465,7 @@ def test_query_files_that_change_meanwhile_are_noticed(swsearch, spawn_paused, t
 
 def test_a_store_that_is_deleted_meanwhile_is_noticed(spawn_paused, tmp_path, few_proteins_db, many_queries):
     """SQLite would continue to write to the deleted file; the batch must not end as if it had succeeded."""
-    process = spawn_paused('HitWriter, "add", 3', "batch", *many_queries, few_proteins_db, "--store", "b.sqlite")
+    process = spawn_paused('Results, "add", 3', "batch", *many_queries, few_proteins_db, "--store", "b.sqlite")
     (tmp_path / "b.sqlite").unlink()
     out, errors = process.communicate("\n")
     assert (process.returncode, out) == (1, "")

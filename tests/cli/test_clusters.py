@@ -105,7 +105,7 @@ def test_pairs_of_a_killed_search_are_kept(swsearch, spawn_paused, fastas):
     asked = ["cluster", "few.fasta", *LINKED]
     whole = swsearch(*asked, "--store", "none").out
     resumed = [*asked, "--store", "killed.sqlite", "--resume", "latest"]
-    process = spawn_paused('HitWriter, "add", 7', *resumed, "--out", "never.tsv")
+    process = spawn_paused('Results, "add", 7', *resumed, "--out", "never.tsv")
     process.send_signal(signal.SIGKILL)
     process.communicate()
     with Store("killed.sqlite") as store:
@@ -167,7 +167,7 @@ def test_both_searches_are_resumed(swsearch, spawn_paused, fastas):
     asked = ["rbh", "odd.fasta", "even.fasta", "--quiet", "--format", "json"]
     whole = swsearch(*asked, "--store", "none").out
     resumed = [*asked, "--store", "killed.sqlite", "--resume", "latest"]
-    process = spawn_paused('HitWriter, "add", 37', *resumed)  # in the second search
+    process = spawn_paused('Results, "add", 37', *resumed)  # in the second search
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert swsearch(*resumed).out == whole

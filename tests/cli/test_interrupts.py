@@ -26,7 +26,7 @@ def test_the_command_that_is_printed_finishes_the_search(
 ):
     words = [command, QUERIES, few_proteins_db, "--top", "3", "--format", "blast6", "--out", "the hits.txt"]
     expected = swsearch("query", QUERIES, few_proteins_db, "--top", "3", "--format", "blast6", "--store", "none")
-    process = spawn_paused('HitWriter, "add", 3', *words, "--resume", "latest")
+    process = spawn_paused('Results, "add", 3', *words, "--resume", "latest")
     process.send_signal(sent)
     _, errors = process.communicate()
     assert process.returncode == code
@@ -42,7 +42,7 @@ def test_the_command_that_is_printed_finishes_the_search(
 def test_the_two_searches_of_rbh_go_on_with_the_command_that_is_printed(swsearch, spawn_paused, few_proteins_db):
     """It is interrupted in its first search, of which the second knows nothing."""
     words = ["rbh", few_proteins_db, few_proteins_db, "--format", "blast6", "--store", "pairs.sqlite"]
-    process = spawn_paused('HitWriter, "add", 3', *words)
+    process = spawn_paused('Results, "add", 3', *words)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate()
     (line,) = re.findall("^swsearch: to go on: swsearch (.*)$", errors, re.MULTILINE)
@@ -69,7 +69,7 @@ def test_queries_of_a_pipe_must_come_again(spawn_paused, tmp_path, few_proteins_
     os.mkfifo(tmp_path / "pipe")
     feeder = threading.Thread(target=lambda: (tmp_path / "pipe").write_text(QUERIES.read_text()))
     feeder.start()
-    process = spawn_paused('HitWriter, "add", 2', "query", "pipe", few_proteins_db)
+    process = spawn_paused('Results, "add", 2', "query", "pipe", few_proteins_db)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate()
     feeder.join()

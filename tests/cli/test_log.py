@@ -159,7 +159,7 @@ def test_unexpected_errors_have_their_traceback(swsearch, tmp_path, few_proteins
 )
 def test_an_interrupted_command_logs_its_end(spawn_paused, tmp_path, few_proteins_db, sent, code, word):
     words = ["batch", QUERIES, few_proteins_db, "--store", "h.sqlite", "--log", "run.log"]
-    process = spawn_paused('HitWriter, "add", 3', *words)
+    process = spawn_paused('Results, "add", 3', *words)
     process.send_signal(sent)
     _, errors = process.communicate()
     assert process.returncode == code
@@ -172,7 +172,7 @@ def test_an_interrupted_command_logs_its_end(spawn_paused, tmp_path, few_protein
 
 def test_a_killed_command_leaves_whole_lines_and_no_end(spawn_paused, tmp_path, few_proteins_db):
     process = spawn_paused(
-        'HitWriter, "add", 3', "batch", QUERIES, few_proteins_db, "--store", "h.sqlite", "--log", "run.log"
+        'Results, "add", 3', "batch", QUERIES, few_proteins_db, "--store", "h.sqlite", "--log", "run.log"
     )
     process.kill()
     process.communicate()

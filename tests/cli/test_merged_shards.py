@@ -134,7 +134,7 @@ def test_a_merge_that_is_killed_leaves_nothing(swsearch, spawn_paused, tmp_path,
             for number in range(index - 1, 6, 2):
                 store.results.add(run_id, make_query(number))
             store.runs.finish(run_id)
-    process = spawn_paused('HitWriter, "add", 2', *command.split())
+    process = spawn_paused('Results, "add", 2', *command.split())
     with Store(tmp_path / "m.sqlite") as target:
         assert target.runs.all() == []
     process.send_signal(ended)

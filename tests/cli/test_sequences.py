@@ -226,7 +226,7 @@ def test_queries_with_and_without_hits_are_written_as_given(swsearch, protein_db
 def test_a_resumed_batch_writes_the_queries_of_both_calls(swsearch, spawn_paused, few_proteins_db, mixed, tmp_path):
     """The process is killed after five of nine queries; it leaves no file, and the second call writes all."""
     batch = ["batch", "mixed.fasta", few_proteins_db, "--store", "b.sqlite", *SPLIT, "--quiet", "--threads", "1"]
-    process = spawn_paused('HitWriter, "add", 5', *batch)
+    process = spawn_paused('Results, "add", 5', *batch)
     process.kill()
     process.communicate()
     assert not (tmp_path / "un.fasta").exists()

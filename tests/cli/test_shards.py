@@ -144,7 +144,7 @@ def test_a_killed_task_goes_on_from_its_published_store(
     monkeypatch.setenv("TMPDIR", str(node))
     arguments = ["batch", QUERIES, few_proteins_db, "--shard", "auto", "--store", "h-{shard}.sqlite"]
     arguments += ["--stage-store", "always", "--resume", "latest"]
-    process = spawn_paused('HitWriter, "add", 3', *arguments)
+    process = spawn_paused('Results, "add", 3', *arguments)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     monkeypatch.setenv("TMPDIR", str(node if same_node else other))
@@ -221,7 +221,7 @@ def test_a_task_on_a_network_file_system_goes_on_on_another_machine(
     """Source: the batch in one process. The first process ends after three queries; SIGTERM lets it publish them."""
     first, second = network
     batch = ["batch", QUERIES, few_proteins_db, "--resume", "latest", "--store"]
-    process = spawn_paused('HitWriter, "add", 3', *batch, first / "h.sqlite")
+    process = spawn_paused('Results, "add", 3', *batch, first / "h.sqlite")
     assert [path.name for path in first.iterdir()] == ["h.sqlite"]
     process.send_signal(ended)
     process.communicate()

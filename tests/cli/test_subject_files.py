@@ -275,7 +275,7 @@ def test_the_name_of_an_equal_file_is_its_own(swsearch, files, cache):
 def test_a_batch_is_resumed_with_the_file_or_its_database(swsearch, files, spawn_paused):
     (files / "two.fa").write_text(f">a\n{LETTERS}\n>b\n{LETTERS[5:]}\n")
     assert swsearch("index", "s.fa", "-o", "s.db").code == 0
-    killed = spawn_paused('HitWriter, "add", 1', "batch", "two.fa", "s.fa", "--store", "hits.sqlite")
+    killed = spawn_paused('Results, "add", 1', "batch", "two.fa", "s.fa", "--store", "hits.sqlite")
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
     resumed = swsearch("batch", "two.fa", "s.db", "--store", "hits.sqlite", "--resume", "latest")

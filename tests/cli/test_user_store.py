@@ -138,7 +138,7 @@ def test_a_staged_user_store_that_cannot_be_published_does_not_hide_the_hits(
     """Another machine replaces the store while the last query is searched."""
     assert swsearch("query", QUERIES, few_proteins_db, "--quiet").code == 0
     command = ["query", QUERIES, few_proteins_db, "--format", "blast6", "--stage-store", "always"]
-    process = spawn_paused('HitWriter, "add", 7', *command)
+    process = spawn_paused('Results, "add", 7', *command)
     with Store(user_store) as store:
         store.runs.delete(1)
     printed, errors = process.communicate("\n")
@@ -151,7 +151,7 @@ def test_a_second_search_waits_for_the_one_that_has_staged_the_user_store(
     spawn_paused, spawn, user_store, few_proteins_db, expected
 ):
     command = ["query", QUERIES, few_proteins_db, "--format", "blast6", "--stage-store", "always", "--threads", "1"]
-    first = spawn_paused('HitWriter, "add", 3', *command)
+    first = spawn_paused('Results, "add", 3', *command)
     second = spawn(*command)
     line = next(line for line in second.stderr if "waiting" in line)
     assert (

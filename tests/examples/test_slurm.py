@@ -56,7 +56,7 @@ def test_a_task_that_is_queued_again_in_the_middle_loses_nothing(
     swsearch, tmp_path, cluster, in_folder, few_proteins_db
 ):
     assert swsearch("query", DATA / "queries.fasta", few_proteins_db, "--store", "whole.sqlite").code == 0
-    (tmp_path / "paused.py").write_text(PAUSE + PAUSED.format(moment='HitWriter, "add", 1'))
+    (tmp_path / "paused.py").write_text(PAUSE + PAUSED.format(moment='Results, "add", 1'))
     os.mkfifo(tmp_path / "pipe")
     # Opened for reading and writing, so that neither this process nor the task waits for the other to open it.
     pipe = os.open(tmp_path / "pipe", os.O_RDWR)

@@ -74,7 +74,7 @@ def test_a_search_that_snakemake_runs_again_goes_on(folder, expected):
         configuration, n_changed = re.subn(rf"^{name}: .*$", f"{name}: {value}", configuration, flags=re.MULTILINE)
         assert n_changed == 1
     (folder / "config.yaml").write_text(configuration)
-    (folder / "paused.py").write_text(PAUSE + PAUSED.format(moment='HitWriter, "add", 1'))
+    (folder / "paused.py").write_text(PAUSE + PAUSED.format(moment='Results, "add", 1'))
     environment = with_command(folder, PROGRAM.format(python=sys.executable, paused=folder / "paused.py"))
     environment["XDG_CACHE_HOME"] = str(folder / "cache")
     done = subprocess.run(

@@ -9,8 +9,6 @@ import pytest
 from swsearch.cli.app import main
 from swsearch.hits.formatting import UNKNOWN, blast_bits, blast_evalue
 from swsearch.sequences.record import identifier
-from swsearch.store import connections
-from swsearch.store.models import HITS, QUERIES
 from swsearch.store.store import Store
 from tests.store.conftest import RUN, make_query
 from tests.support import protein_records
@@ -95,10 +93,10 @@ def test_the_view_is_the_same_in_postgresql(searched, postgres_url):
             copied = copy.runs.start(run.info)
             for result in source.results.queries(run.id):
                 copy.results.add(copied, result)
-    engine = connections.make_engine(connections.store_url(postgres_url))
-    with connections.reading(engine) as connection:
-        found = [dict(row) for row in connection.exec_driver_sql(statement).mappings()]
-    engine.dispose()
+        with copy.reading() as rows:
+            cursor = rows.execute(statement)
+            names = [column[0] for column in cursor.description]
+            found = [dict(zip(names, row, strict=True)) for row in cursor]
     assert found == expected
     assert len(found) == sum(map(len, reports))
 
@@ -114,12 +112,9 @@ def odd_results():
 
 def identifiers(target):
     """Return all identifiers in a store, of queries and of subjects, in the order of :func:`odd_results`."""
-    engine = connections.make_engine(connections.store_url(target))
-    with connections.reading(engine) as connection:
-        queries = connection.execute(QUERIES.select().order_by(QUERIES.c.number)).all()
-        hits = connection.execute(HITS.select().order_by(HITS.c.rank)).all()
-    engine.dispose()
-    return [row.identifier for row in queries], [row.subject_identifier for row in hits]
+    with Store(target) as store, store.reading() as rows:
+        queries = [row.identifier for row in rows.records("queries", "ORDER BY number")]
+        return queries, [row.subject_identifier for row in rows.records("hits", "ORDER BY rank")]
 
 
 def test_identifiers_are_the_first_words_of_any_headers(target):
@@ -151,11 +146,9 @@ def test_the_hits_of_a_subject_are_found_by_an_index_in_postgresql(postgres_url)
         run = store.runs.start(RUN)
         for number in range(10):
             store.results.add(run, make_query(number, 2000))
-    engine = connections.make_engine(connections.store_url(postgres_url))
-    with connections.writing(engine) as connection:
-        connection.exec_driver_sql("ANALYZE")
-        statement = "EXPLAIN SELECT qaccver, evalue FROM blast6 WHERE saccver = 'sp|P00007|NAME_ORGANISM'"
-        plan = "\n".join(connection.exec_driver_sql(statement).scalars())
-    engine.dispose()
+        with store.writing() as rows:
+            rows.execute("ANALYZE")
+            statement = "EXPLAIN SELECT qaccver, evalue FROM blast6 WHERE saccver = 'sp|P00007|NAME_ORGANISM'"
+            plan = "\n".join(line for (line,) in rows.execute(statement))
     assert "ix_hits_subject" in plan
     assert "Seq Scan on hits" not in plan

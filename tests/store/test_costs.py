@@ -3,9 +3,6 @@
 import sqlite3
 from contextlib import closing
 
-from sqlalchemy import event
-
-from swsearch.store.models import SEARCHES
 from swsearch.store.results import HitView
 from swsearch.store.searches import OwnerLimits
 from swsearch.store.store import Store
@@ -36,7 +33,8 @@ def test_the_cost_of_a_search_does_not_grow_with_those_that_are_done(tmp_path, m
         """The steps of the second search of a process."""
         nonlocal steps
         with Store(path, create=True) as store:
-            event.listen(store._engine, "checkout", lambda driver, *_: driver.set_progress_handler(count, 1))
+            with store._connections.borrowed() as driver:  # the connection of all transactions that follow
+                driver.set_progress_handler(count, 1)
             search(store, f"first {of}")
             steps = 0
             search(store, f"second {of}")
@@ -46,8 +44,9 @@ def test_the_cost_of_a_search_does_not_grow_with_those_that_are_done(tmp_path, m
         submit(store.searches, new_search())
         search_all(store.queue, claim(store.queue))
     few = cost("of few")
-    copied = ", ".join(column.name for column in SEARCHES.columns if column.name not in ("id", "key", "content"))
     with closing(sqlite3.connect(path)) as connection, connection:
+        columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(searches)")]
+        copied = ", ".join(name for name in columns if name not in ("id", "key", "content"))
         made = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
         source = f"SELECT 'k' || i, 'c' || i, {copied} FROM n, searches WHERE id = 1"
         connection.execute(f"INSERT INTO searches (key, content, {copied}) {made} {source}")

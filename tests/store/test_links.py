@@ -3,11 +3,9 @@
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import func, select, update
 
 from swsearch.errors import Refused, SearchNotFound
 from swsearch.store.accounts import MAX_LINKS, is_link_key
-from swsearch.store.models import LINKS, SEARCHES
 from swsearch.store.rows import utc_now
 from swsearch.store.store import Store
 from tests.store.conftest import submit
@@ -16,8 +14,8 @@ from tests.store.test_searches import new_search
 
 def n_links(store):
     """Number of links of all searches."""
-    with store.reading() as connection:
-        return connection.execute(select(func.count()).select_from(LINKS)).scalar_one()
+    with store.reading() as rows:
+        return rows.execute("SELECT COUNT(*) FROM links").fetchone()[0]
 
 
 @pytest.fixture
@@ -60,9 +58,8 @@ def test_links_are_the_owners(store):
 def test_links_leave_with_their_search(store):
     search = submit(store.searches, new_search("ann"))[0]
     _, key = store.accounts.add_link(search.key, "ann")
-    with store.writing() as connection:
-        ended = {"expires_at": utc_now() - timedelta(seconds=1)}
-        connection.execute(update(SEARCHES).where(SEARCHES.c.id == search.id).values(**ended))
+    with store.writing() as rows:
+        rows.change("searches", search.id, {"expires_at": utc_now() - timedelta(seconds=1)})
     assert store.searches.delete_expired() == 1
     assert n_links(store) == 0
     with pytest.raises(SearchNotFound):

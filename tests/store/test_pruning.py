@@ -3,11 +3,9 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import insert, update
 
 from swsearch.cli.app import main
 from swsearch.errors import StoreError
-from swsearch.store.models import RUNS, SEARCHES
 from swsearch.store.store import Store
 from tests.store.conftest import RUN, make_query
 
@@ -21,14 +19,13 @@ def store(target):
         for days in range(60, 0, -10):
             run = opened.runs.start(RUN)
             opened.results.add(run, make_query(0, n_hits=400))
-            with opened.writing() as connection:
-                began = NOW - timedelta(days=days)
-                connection.execute(update(RUNS).where(RUNS.c.id == run).values(started_at=began))
+            with opened.writing() as rows:
+                rows.change("runs", run, {"started_at": NOW - timedelta(days=days)})
         for run in (1, 4, 5, 6):
             opened.runs.finish(run)
         opened.runs.interrupt(3)
-        with opened.writing() as connection:
-            connection.execute(insert(SEARCHES).values(**SEARCH, run_id=1))
+        with opened.writing() as rows:
+            rows.insert("searches", SEARCH | {"run_id": 1})
         yield opened
 
 
@@ -71,8 +68,8 @@ def test_pruning_returns_the_space_of_old_runs(tmp_path, capfd):
         for _ in range(3):
             opened.results.add(opened.runs.start(RUN), make_query(0, n_hits=2000))
             opened.runs.finish(opened.runs.newest().id)
-        with opened.writing() as connection:
-            connection.execute(update(RUNS).where(RUNS.c.id != 1).values(started_at=NOW - timedelta(days=3)))
+        with opened.writing() as rows:
+            rows.execute("UPDATE runs SET started_at = ? WHERE id <> 1", NOW - timedelta(days=3))
     before = path.stat().st_size
     prune = ["runs", "prune", "--store", str(path), "--keep", "1", "--older-than", "48h"]
     assert main([*prune, "--dry-run"]) == 0

@@ -13,7 +13,6 @@ import pytest
 from Bio.SeqIO.FastaIO import SimpleFastaParser
 
 from swsearch.cli.app import main
-from swsearch.store import connections
 from swsearch.store.store import Store
 from tests.store.conftest import DIALECTS
 
@@ -69,16 +68,15 @@ def ask(request, reported):
                 copied = copy.runs.start(run.info)
                 for result in source.results.queries(run.id):
                     copy.results.add(copied, result)
-    engine = connections.make_engine(connections.store_url(url))
 
     def answer(number):
         kind, statement = QUESTIONS[number]
         assert kind == "sql"
-        with connections.reading(engine) as connection:
-            return [tuple(row) for row in connection.exec_driver_sql(statement)]
+        with store.reading() as rows:
+            return list(rows.execute(statement))
 
-    yield answer
-    engine.dispose()
+    with Store(url) as store:
+        yield answer
 
 
 def is_best(row):

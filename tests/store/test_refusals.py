@@ -11,10 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event
 
 from swsearch.errors import StoreError
-from swsearch.store import connections
 from swsearch.store.schema import upgrade
 from swsearch.store.store import Store
 from tests.store.conftest import RUN, bound_by_modes, make_query
@@ -136,7 +134,7 @@ def test_a_full_disk_loses_nothing_that_was_committed(tmp_path):
     with Store(path, create=True) as store:
         run_id = store.runs.start(RUN)
         store.results.add(run_id, make_query(0))
-        with store.reading_rows() as rows:  # its connection is that of the next transaction
+        with store.reading() as rows:  # its connection is that of the next transaction
             (pages,) = rows.execute("PRAGMA page_count").fetchone()
             rows.execute(f"PRAGMA max_page_count = {pages + 2}")
         with pytest.raises(StoreError, match="the disk is full") as caught:
@@ -151,20 +149,27 @@ def test_a_full_disk_loses_nothing_that_was_committed(tmp_path):
     connection.close()
 
 
-def test_a_stop_within_a_commit_is_told_as_a_stop(tmp_path):
-    """SIGTERM raises SystemExit at any moment; within a commit, SQLAlchemy then asserts that its transaction ended."""
+def test_a_stop_within_a_commit_is_told_as_a_stop(tmp_path, monkeypatch):
+    """SIGTERM raises SystemExit at any moment; what was to be committed is then discarded."""
 
-    def stop(_connection: object) -> None:
-        raise SystemExit(143)
+    class Stopped(sqlite3.Connection):
+        def commit(self) -> None:
+            raise SystemExit(143)
 
-    with Store(tmp_path / "hits.sqlite", create=True) as store:
+    path = tmp_path / "hits.sqlite"
+    with Store(path, create=True) as store:
         run_id = store.runs.start(RUN)
-        event.listen(store._engine, "commit", stop)
-        for ask in (store.runs.all, lambda: store.runs.resume(run_id)):
-            with pytest.raises(SystemExit):
-                ask()
-        event.remove(store._engine, "commit", stop)
-        assert [run.id for run in store.runs.all()] == [run_id]
+        store.runs.interrupt(run_id)
+    connect = sqlite3.connect
+    with Store(path) as store:
+        store._connections.close()
+        with monkeypatch.context() as stopping:
+            stopping.setattr(sqlite3, "connect", lambda *given, **named: connect(*given, factory=Stopped, **named))
+            for ask in (store.runs.all, lambda: store.runs.resume(run_id)):
+                with pytest.raises(SystemExit):
+                    ask()
+        store._connections.close()
+        assert [(run.id, run.state) for run in store.runs.all()] == [(run_id, "interrupted")]
 
 
 READER = """
@@ -249,12 +254,10 @@ def test_tables_of_another_version_are_told_with_what_to_do(target):
     with Store(target, create=True) as store:
         run = store.runs.start(RUN)
         store.results.add(run, make_query(0))
-    engine = connections.make_engine(connections.store_url(target))
-    with connections.writing(engine) as connection:
-        connection.exec_driver_sql("DROP VIEW blast6")
-        connection.exec_driver_sql("ALTER TABLE hits DROP COLUMN n_hsps")
-        connection.exec_driver_sql("ALTER TABLE queries DROP COLUMN n_passed")
-    engine.dispose()
+        with store.writing() as rows:
+            rows.execute("DROP VIEW blast6")
+            rows.execute("ALTER TABLE hits DROP COLUMN n_hsps")
+            rows.execute("ALTER TABLE queries DROP COLUMN n_passed")
     with Store(target) as store:
         for use in (lambda: list(store.results.queries(run)), lambda: store.results.add(run, make_query(1))):
             with pytest.raises(StoreError) as caught:

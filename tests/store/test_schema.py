@@ -6,6 +6,7 @@ The expected content comes from stores that are built both ways, and from a stor
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 from sqlalchemy import MetaData, inspect
@@ -17,9 +18,9 @@ from swsearch.store.store import Store
 from tests.store.conftest import RUN, make_query
 
 
-def described(engine):
+def described(connection):
     """Return the inspector's description of all tables and views, by name."""
-    inspector = inspect(engine)
+    inspector = inspect(connection)
     tables = {view: inspector.get_view_definition(view) for view in inspector.get_view_names()}
     for table in sorted(inspector.get_table_names()):
         tables[table] = {
@@ -38,28 +39,21 @@ def described(engine):
 
 def test_migrations_build_what_the_models_describe(target):
     """Source: a store built by the migrations alone, compared with one built from the models."""
-    url = connections.store_url(target)
-    engine = connections.make_engine(url)
-    try:
-        with connections.writing(engine) as connection:
-            schema.migrate(connection)
-            assert schema.revision_of(connection) == rows.SCHEMA
-        migrated = described(engine)
-        with connections.writing(engine) as connection:
-            connection.exec_driver_sql("DROP VIEW blast6")
-            reflected = MetaData()
-            reflected.reflect(connection)
-            reflected.drop_all(connection)
-    finally:
-        engine.dispose()
+    address = connections.Address.of(target)
+    with closing(connections.connections_of(address)) as opened, opened.for_schema() as connection:
+        schema.migrate(connection)
+        migrated = described(connection)
+    with closing(connections.connections_of(address)) as opened, opened.for_schema() as connection:
+        connection.exec_driver_sql("DROP VIEW blast6")
+        reflected = MetaData()
+        reflected.reflect(connection)
+        reflected.drop_all(connection)
     Store(target, create=True).close()
-    engine = connections.make_engine(url)
-    try:
-        assert described(engine) == migrated
-        service = {"searches", "search_queries", "owners", "usage", "workers", "tokens", "links"}
-        assert set(migrated) == {"blast6", "failures", "hits", "queries", "runs", "swsearch_schema", *service}
-    finally:
-        engine.dispose()
+    with closing(connections.connections_of(address)) as opened, opened.for_schema() as connection:
+        assert described(connection) == migrated
+        assert connection.exec_driver_sql("SELECT version_num FROM swsearch_schema").scalars().all() == [rows.SCHEMA]
+    service = {"searches", "search_queries", "owners", "usage", "workers", "tokens", "links"}
+    assert set(migrated) == {"blast6", "failures", "hits", "queries", "runs", "swsearch_schema", *service}
 
 
 def test_the_models_name_the_newest_revision():

@@ -14,7 +14,6 @@ import pytest
 
 from swsearch.errors import Refused, SearchNotFound
 from swsearch.hits.shards import query_digest
-from swsearch.store.models import SEARCHES
 from swsearch.store.search_records import MEGACELL, Completed, NewQuery, NewSearch, SearchedDatabase
 from swsearch.store.searches import OwnerLimits
 from swsearch.store.store import Store
@@ -471,8 +470,8 @@ def test_what_no_program_wrote_is_named(store, searches, work):
     from swsearch.errors import StoreError
 
     stored, _ = submit(searches, new_search())
-    with store.writing() as connection:
-        connection.execute(SEARCHES.update().values(options="[]"))
+    with store.writing() as rows:
+        rows.execute("UPDATE searches SET options = ?", "[]")
     with pytest.raises(StoreError, match="table searches, column options"):
         searches.get(stored.key)
     assert dataclasses.replace(stored, state="done").is_finished

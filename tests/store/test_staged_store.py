@@ -24,8 +24,8 @@ from swsearch.errors import InputError, StoreError
 from swsearch.folders import file_system
 from swsearch.store import staged_store
 from swsearch.store.rows import FINISHED
-from swsearch.store.staged_store import StagedStore, open_store, upgrade_store
-from swsearch.store.store import Store
+from swsearch.store.staged_store import StagedStore, upgrade_store
+from swsearch.store.store import Store, open_store
 from tests import processes
 from tests.store.conftest import RUN, make_query
 
@@ -48,7 +48,7 @@ store.close()
 
 WAIT = """
 import sys
-from swsearch.store.staged_store import open_store
+from swsearch.store.store import open_store
 from tests.store.conftest import RUN
 
 with open_store(sys.argv[1], create=True, stage="always") as store:
