@@ -1,8 +1,8 @@
 """The store: runs, queries and ranked hits in SQLite or PostgreSQL, and the searches of a service.
 
 :class:`~swsearch.store.store.Store` takes and returns the records of :mod:`swsearch.hits`; rows and connections are
-private to this package. SQLAlchemy describes the tables, reads URLs and keeps the connections to PostgreSQL; it is
-imported where rows are read, and Alembic to upgrade a store. Every statement is plain SQL.
+private to this package. Every statement is plain SQL. SQLAlchemy reads URLs and keeps the connections to PostgreSQL,
+and Alembic upgrades a store; a store in an ordinary file imports neither.
 
 ======================  ================================================================================
 module                  noun
@@ -10,7 +10,7 @@ module                  noun
 ``store``               the store: its connections and transactions, its repositories as attributes
 ``driver``, ``rows``    plain statements, SQLite's settings, messages of errors; the values of rows
 ``connections``         where a store is; connections and transactions
-``models``, ``schema``  tables and types of columns; creation, revision and upgrade
+``tables``, ``schema``  tables and types of columns; creation, revision and upgrade
 ``runs``                ``store.runs``: the record of a run, who works on it, which may be deleted
 ``results``             ``store.results``: queries and hits, pages and columns of them
 ``searches``            ``store.searches``: what was submitted; records of it are in ``search_records``

@@ -133,19 +133,19 @@ class Connections(ABC):
         """Begin a transaction."""
 
     @contextmanager
-    def for_schema(self) -> Iterator[Connection]:
-        """A connection of SQLAlchemy in a transaction that creates tables or upgrades them."""
+    def for_alembic(self) -> Iterator[Connection]:
+        """A connection of SQLAlchemy in a transaction, for Alembic."""
         from sqlalchemy.exc import DBAPIError
 
         with self.translated():
             try:
-                with self._schema_engine().begin() as connection:
+                with self._alembic_engine().begin() as connection:
                     yield connection
             except DBAPIError as error:
                 raise error.orig or error from error
 
     @abstractmethod
-    def _schema_engine(self) -> Engine:
+    def _alembic_engine(self) -> Engine:
         """What gives SQLAlchemy's connections."""
 
     @abstractmethod
@@ -214,7 +214,7 @@ class FileConnections(Connections):
         else:
             driver.execute("BEGIN")
 
-    def _schema_engine(self) -> Engine:
+    def _alembic_engine(self) -> Engine:
         from sqlalchemy import NullPool, create_engine, event
 
         engine = create_engine("sqlite://", creator=self._connect, poolclass=NullPool)
@@ -275,7 +275,7 @@ class ServerConnections(Connections):
         """Choose the isolation of the transaction that the driver begins with the first statement."""
         driver.isolation_level = None if writes else self.errors.IsolationLevel.REPEATABLE_READ
 
-    def _schema_engine(self) -> Engine:
+    def _alembic_engine(self) -> Engine:
         return self._engine.execution_options(isolation_level="READ COMMITTED")
 
     def close(self) -> None:

@@ -23,6 +23,7 @@ from typing import Any, Final
 from swsearch.errors import StoreError, SwSearchError
 from swsearch.file_registry import registry
 from swsearch.store.rows import SCHEMA, utc_now
+from swsearch.store.tables import reader_of, statements
 from swsearch.words import option
 
 BUSY_SECONDS: Final = 60.0
@@ -63,11 +64,6 @@ def begin_writing(driver: Any, busy_seconds: float) -> None:
         driver.execute(f"PRAGMA busy_timeout = {round(busy_seconds * 1000)}")
 
 
-def statements() -> list[str]:
-    """The statements that create the tables and indexes in SQLite, and then the view, in either database."""
-    return Path(__file__).with_name("schema.sql").read_text(encoding="utf-8").removesuffix(";\n").split(";\n")
-
-
 def create_tables(driver: Any, busy_seconds: float) -> None:
     """Create the tables of a store in a file that has none, unless another process has just done so.
 
@@ -78,7 +74,7 @@ def create_tables(driver: Any, busy_seconds: float) -> None:
     begin_writing(driver, busy_seconds)
     try:
         if not Rows(driver).tables():
-            for statement in statements():
+            for statement in statements(in_sqlite=True):
                 driver.execute(statement)
             driver.execute("INSERT INTO swsearch_schema VALUES (?)", [SCHEMA])
         driver.execute("COMMIT")
@@ -201,8 +197,6 @@ class Rows:
         ValueError
             A value has no place in its column.
         """
-        from swsearch.store.models import reader_of  # SQLAlchemy takes time to import, and who only writes needs none
-
         columns, read = reader_of(table, tuple(more))
         expressions = [columns, *(f"{expression} AS {name}" for name, expression in more.items())]
         return map(read, self.execute(f"SELECT {', '.join(expressions)} FROM {table} {rest}", *values))
@@ -216,13 +210,18 @@ class Rows:
             cursor.close()
 
     @property
+    def in_sqlite(self) -> bool:
+        """Whether the transaction is one of SQLite, not of PostgreSQL."""
+        return self._mark == "?"
+
+    @property
     def lock(self) -> str:
         """The end of a SELECT of rows that the transaction will change; SQLite's writer is alone in any case."""
-        return "" if self._mark == "?" else " FOR UPDATE"
+        return "" if self.in_sqlite else " FOR UPDATE"
 
     def now(self) -> datetime:
         """The time by the clock that leases are measured with: the server's, or that of the store's only host."""
-        if self._mark == "?":
+        if self.in_sqlite:
             return utc_now()
         found: datetime = self.execute("SELECT clock_timestamp()").fetchone()[0]
         return found
@@ -234,7 +233,7 @@ class Rows:
 
     def has_table(self, table: str) -> bool:
         """Whether there is a table of this name."""
-        if self._mark == "?":
+        if self.in_sqlite:
             return table in self.tables()
         # Unlike to_regclass, this also finds a table that another process has created since the transaction began.
         visible = "SELECT 1 FROM pg_class WHERE relname = ? AND relkind = 'r' AND pg_table_is_visible(oid)"
@@ -251,7 +250,7 @@ class Rows:
 
         PostgreSQL: ``COPY`` took 14 µs per hit, ``INSERT`` 50 µs.
         """
-        if self._mark == "?":
+        if self.in_sqlite:
             self._driver.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES {marks(len(columns))}", rows)
             return
         with self._driver.cursor() as cursor, cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy:
@@ -265,7 +264,7 @@ class Rows:
 
     def _stored(self, value: Any) -> Any:
         """A value as the driver takes it; SQLite has no type for times, which are texts in UTC."""
-        if isinstance(value, datetime) and self._mark == "?":
+        if isinstance(value, datetime) and self.in_sqlite:
             return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
         return value
 

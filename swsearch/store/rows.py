@@ -25,7 +25,7 @@ from swsearch.sequences.record import identifier
 from swsearch.words import without_secrets
 
 SCHEMA: Final = "0.1.0"
-"""The Alembic revision of the tables (:mod:`swsearch.store.models`)."""
+"""The Alembic revision of the tables (:mod:`swsearch.store.tables`)."""
 
 RUNNING: Final = "running"
 """A run or a search at work."""

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from swsearch.errors import SchemaOutdated, StoreError
 from swsearch.folders import is_user_store, resource_folder
 from swsearch.store.connections import Address, Connections, FileConnections, connections_of
-from swsearch.store.driver import Rows, statements
+from swsearch.store.driver import Rows
 from swsearch.store.rows import SCHEMA
+from swsearch.store.tables import statements
 from swsearch.words import option
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ def revision_of(rows: Rows) -> str | None:
 def create_or_check(connections: Connections, *, create: bool) -> None:
     """Create the store if it is missing and ``create`` is true, and check its schema.
 
-    A new store is created in one transaction and marked with the revision of the models, so that Alembic need not be
-    imported; tests compare the tables with those of the models and with those of the migrations.
+    A new store is created in one transaction and marked with the revision of its tables, so that Alembic need not be
+    imported; a test compares the tables with those of the migrations.
 
     Raises
     ------
@@ -85,29 +86,20 @@ def _create(connections: Connections) -> str | None:
         connections.create_tables()
         with connections.transaction(writes=False) as rows:
             return revision_of(rows)
-    from swsearch.store.models import METADATA
-
-    with connections.for_schema() as connection:
-        rows = _locked_schema(connections, connection)
+    with connections.transaction(writes=True) as rows:
+        _lock_schema(rows)
         found = revision_of(rows)
         if found is None:
-            for index in (index for table in METADATA.tables.values() for index in table.indexes):
-                index.dialect_kwargs.update(index.info)
-            METADATA.create_all(connection)
-            rows.execute(statements()[-1])
+            for statement in statements(in_sqlite=False):
+                rows.execute(statement)
             rows.execute("INSERT INTO swsearch_schema VALUES (?)", SCHEMA)
         return found or SCHEMA
 
 
-def _locked_schema(connections: Connections, connection: Connection) -> Rows:
-    """What reads and writes rows in the transaction of a connection while no other process creates or upgrades.
-
-    SQLite has only one writer anyway.
-    """
-    rows = Rows(connection.connection.driver_connection, connections.mark)
-    if connections.address.database is None:
+def _lock_schema(rows: Rows) -> None:
+    """Prevent other processes from creating or upgrading at the same time; SQLite has only one writer anyway."""
+    if not rows.in_sqlite:
         rows.execute("SELECT pg_advisory_xact_lock(?)", _CREATION_LOCK)
-    return rows
 
 
 def _outdated(name: str, found: str) -> SchemaOutdated:
@@ -151,8 +143,10 @@ def upgrade(target: str | os.PathLike[str]) -> tuple[str, str]:
     """
     address = Address.of(target)
     check_file(address, create=False)
-    with closing(connections_of(address)) as connections, connections.for_schema() as connection:
-        found = revision_of(_locked_schema(connections, connection))
+    with closing(connections_of(address)) as connections, connections.for_alembic() as connection:
+        rows = Rows(connection.connection.driver_connection, connections.mark)
+        _lock_schema(rows)
+        found = revision_of(rows)
         if found is None:
             raise StoreError(f"{address.name} is not a store of hits; there is nothing to upgrade")
         if found not in known_revisions():

@@ -40,16 +40,16 @@ def described(connection):
 def test_migrations_build_what_the_models_describe(target):
     """Source: a store built by the migrations alone, compared with one built from the models."""
     address = connections.Address.of(target)
-    with closing(connections.connections_of(address)) as opened, opened.for_schema() as connection:
+    with closing(connections.connections_of(address)) as opened, opened.for_alembic() as connection:
         schema.migrate(connection)
         migrated = described(connection)
-    with closing(connections.connections_of(address)) as opened, opened.for_schema() as connection:
+    with closing(connections.connections_of(address)) as opened, opened.for_alembic() as connection:
         connection.exec_driver_sql("DROP VIEW blast6")
         reflected = MetaData()
         reflected.reflect(connection)
         reflected.drop_all(connection)
     Store(target, create=True).close()
-    with closing(connections.connections_of(address)) as opened, opened.for_schema() as connection:
+    with closing(connections.connections_of(address)) as opened, opened.for_alembic() as connection:
         assert described(connection) == migrated
         assert connection.exec_driver_sql("SELECT version_num FROM swsearch_schema").scalars().all() == [rows.SCHEMA]
     service = {"searches", "search_queries", "owners", "usage", "workers", "tokens", "links"}
