@@ -21,7 +21,7 @@ from urllib.parse import unquote
 from swsearch.errors import StoreError
 from swsearch.file_registry import is_store_url
 from swsearch.folders import is_shared
-from swsearch.store.driver import BUSY_SECONDS, Rows, begin_writing, create_tables, explained, is_writable, set_up
+from swsearch.store.driver import BUSY_SECONDS, Rows, begin_writing, choose_wal, explained, is_writable, set_up
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -203,10 +203,10 @@ class FileConnections(Connections):
             driver.rollback()
             self._free.append(driver)
 
-    def create_tables(self) -> None:
-        """Create the tables of a store in a file that has none, unless another process has just done so."""
+    def choose_wal(self) -> None:
+        """Choose WAL mode for a new store."""
         with self.translated(), self.borrowed() as driver:
-            create_tables(driver, self._busy_seconds)
+            choose_wal(driver, self._busy_seconds)
 
     def _begin(self, driver: Any, writes: bool) -> None:
         if writes:

@@ -22,8 +22,8 @@ from typing import Any, Final
 
 from swsearch.errors import StoreError, SwSearchError
 from swsearch.file_registry import registry
-from swsearch.store.rows import SCHEMA, utc_now
-from swsearch.store.tables import reader_of, statements
+from swsearch.store.rows import utc_now
+from swsearch.store.tables import reader_of
 from swsearch.words import option
 
 BUSY_SECONDS: Final = 60.0
@@ -64,23 +64,12 @@ def begin_writing(driver: Any, busy_seconds: float) -> None:
         driver.execute(f"PRAGMA busy_timeout = {round(busy_seconds * 1000)}")
 
 
-def create_tables(driver: Any, busy_seconds: float) -> None:
-    """Create the tables of a store in a file that has none, unless another process has just done so.
+def choose_wal(driver: Any, busy_seconds: float) -> None:
+    """Choose WAL mode, which is stored in the file, and cannot be chosen inside a transaction.
 
-    WAL mode is stored in the file, and cannot be chosen inside a transaction. If several processes create a store at
-    once, SQLite reports at once that it is busy, without waiting for the others.
+    If several processes create a store at once, SQLite reports at once that it is busy, without waiting for the others.
     """
     _repeat_while_busy(driver, "PRAGMA journal_mode = WAL", busy_seconds)
-    begin_writing(driver, busy_seconds)
-    try:
-        if not Rows(driver).tables():
-            for statement in statements(in_sqlite=True):
-                driver.execute(statement)
-            driver.execute("INSERT INTO swsearch_schema VALUES (?)", [SCHEMA])
-        driver.execute("COMMIT")
-    finally:
-        if driver.in_transaction:
-            driver.execute("ROLLBACK")
 
 
 def _repeat_while_busy(driver: Any, statement: str, busy_seconds: float) -> None:
@@ -103,25 +92,6 @@ def _repeat_while_busy(driver: Any, statement: str, busy_seconds: float) -> None
 def is_writable(path: Path) -> bool:
     """Whether a store and SQLite's side files can be written; the store need not exist."""
     return os.access(path.parent, os.W_OK) and (not path.exists() or os.access(path, os.W_OK))
-
-
-def identity_of(path: Path | None) -> tuple[int, int] | None:
-    """Device and inode of a file; None if there is none."""
-    try:
-        found = None if path is None else path.stat()
-    except OSError:
-        return None
-    return None if found is None else (found.st_dev, found.st_ino)
-
-
-def check_place(name: str, path: Path | None, identity: tuple[int, int] | None) -> None:
-    """Raise :class:`StoreError` if the file of a store was deleted, moved or replaced since it had this identity.
-
-    SQLite would silently continue to write to a deleted file.
-    """
-    if identity_of(path) != identity:
-        problem = "it was deleted or replaced while it was in use; what was written to it since is lost"
-        raise StoreError(f"{name}: {problem}; run the command again")
 
 
 def register_store(target: str | os.PathLike[str], *, create: bool) -> None:

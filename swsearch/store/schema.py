@@ -83,14 +83,12 @@ def check_file(address: Address, *, create: bool) -> None:
 def _create(connections: Connections) -> str | None:
     """Create the tables unless another process has just done so; returns the revision."""
     if isinstance(connections, FileConnections):
-        connections.create_tables()
-        with connections.transaction(writes=False) as rows:
-            return revision_of(rows)
+        connections.choose_wal()
     with connections.transaction(writes=True) as rows:
         _lock_schema(rows)
         found = revision_of(rows)
         if found is None:
-            for statement in statements(in_sqlite=False):
+            for statement in statements(in_sqlite=rows.in_sqlite):
                 rows.execute(statement)
             rows.execute("INSERT INTO swsearch_schema VALUES (?)", SCHEMA)
         return found or SCHEMA

@@ -134,7 +134,7 @@ class Batch:
     """The keys of their searches, by the ``id`` of the search."""
 
 
-PLAIN_FIELDS: Final = tuple(
+_PLAIN_FIELDS: Final = tuple(
     field.name
     for field in fields(StoredSearch)
     if field.name not in ("database", "options", "created", "started", "finished", "expires")
@@ -158,7 +158,7 @@ def searches_where(rows: Rows, rest: str, *values: Any) -> list[StoredSearch]:
             started=row.started_at,
             finished=row.finished_at,
             expires=row.expires_at,
-            **{name: getattr(row, name) for name in PLAIN_FIELDS},
+            **{name: getattr(row, name) for name in _PLAIN_FIELDS},
         )
         for row in rows.records("searches", f"WHERE {rest}", *values)
     ]

@@ -11,7 +11,7 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +20,6 @@ from swsearch.store.driver import Rows, marks
 from swsearch.store.results import as_fasta, letters_of_run
 from swsearch.store.rows import CANCELLED, DONE, FAILED, INTERRUPTED, QUEUED, UNFINISHED, restored, storable, utc_now
 from swsearch.store.search_records import (
-    PLAIN_FIELDS,
     NewSearch,
     Parameters,
     StoredSearch,
@@ -301,10 +300,10 @@ class _Submission:
         if same is not None:
             run_id, n_hits = same
             done = {"state": DONE, "run_id": run_id, "n_hits": n_hits, "n_done": len(new.queries)}
-            times = {"started": self._now, "finished": self._now}
+            times = {"started_at": self._now, "finished_at": self._now}
             expires = None if self._keep is None else self._now + self._keep
             self._add_hits(new.owner, n_hits)
-            return self._stored(new, 0, **done, **times, expires=expires, cells_done=new.cells), True
+            return self._stored(new, **done, **times, expires_at=expires, cells_done=new.cells), True
         owner = self._owner(new.owner)
         hits = len(new.queries) * self._limits.hits_of_query(new.database.name, new.options)
         self._check_limits(new, owner, hits)
@@ -315,7 +314,7 @@ class _Submission:
         owner.cells_today += new.cells
         self._add_hits(new.owner, hits)
         # The counters of an owner's searches are lifted among each other, too.
-        stored = self._stored(new, owner.served)
+        stored = self._stored(new, served=owner.served)
         rows = [
             (stored.id, number, storable(query.header), storable(query.letters), query.cells, QUEUED, None, None, 0)
             for number, query in enumerate(new.queries)
@@ -335,41 +334,31 @@ class _Submission:
             raise Refused("idempotency_conflict", "this Idempotency-Key belongs to another search; choose a new one")
         return known
 
-    def _stored(self, new: NewSearch, served: int, **values: Any) -> StoredSearch:
+    def _stored(self, new: NewSearch, **values: Any) -> StoredSearch:
         """Store a search, with these values in place of those of one that waits."""
-        options = json.dumps(dict(new.options))
-        of_one_that_waits: dict[str, Any] = {
-            "state": QUEUED, "reason": None, "started": None, "finished": None, "expires": None, "run_id": None,
-            "n_done": 0, "n_failed": 0, "cells_done": 0, "n_hits": 0,
-        }  # fmt: skip
-        stored = StoredSearch(
-            id=0,
-            key=secrets.token_urlsafe(16),
-            owner=new.owner,
-            database=new.database,
-            options=parameters_of(options),
-            asked_digest=new.asked_digest,
-            content=new.content,
-            created=self._now,
-            n_queries=len(new.queries),
-            cells=new.cells,
-            **(of_one_that_waits | values),
-        )
-        row = {name: getattr(stored, name) for name in PLAIN_FIELDS if name != "id"} | {
+        row = {
+            "key": secrets.token_urlsafe(16),
             "owner": storable(new.owner),
             "database_name": storable(new.database.name),
             "database_digest": new.database.digest,
             "database_generation": new.database.generation,
-            "options": options,
+            "options": json.dumps(dict(new.options)),
             "fingerprint": new.fingerprint,
+            "content": new.content,
+            "asked_digest": new.asked_digest,
             "idempotency_key": None if new.idempotency_key is None else storable(new.idempotency_key),
-            "created_at": stored.created,
-            "started_at": stored.started,
-            "finished_at": stored.finished,
-            "expires_at": stored.expires,
-            "served": served,
+            "state": QUEUED,
+            "created_at": self._now,
+            "n_queries": len(new.queries),
+            "n_done": 0,
+            "n_failed": 0,
+            "cells": new.cells,
+            "cells_done": 0,
+            "n_hits": 0,
+            "served": 0,
         }
-        return replace(stored, id=self._rows.insert("searches", row))
+        (stored,) = searches_where(self._rows, "id = ?", self._rows.insert("searches", row | values))
+        return stored
 
     def _owner(self, name: str) -> _Owner:
         """What an owner has, with what was submitted in this transaction."""

@@ -17,7 +17,7 @@ from swsearch.arguments import flag, number, path
 from swsearch.errors import InputError, StoreError
 from swsearch.folders import check_staging
 from swsearch.store.connections import Address, FileConnections, connections_of
-from swsearch.store.driver import BUSY_SECONDS, Rows, check_place, identity_of, register_store
+from swsearch.store.driver import BUSY_SECONDS, Rows, register_store
 from swsearch.store.results import Results
 from swsearch.store.runs import Runs
 from swsearch.store.schema import create_or_check
@@ -96,7 +96,7 @@ class Store(Closeable):
         try:
             create_or_check(self._connections, create=create)
             self._file = address.file
-            self._identity = identity_of(self._file)
+            self._identity = self._identity_of_file()
         except BaseException:
             self._connections.close()
             raise
@@ -136,7 +136,17 @@ class Store(Closeable):
 
         SQLite would silently continue to write to a deleted file.
         """
-        check_place(self.name, self._file, self._identity)
+        if self._identity_of_file() != self._identity:
+            problem = "it was deleted or replaced while it was in use; what was written to it since is lost"
+            raise StoreError(f"{self.name}: {problem}; run the command again")
+
+    def _identity_of_file(self) -> tuple[int, int] | None:
+        """Device and inode of the file; None if there is none."""
+        try:
+            found = None if self._file is None else self._file.stat()
+        except OSError:
+            return None
+        return None if found is None else (found.st_dev, found.st_ino)
 
     def close(self) -> None:
         """Close the connections."""
@@ -149,9 +159,10 @@ class Store(Closeable):
     @contextmanager
     def writing(self) -> Iterator[Rows]:
         """A transaction that commits completely or not at all. Inside of :meth:`whole`, it is that transaction."""
-        if self.is_within_whole:
+        within: Rows | None = getattr(self._within, "rows", None)
+        if within is not None:
             with self._connections.translated():
-                yield self._within.rows
+                yield within
             return
         with self.changing(), self._connections.transaction(writes=True) as rows:
             yield rows
@@ -171,11 +182,6 @@ class Store(Closeable):
             if has_turn:
                 self._turn.release()
         self.check_place()
-
-    @property
-    def is_within_whole(self) -> bool:
-        """Whether the changes of this thread belong to a transaction of :meth:`whole`."""
-        return getattr(self._within, "rows", None) is not None
 
     @contextmanager
     def whole(self) -> Iterator[None]:

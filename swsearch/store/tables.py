@@ -64,7 +64,9 @@ _TYPES: Final = {
 """The types of ``schema.sql`` beside ``VARCHAR``: SERIAL is a number that is never used again, ESCAPED is text as
 :func:`~swsearch.store.rows.storable` makes it, and TIME is in UTC.
 """
-_COLUMN: Final = re.compile(rf'^(    "?(\w+)"? )({"|".join(_TYPES)}|VARCHAR\(\d+\))(?=[ ,\n])( NOT NULL)?', re.MULTILINE)
+_COLUMN: Final = re.compile(
+    rf'^(    "?(\w+)"? )({"|".join(_TYPES)}|VARCHAR\(\d+\))(?=[ ,\n])( NOT NULL)?', re.MULTILINE
+)
 _HASH: Final = " USING HASH"
 """PostgreSQL's index of long texts: a key of a B-tree has at most 2.7 kB."""
 
