@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -185,7 +184,7 @@ class HostProcess:
     @classmethod
     def this(cls) -> Self:
         """The calling process."""
-        return cls(socket.gethostname(), os.getpid(), _began_own(os.getpid()))
+        return cls(host_name(), os.getpid(), _began_own(os.getpid()))
 
     def __str__(self) -> str:
         return f"process {self.process} on {self.host}"
@@ -193,7 +192,7 @@ class HostProcess:
     @property
     def is_here(self) -> bool:
         """Whether it is or was a process of this machine."""
-        return self.host == socket.gethostname()
+        return self.host == host_name()
 
     @property
     def has_ended(self) -> bool:
@@ -213,6 +212,11 @@ class HostProcess:
             return True
         began = _began(self.process)
         return None not in (self.began, began) and self.began != began
+
+
+def host_name() -> str:
+    """The name of this machine."""
+    return os.uname().nodename
 
 
 @lru_cache(maxsize=1)

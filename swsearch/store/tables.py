@@ -64,9 +64,8 @@ _TYPES: Final = {
 """The types of ``schema.sql`` beside ``VARCHAR``: SERIAL is a number that is never used again, ESCAPED is text as
 :func:`~swsearch.store.rows.storable` makes it, and TIME is in UTC.
 """
-_COLUMN: Final = re.compile(
-    rf'^(    "?(\w+)"? )({"|".join(_TYPES)}|VARCHAR\(\d+\))(?=[ ,\n])( NOT NULL)?', re.MULTILINE
-)
+_COLUMN: Final = rf'(?m)^(    "?(\w+)"? )({"|".join(_TYPES)}|VARCHAR\(\d+\))(?=[ ,\n])( NOT NULL)?'
+"""The line of a column in ``schema.sql``."""
 _HASH: Final = " USING HASH"
 """PostgreSQL's index of long texts: a key of a B-tree has at most 2.7 kB."""
 
@@ -80,7 +79,7 @@ def statements(*, in_sqlite: bool) -> list[str]:
         name = column[3] if kind is None else kind.sqlite if in_sqlite else kind.postgresql
         return f"{column[1]}{name}{column[4] or ''}"
 
-    text = _COLUMN.sub(translated, _schema())
+    text = re.sub(_COLUMN, translated, _schema())
     return (text.replace(_HASH, "") if in_sqlite else text).removesuffix(";\n").split(";\n")
 
 
@@ -99,7 +98,9 @@ def reader_of(table: str, more: tuple[str, ...]) -> tuple[str, Callable[[Sequenc
     The meaning of values is not checked.
     """
     definition = _schema().partition(f"CREATE TABLE {table} (")[2].partition(");")[0]
-    columns = [(column[2], _TYPES.get(column[3], _TYPES["TEXT"]), column[4]) for column in _COLUMN.finditer(definition)]
+    columns = [
+        (column[2], _TYPES.get(column[3], _TYPES["TEXT"]), column[4]) for column in re.finditer(_COLUMN, definition)
+    ]
     names = [name for name, _, _ in columns]
     record = namedtuple(table, [*names, *more])  # type: ignore[misc]
     readers = [(place, kind.read) for place, (_, kind, _) in enumerate(columns) if kind.read is not None]
