@@ -16,11 +16,11 @@ from __future__ import annotations
 import re
 from collections import namedtuple
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from math import inf
 from pathlib import Path
+from types import NoneType
 from typing import Any, Final
 
 from swsearch.store.rows import restored
@@ -38,32 +38,25 @@ def _utc(value: Any) -> Any:
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
-@dataclass(frozen=True)
-class _Type:
-    """A type of columns: its names in SQLite and PostgreSQL, and the types and the largest number of its values.
-
-    ``read`` makes a value of what a driver gives; None if the driver gives the value.
-    """
-
-    sqlite: str
-    postgresql: str
-    kinds: frozenset[type]
-    highest: float = inf
-    read: Callable[[Any], Any] | None = None
-
-
 _TYPES: Final = {
-    "SERIAL": _Type("INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT", "BIGSERIAL PRIMARY KEY", frozenset({int})),
-    "BIGINT": _Type("INTEGER", "BIGINT", frozenset({int})),
-    "INT": _Type("INTEGER", "INTEGER", frozenset({int}), 2**31 - 1),
-    "DOUBLE": _Type("DOUBLE", "DOUBLE PRECISION", frozenset({int, float})),
-    "TEXT": _Type("TEXT", "TEXT", frozenset({str})),
-    "ESCAPED": _Type("TEXT", "TEXT", frozenset({str}), read=restored),
-    "TIME": _Type("DATETIME", "TIMESTAMP WITH TIME ZONE", frozenset({datetime}), read=_utc),
+    "SERIAL": ("INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT", "BIGSERIAL PRIMARY KEY"),
+    "BIGINT": ("INTEGER", "BIGINT"),
+    "INT": ("INTEGER", "INTEGER"),
+    "DOUBLE": ("DOUBLE", "DOUBLE PRECISION"),
+    "TEXT": ("TEXT", "TEXT"),
+    "ESCAPED": ("TEXT", "TEXT"),
+    "TIME": ("DATETIME", "TIMESTAMP WITH TIME ZONE"),
 }
-"""The types of ``schema.sql`` beside ``VARCHAR``: SERIAL is a number that is never used again, ESCAPED is text as
-:func:`~swsearch.store.rows.storable` makes it, and TIME is in UTC.
+"""The types of ``schema.sql`` beside ``VARCHAR``, as SQLite and PostgreSQL name them: SERIAL is a number that is never
+used again, ESCAPED is text as :func:`~swsearch.store.rows.storable` makes it, and TIME is in UTC.
 """
+_KINDS: Final[dict[str, set[type]]] = {
+    "SERIAL": {int}, "BIGINT": {int}, "INT": {int}, "DOUBLE": {int, float}, "TIME": {datetime},
+}  # fmt: skip
+"""The types of the values in a record; those of the other columns are texts."""
+_HIGHEST: Final = {"INT": 2**31 - 1}
+_READERS: Final = {"ESCAPED": restored, "TIME": _utc}
+"""What makes a value of what a driver gives."""
 _COLUMN: Final = rf'(?m)^(    "?(\w+)"? )({"|".join(_TYPES)}|VARCHAR\(\d+\))(?=[ ,\n])( NOT NULL)?'
 """The line of a column in ``schema.sql``."""
 _HASH: Final = " USING HASH"
@@ -75,9 +68,8 @@ def statements(*, in_sqlite: bool) -> list[str]:
     """The statements that create the tables, the indexes and the view."""
 
     def translated(column: re.Match[str]) -> str:
-        kind = _TYPES.get(column[3])
-        name = column[3] if kind is None else kind.sqlite if in_sqlite else kind.postgresql
-        return f"{column[1]}{name}{column[4] or ''}"
+        sqlite, postgresql = _TYPES.get(column[3], (column[3], column[3]))
+        return f"{column[1]}{sqlite if in_sqlite else postgresql}{column[4] or ''}"
 
     text = re.sub(_COLUMN, translated, _schema())
     return (text.replace(_HASH, "") if in_sqlite else text).removesuffix(";\n").split(";\n")
@@ -98,21 +90,11 @@ def reader_of(table: str, more: tuple[str, ...]) -> tuple[str, Callable[[Sequenc
     The meaning of values is not checked.
     """
     definition = _schema().partition(f"CREATE TABLE {table} (")[2].partition(");")[0]
-    columns = [
-        (column[2], _TYPES.get(column[3], _TYPES["TEXT"]), column[4]) for column in re.finditer(_COLUMN, definition)
-    ]
+    columns = [(column[2], column[3], column[4]) for column in re.finditer(_COLUMN, definition)]
     names = [name for name, _, _ in columns]
     record = namedtuple(table, [*names, *more])  # type: ignore[misc]
-    readers = [(place, kind.read) for place, (_, kind, _) in enumerate(columns) if kind.read is not None]
-    rules = [
-        (
-            name,
-            kind.kinds if is_required or name == "id" else kind.kinds | {type(None)},
-            0 if kind.kinds == {int} and name not in _SIGNED else -kind.highest,
-            kind.highest,
-        )
-        for name, kind, is_required in columns
-    ]
+    readers = [(place, _READERS[kind]) for place, (_, kind, _) in enumerate(columns) if kind in _READERS]
+    rules = [_rule(*column) for column in columns]
 
     def read(row: Sequence[Any]) -> Any:
         values = list(row)
@@ -127,3 +109,10 @@ def reader_of(table: str, more: tuple[str, ...]) -> tuple[str, Callable[[Sequenc
         return record(*values)
 
     return ", ".join(names), read
+
+
+def _rule(name: str, kind: str, required: str | None) -> tuple[str, set[type], float, float]:
+    """The name of a column, the types of its values, and the range of integers."""
+    kinds, highest = _KINDS.get(kind, {str}), _HIGHEST.get(kind, inf)
+    is_count = kinds == {int} and name not in _SIGNED
+    return name, kinds if required or kind == "SERIAL" else kinds | {NoneType}, 0 if is_count else -highest, highest
