@@ -67,8 +67,8 @@ def test_a_search_writes_its_store_without_sqlalchemy(tmp_path, few_proteins_db)
 
 @pytest.mark.thorough
 def test_a_store_imports_only_what_a_command_asks_of_it(tmp_path, few_proteins_db):
-    """The tables are those of SQLAlchemy's core, and PostgreSQL's dialect is that of another store."""
-    unused = {*OF_OTHER_STORES, *OF_OTHER_COMMANDS, *OF_OTHER_QUERIES, *OF_ARCHIVES, *SELDOM_USED}
+    """SQLAlchemy is for URLs, PostgreSQL and upgrades."""
+    unused = {"sqlalchemy", *OF_OTHER_STORES, *OF_OTHER_COMMANDS, *OF_OTHER_QUERIES, *OF_ARCHIVES, *SELDOM_USED}
     search = "query", QUERIES, few_proteins_db, "--store", "hits.sqlite", "--resume", "latest"
     assert imported(unused, *search, folder=tmp_path) == []
     of_services = {"swsearch.store.queue", "swsearch.store.searches", "swsearch.store.accounts"}
@@ -80,7 +80,7 @@ def test_a_store_imports_only_what_a_command_asks_of_it(tmp_path, few_proteins_d
 )
 def test_stored_runs_are_shown_without_what_a_search_needs(swsearch, tmp_path, few_proteins_db, command):
     assert swsearch("query", QUERIES, few_proteins_db, "--store", "hits.sqlite", "--quiet").code == 0
-    unused = {*OF_OTHER_STORES, *OF_OTHER_COMMANDS, *OF_ARCHIVES, *OF_SEARCHES, *SELDOM_USED}
+    unused = {"sqlalchemy", *OF_OTHER_STORES, *OF_OTHER_COMMANDS, *OF_ARCHIVES, *OF_SEARCHES, *SELDOM_USED}
     assert imported(unused, *command, "--store", "hits.sqlite", folder=tmp_path) == []
 
 
