@@ -1,10 +1,11 @@
 """``swsearch report`` with limits: the stored hits within them, and an answer where the store does not have enough.
 
+The rules are tested with random limits of random runs in tests/search/test_complete_lists.py.
+
 Expected values: searches with the same limits, and hand counts in their results.
 """
 
 import json
-import random
 from collections import Counter
 
 import pytest
@@ -12,18 +13,12 @@ import pytest
 from tests.cli.conftest import DATA
 
 QUERIES = DATA / "queries.fasta"
-CUT, COMPLETE, SENSITIVE = "--top 12 --max-hsps 3", "--top 60 --max-hsps 3", "--top 60 --sensitive"
 LIMITS = [
-    (CUT, "--top 3"),
-    (CUT, "--evalue 1e-10"),
-    (CUT, "--max-hsps 1"),
-    (CUT, "--max-hsps 2 --evalue 0.001 --top 9"),
-    (COMPLETE, "--min-query-coverage 60 --top 4"),
-    (COMPLETE, "--min-subject-coverage 80 --evalue 1e-3"),
-    (COMPLETE, "--min-alignment-length 120 --max-hsps 1"),
-    (COMPLETE, "--min-bits 60.5 --min-identity 30"),
-    (SENSITIVE, "--evalue 1e-5 --top 7"),
-    (SENSITIVE, "--min-score 150"),
+    ("--top 12 --max-hsps 3", "--max-hsps 2 --evalue 0.001 --top 9"),
+    ("--top 60 --max-hsps 3", "--min-query-coverage 30 --min-subject-coverage 30 --min-identity 30 --top 4"),
+    ("--top 60 --max-hsps 3", "--min-alignment-length 120 --min-bits 60.5"),
+    ("--top 60 --sensitive", "--evalue 1e-5 --top 7"),
+    ("--top 60 --sensitive", "--min-score 150"),
 ]
 """The options of runs, and narrower limits and filters of reports of them."""
 
@@ -50,17 +45,6 @@ def test_narrower_limits_give_the_hits_of_a_search_with_them(swsearch, few_prote
 def test_a_shorter_list_is_reported_as_a_search_for_it_would_be(swsearch, few_proteins_db, form, stored):
     narrowed, searched = report_and_search(swsearch, few_proteins_db, stored, "--top 2", form=form)
     assert narrowed.out == searched
-
-
-def test_ties_are_those_of_the_run(swsearch, tmp_path):
-    """Three subjects are equal: a search with --ties all lists all of them for --top 1, and so does its report."""
-    letters = "".join(random.Random(7).choices("ACDEFGHIKLMNPQRSTVWY", k=80))
-    (tmp_path / "three.fa").write_text("".join(f">s{number}\n{letters}\n" for number in range(3)))
-    (tmp_path / "one.fa").write_text(f">q\n{letters}\n")
-    assert swsearch("index", "three.fa", "-o", "three.db").code == 0
-    for ties, expected in (("all", 3), ("cut", 1)):
-        assert swsearch("query", "one.fa", "three.db", "--ties", ties, "-q").code == 0
-        assert swsearch("report", "latest", "--top", 1, "--format", "blast6").out.count("\n") == expected
 
 
 def test_lists_that_the_search_cut_are_counted_where_more_may_pass(swsearch, few_proteins_db):
@@ -132,30 +116,6 @@ def test_queries_are_chosen_by_identifier_or_accession_in_the_order_of_the_run(s
     found = swsearch("report", "latest", "--format", "tsv", *chosen).out.splitlines()
     assert found == [whole[0], *(line for line in whole if line.split("\t")[0] in (names[0], names[2]))]
     assert len(found) > 2
-
-
-def test_numbers_of_alignments_are_those_before_the_filters(swsearch, few_proteins_db):
-    """The filter leaves out some first alignments, so others become the first ones; numbers have no gaps."""
-    stored, filters = "--top 60 --max-hsps 4 --evalue 1000", "--min-identity 40"
-    for limits in ("--max-hsps 1", "--max-hsps 2 --evalue 100"):
-        narrowed, searched = report_and_search(swsearch, few_proteins_db, stored, limits, *filters.split())
-        assert narrowed.out == searched
-    whole = report_and_search(swsearch, few_proteins_db, stored, "--evalue 500", *filters.split())[1]
-    assert len(searched.splitlines()) < len(whole.splitlines())
-
-
-@pytest.mark.parametrize("limits", ["--evalue 0.01", "--evalue 1e-6 --top 3"])
-def test_a_masked_query_is_narrowed_by_its_masked_evalue(swsearch, few_proteins_db, tmp_path, limits):
-    """Queries whose second halves are masked; the masked E-values of some subjects are above the limit."""
-    lines = QUERIES.read_text().splitlines()
-    half = [line if line.startswith(">") or row % 3 else line.lower() for row, line in enumerate(lines)]
-    (tmp_path / "masked.fasta").write_text("\n".join(half) + "\n")
-    stored = ["query", "masked.fasta", few_proteins_db, "--mask", "lower", "--top", 60, "--quiet"]
-    assert swsearch(*stored).code == 0
-    narrowed = swsearch("report", "latest", "--format", "blast6", *limits.split())
-    searched = swsearch(*stored, "--format", "blast6", "--store", "none", *limits.split()).out
-    assert narrowed.out == searched
-    assert searched
 
 
 def test_limits_that_decide_what_rounds_include_are_refused(swsearch, few_proteins_db):

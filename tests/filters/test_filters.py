@@ -1,12 +1,10 @@
-"""Filters: a filtered search lists the hits of the complete ranking that pass, with the same E-values.
+"""Filters of subjects: which subjects lists, taxa and maps choose. The expected subjects are written by hand.
 
-The expected hits come from the unfiltered ranking, filtered in plain Python, or are written by hand.
+What filters leave of a list of hits is tested in tests/search/test_complete_lists.py.
 """
 
 import gzip
 import math
-import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +12,6 @@ import pytest
 import swsearch
 from swsearch.database.changes import remove_from_database
 from swsearch.errors import InputError
-from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
 from swsearch.search.options import SearchOptions
 from swsearch.sequences.alphabet import PROTEIN
@@ -33,22 +30,18 @@ def header(number: int) -> str:
 
 @pytest.fixture(scope="module")
 def family(tmp_path_factory):
-    """A database whose subjects contain segments of one protein, mutated to varying degrees, so that shares vary."""
+    """A database of random proteins, and a query."""
     rng = np.random.default_rng(7)
     folder = tmp_path_factory.mktemp("filters")
-    query = random_protein(rng, 120)
-    records = []
-    for number in range(N_SUBJECTS):
-        start = int(rng.integers(0, 90))
-        piece = query[start : start + int(rng.integers(20, 120))].copy()
-        changed = rng.random(len(piece)) < rng.random() * 0.8
-        piece[changed] = random_protein(rng, int(changed.sum()))
-        around = [random_protein(rng, int(length)) for length in rng.integers(0, 150, 2)]
-        letters = PROTEIN.decode(np.concatenate((around[0], piece, around[1])))
-        records.append(f">{header(number)}\n{letters}\n")
+    lengths = rng.integers(60, 300, N_SUBJECTS)
+    records = [
+        f">{header(number)}\n{PROTEIN.decode(random_protein(rng, int(length)))}\n"
+        for number, length in enumerate(lengths)
+    ]
     (folder / "family.fasta").write_text("".join(records))
     swsearch.build_database(folder / "family.fasta", folder / "family.db")
-    return folder / "family.db", swsearch.sequence(PROTEIN.decode(query), "protein", header="query")
+    query = PROTEIN.decode(random_protein(rng, 120))
+    return folder / "family.db", swsearch.sequence(query, "protein", header="query")
 
 
 def search(family, **options) -> QueryResult:
@@ -56,101 +49,6 @@ def search(family, **options) -> QueryResult:
     with swsearch.open_searcher(database, SearchOptions(**options), engine="cpu", threads=2) as searcher:
         (result,) = searcher.search([query])
     return result
-
-
-@pytest.fixture(scope="module")
-def ranking(family) -> list[Hit]:
-    """Every subject with an alignment, best first: the list to which the filters are applied."""
-    return list(search(family, evalue=math.inf, top=N_SUBJECTS).hits)
-
-
-def renumbered(hits: list[Hit]) -> list[Hit]:
-    return [replace(hit, rank=index) for index, hit in enumerate(hits, 1)]
-
-
-def identity(hit: Hit) -> float:
-    return 100 * hit.alignment.identities / hit.alignment.columns
-
-
-FILTERS = {
-    "score": ({"min_score": 60}, lambda hit: hit.score >= 60),
-    "bits": ({"min_bits": 31.5}, lambda hit: hit.bits >= 31.5),
-    "identity": ({"min_identity": 50.0}, lambda hit: identity(hit) >= 50),
-    "query coverage": (
-        {"min_query_coverage": 40.0},
-        lambda hit: (hit.alignment.query_end - hit.alignment.query_start) / 120 >= 0.4,
-    ),
-    "subject coverage": (
-        {"min_subject_coverage": 25.0},
-        lambda hit: (hit.alignment.subject_end - hit.alignment.subject_start) / hit.subject_length >= 0.25,
-    ),
-    "length": ({"min_alignment_length": 50}, lambda hit: hit.alignment.columns >= 50),
-    "two at once": (
-        {"min_identity": 40.0, "min_alignment_length": 30},
-        lambda hit: identity(hit) >= 40 and hit.alignment.columns >= 30,
-    ),
-    "subject length": ({"min_length": 100, "max_length": 200}, lambda hit: 100 <= hit.subject_length <= 200),
-    "identifier": ({"id_pattern": "_HUMAN$"}, lambda hit: hit.subject_header.split()[0].endswith("_HUMAN")),
-    "taxid": ({"taxid": "9606,562"}, lambda hit: re.search("OX=(9606|562) ", hit.subject_header) is not None),
-}
-
-
-@pytest.mark.parametrize("top", [1, 5, 40, N_SUBJECTS])
-@pytest.mark.parametrize("name", FILTERS)
-def test_a_filtered_list_is_the_filtered_ranking(family, ranking, name, top):
-    """Source: the unfiltered ranking, filtered in Python; the cut counts hits that pass, and E-values are unchanged."""
-    options, passes = FILTERS[name]
-    expected = [hit for hit in ranking if passes(hit)]
-    assert 10 < len(expected) < N_SUBJECTS - 10
-    assert list(search(family, evalue=math.inf, top=top, **options).hits) == renumbered(expected[:top])
-
-
-def test_ties_are_kept_among_those_that_pass(family):
-    """Source: the unfiltered ranking; without E-values (no statistics for gap 4/1) equal scores are ties."""
-    whole = search(family, gap_open=4, gap_extend=1, top=N_SUBJECTS).hits
-    passing = [hit for hit in whole if identity(hit) >= 40]
-    tied = next(index for index in range(1, len(passing)) if passing[index].score == passing[index - 1].score)
-    expected = [hit for hit in passing if hit.score >= passing[tied].score]
-    found = search(family, gap_open=4, gap_extend=1, top=tied, ties="all", min_identity=40.0)
-    assert list(found.hits) == renumbered(expected)
-
-
-@pytest.mark.parametrize("ties", ["cut", "all"])
-@pytest.mark.parametrize("evalue", [math.inf, 200.0])
-@pytest.mark.parametrize("top", [1, 5, 70, N_SUBJECTS])
-def test_of_several_alignments_those_that_pass_decide_a_subjects_place(family, top, evalue, ties):
-    """Source: all alignments of all subjects, filtered one by one; the remaining ones determine a subject's rank."""
-    whole = search(family, evalue=math.inf, top=N_SUBJECTS, max_hsps=4).hits
-    passing: dict[int, list[Hit]] = {}
-    for hit in whole:
-        if identity(hit) >= 55 and hit.alignment.columns >= 9 and hit.evalue <= evalue:
-            passing.setdefault(hit.subject_index, []).append(hit)
-    ordered = sorted(passing.values(), key=lambda hits: (hits[0].evalue, -hits[0].score, hits[0].subject_index))
-    assert ordered != list(passing.values())  # some subjects lose their best alignment and therefore their rank
-    last = ordered[min(top, len(ordered)) - 1][0]
-    n_listed = top if ties == "cut" else sum(hits[0].evalue <= last.evalue for hits in ordered)
-    expected = [
-        replace(hit, rank=rank, hsp=hsp)
-        for rank, hits in enumerate(ordered[:n_listed], 1)
-        for hsp, hit in enumerate(hits, 1)
-    ]
-    options = {"min_identity": 55.0, "min_alignment_length": 9, "max_hsps": 4}
-    assert list(search(family, evalue=evalue, top=top, ties=ties, **options).hits) == expected
-
-
-def test_every_engine_and_partition_size_gives_the_filtered_hits(family):
-    """Source: the reference engine."""
-    database, query = family
-    options = SearchOptions(top=7, min_identity=35.0, id_pattern="HUMAN", max_length=250)
-    found = []
-    for engine, partition_residues in (("reference", None), ("cpu", None), ("cpu", 500)):
-        with swsearch.open_searcher(
-            database, options, engine=engine, threads=2, partition_residues=partition_residues
-        ) as searcher:
-            (result,) = searcher.search([query])
-            found.append((result.hits, result.n_passed, searcher.run_info("test").parameters))
-    assert len(found[0][0]) == 7
-    assert found[0] == found[1] == found[2]
 
 
 def chosen(family, **options) -> tuple[list[int], tuple[str, ...]]:
