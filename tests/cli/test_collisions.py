@@ -4,6 +4,7 @@ Expected by hand: the command fails with a message, and the folder is unchanged.
 """
 
 import os
+import re
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -25,24 +26,15 @@ from tests.taxonomy.dumps import write_dump
 
 LETTERS = "MKVLAAGIVGLLLAQWERTYHHEDKNRSTPACFWMKVLAAGIVGLLLAQWERTY"
 
-# Each command, and the option whose argument comes last. {…} are the files of the folder below.
+# Commands, and the option whose argument comes last: a text, a picture and a file to which lines are appended. Other
+# outputs are opened in one of these ways; tests/cli/test_every_output.py has the outputs of all commands.
 WRITERS = {
     "query --out": "query q.fa p.db --store hits.sqlite --out",
-    "query --out, stored nowhere": "query q.fa p.db --store none --out",
     "query --plot": "query q.fa p.db --store hits.sqlite --plot",
-    "query --save-pssm": "query q.fa p.db --store hits.sqlite --save-pssm",
     "batch --events": "batch q.fa p.db --store hits.sqlite --events",
-    "report --out": "report latest --store hits.sqlite --out",
-    "report --save-pssm": "report latest --store hits.sqlite --save-pssm",
-    "db export --out": "db export p.db --out",
-    "align --out": "align q.fa q.fa --out",
-    "align --plot": "align q.fa q.fa --plot",
-    "align --matrix-out": "align q.fa q.fa --matrix-out",
-    "bench kernels --out": "bench kernels --fasta q.fa --tasks pair --pair-length 10 --out",
 }
 STORE_WRITERS = {
     "query --store": "query q.fa p.db --store",
-    "batch --store": "batch q.fa p.db --store",
     "runs merge --store": "runs merge hits.sqlite --store",
     "runs export --out": "runs export latest --store hits.sqlite --out",
 }
@@ -104,20 +96,13 @@ SPELLINGS = ["plain", "./", "absolute", "symlink", "hard link", "through a linke
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-@pytest.mark.parametrize("writer", ["query --out", "query --plot", "batch --events"])
-@pytest.mark.parametrize(("name", "words"), [("q.fa", "read by the same command"), ("other.sqlite", "store")])
-def test_no_output_is_an_input_or_a_store_however_it_is_spelt(swsearch, folder, writer, name, words, spelling):
-    """A text, a picture and a file to which lines are appended; all other outputs are opened in one of these ways."""
-    assert words in refused(swsearch, folder, WRITERS[writer], spelt(folder, name, spelling))
-
-
 @pytest.mark.parametrize("writer", WRITERS)
-def test_no_output_is_an_input_or_a_store(swsearch, folder, writer):
-    """Both the store in use and any other store are refused."""
-    for store in ("hits.sqlite", "other.sqlite"):
-        assert "store" in refused(swsearch, folder, WRITERS[writer], store)
-    if "q.fa" in WRITERS[writer]:
-        assert "read by the same command" in refused(swsearch, folder, WRITERS[writer], "q.fa")
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("q.fa", "read by the same command"), ("other.sqlite", "store"), (IN_DATABASE, "the (packed )?database")],
+)
+def test_no_output_is_an_input_or_a_store_however_it_is_spelt(swsearch, folder, writer, name, words, spelling):
+    assert re.search(words, refused(swsearch, folder, WRITERS[writer], spelt(folder, name, spelling)))
 
 
 @pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
@@ -129,15 +114,9 @@ def test_no_output_is_a_file_beside_a_store(swsearch, folder, store, end):
 @pytest.mark.parametrize("writer", [*WRITERS, *STORE_WRITERS])
 def test_no_output_lies_in_a_database(swsearch, folder, writer):
     command = {**WRITERS, **STORE_WRITERS}[writer]
-    for target in ("p.db/new", "p.db", "./p.db/segment-000001/new", IN_DATABASE, "p.db/catalogue.json"):
+    for target in ("p.db/new", "p.db", "./p.db/segment-000001/new", "p.db/catalogue.json"):
         error = refused(swsearch, folder, command, target)
         assert "database" in error or "store" in error
-
-
-@pytest.mark.parametrize("writer", [name for name in WRITERS if "p.db" in WRITERS[name]])
-def test_no_output_is_another_name_of_a_file_of_the_database(swsearch, folder, writer):
-    os.link(folder / IN_DATABASE, folder / "lengths.bin")
-    assert "belongs to the database p.db" in refused(swsearch, folder, WRITERS[writer], "lengths.bin")
 
 
 @pytest.mark.parametrize(

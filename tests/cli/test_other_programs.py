@@ -25,10 +25,6 @@ UNDERSTOOD = {
         """-db '"my d" e'""": "--db 'my d' --db e",
         "-in a.fa": "a.fa",
         "-subject s.fa -query q.fa": "q.fa s.fa",
-        "-num_threads 4": "--threads 4",
-        "-logfile x.log": "--log x.log",
-        "-max_target_seqs 5": "--top 5",
-        "-num_alignments 5": "--top 5",
         "-outfmt 7": "--format blast7",
         "-outfmt '6 std qlen'": "--format blast6 --fields 'std qlen'",
         "-outfmt 5": "--format xml",
@@ -38,14 +34,6 @@ UNDERSTOOD = {
         "-outfmt 16": "--format xml2",
         "-outfmt 17": "--format sam",
         "-html": "--format html",
-        "-gapopen 11 -gapextend 1": "--gap-open 11 --gap-extend 1",
-        "-reward 2 -penalty -3": "--match 2 --mismatch -3",
-        "-perc_identity 90": "--min-identity 90",
-        "-qcov_hsp_perc 80": "--min-query-coverage 80",
-        "-seqidlist ids.txt -negative_seqidlist not.txt": "--include ids.txt --exclude not.txt",
-        "-taxids 9606,10090": "--taxid 9606,10090",
-        "-query_gencode 11": "--genetic-code 11",
-        "-db_gencode 11": "--genetic-code 11",
         "-comp_based_stats 0": "--composition none",
         "-comp_based_stats 2": "--composition adjust",
         "-seg yes": "--mask seg",
@@ -54,8 +42,6 @@ UNDERSTOOD = {
         "-lcase_masking": "--mask lower",
         "-soft_masking true": "--mask-mode soft",
         "-soft_masking false": "--mask-mode hard",
-        "-num_iterations 3 -inclusion_ethresh 0.002": "--iterations 3 --inclusion-evalue 0.002",
-        "-out_pssm p.asn": "--save-pssm p.asn",
         "-in_pssm p.asn": "--in-pssm p.asn",
         "-dbtype nucl": "--alphabet dna",
         "-dbtype prot": "--alphabet protein",
@@ -67,7 +53,6 @@ UNDERSTOOD = {
         "--query q.fa --db d": "q.fa d",
         "-q q.fa -d d": "q.fa d",
         "--in a.fa": "a.fa",
-        "--max-target-seqs 5": "--top 5",
         "-k 5 -e 1e-5 -p 4 -o o.tsv": "-k 5 -e 1e-5 -p 4 -o o.tsv",
         "--outfmt 6 qseqid sseqid full_qseq --id 50": (
             "--format blast6 --fields 'qseqid sseqid full_qseq' --min-identity 50"
@@ -76,40 +61,24 @@ UNDERSTOOD = {
         "-f 101": "--format sam",
         "-f 102": "--format lca",
         "--outfmt 102 --include-lineage": "--format lca --fields 'qseqid lca evalue lcalineage'",
-        "--query-cover 80 --subject-cover 70": "--min-query-coverage 80 --min-subject-coverage 70",
-        "--min-score 50": "--min-bits 50",
-        "--gapopen 11 --gapextend 1": "--gap-open 11 --gap-extend 1",
-        "--query-gencode 4": "--genetic-code 4",
         "--comp-based-stats 1": "--composition adjust",
         "--masking 0": "--mask none",
         "--masking tantan": "--mask tantan",
-        "--al hit.fa --un not.fa": "--aligned-queries hit.fa --unaligned not.fa",
-        "--taxonlist 9606": "--taxid 9606",
-        "--taxonmap map.gz --taxonnodes nodes.dmp": "--taxid-map map.gz --taxonomy nodes.dmp",
     },
     MMSEQS: {
-        "--max-seqs 300": "--top 300",
         "--min-seq-id 0.35": "--min-identity 35",
         "-c 0.8": "--min-query-coverage 80 --min-subject-coverage 80",
-        "--min-aln-len 30": "--min-alignment-length 30",
-        "--num-iterations 3 --e-profile 0.1": "--iterations 3 --inclusion-evalue 0.1",
         "--format-output query,target,bits,tstart": "--format blast6 --fields 'qseqid sseqid bitscore sstart'",
         "--format-mode 4": "--format tsv",
-        "--translation-table 11": "--genetic-code 11",
         "--alt-ali 2": "--max-hsps 3",
         "--comp-bias-corr 1": "--composition bias",
         "--comp-bias-corr 0": "--composition none",
         "--mask 1": "--mask tantan",
-        "--sub-mat BLOSUM80": "--matrix BLOSUM80",
         "--gpu 1": "--engine cuda",
-        "--taxon-list 9606": "--taxid 9606",
         "--strand 2": "--strand both",
         "-e 0.001 --threads 8": "-e 0.001 --threads 8",
     },
     SSEARCH: {
-        "-E 0.01 -T 4 -O o.txt": "--evalue 0.01 --threads 4 --out o.txt",
-        "-b 10": "--top 10",
-        "-d 10": "--top 10",
         "-m 8": "--format blast6",
         "-m 8C": "--format blast7",
         "-m 0": "--format pairwise",
@@ -123,11 +92,6 @@ UNDERSTOOD = {
         "-n": "--alphabet dna",
         "-p": "--alphabet protein",
         "-q": "-q",
-    },
-    OTHERS: {
-        "--output o.txt": "--out o.txt",
-        "--cpu 4": "--threads 4",
-        "-j 4": "--threads 4",
     },
 }
 
@@ -178,7 +142,8 @@ def test_an_option_without_a_counterpart_is_refused(program):
         assert hasattr(caught.value, "format_message") or isinstance(caught.value, UsageError)
 
 
-def test_every_spelling_has_an_example_here():
+def test_every_spelling_is_an_option_or_has_an_example_here():
+    """Of those that are another name of an option, the page on names says which one."""
     shown = {
         (program, word.partition("=")[0])
         for rows in (UNDERSTOOD, REFUSED)
@@ -186,7 +151,12 @@ def test_every_spelling_has_an_example_here():
         for given in examples
         for word in shlex.split(given)
     }
-    assert {(row.program, row.name) for row in SPELLINGS} <= shown
+    options = {
+        name for command in ("query", "index") for one in commands().commands[command].params for name in one.opts
+    }
+    for row in SPELLINGS:
+        is_name = row.convert is None and row.here.startswith("-")
+        assert row.here in options if is_name else (row.program, row.name) in shown, row
     assert len({(row.program, row.name) for row in SPELLINGS}) == len(SPELLINGS)
 
 
@@ -212,19 +182,11 @@ PROGRAM_LINES = {
         "swsearch query q.fa d (no such option: -export_it; -outfmt 11 of BLAST+ has no counterpart; `swsearch query "
         "--help` lists the formats under --format)"
     ),
-    "blastp -query q.fa -db d -word_size 3": (
-        "swsearch query q.fa d (-word_size 3 of BLAST+ has no counterpart; every search is exhaustive; leave it out "
-        "(for remote relatives of proteins, say --sensitive))"
-    ),
-    "blastp -q q.fa -d d --frob 3 -k 5": "swsearch query q.fa d --top 5 (no such option: --frob 3)",
-    "ssearch36 -Q q.fa lib.fa": "swsearch query q.fa lib.fa (no such option: -Q)",
     "easy-search q.fa s.fa r.m8 tmp --cov-mode 0 -c 0.5": (
         "swsearch query q.fa s.fa --min-query-coverage 50 --min-subject-coverage 50 --out r.m8 --format blast6 "
         "(no such option: --cov-mode 0)"
     ),
     "blastp -query q.fa -db d -evalue": "swsearch query q.fa d (option '-evalue' requires an argument)",
-    "blastn -query q.fa -subject s.fa -strand plus": "swsearch query q.fa s.fa --strand plus",
-    "blastp -query q.fa -db 'd e' -evalue 1": "swsearch query q.fa --db d --db e --evalue 1",
     "megablast -query q.fa -db d": "swsearch query q.fa d",
     "psiblast -query q.fa -db d -num_iterations 3": "swsearch query q.fa d --iterations 3",
     "blastx -query q.fa -db d": "swsearch query q.fa d --translate query",
@@ -235,20 +197,14 @@ PROGRAM_LINES = {
     ),
     "makeblastdb -in a.fa -dbtype prot -out d": "swsearch index a.fa --alphabet protein --out d",
     "makeblastdb -in a.fa -dbtype nucl": "swsearch index a.fa --alphabet dna --out DB",
-    "makedb --in a.fa -d d": "swsearch index a.fa --out d",
     "diamond makedb --in a.fa --db d": "swsearch index a.fa --out d",
     "createdb a.fa b.fa d": "swsearch index a.fa b.fa --out d",
-    "mmseqs createdb a.fa d": "swsearch index a.fa --out d",
     "search q.fa d --top 3": "swsearch query q.fa d --top 3",
     "search q d result tmp -e 1e-3": "swsearch query q d --evalue 1e-3 --out result --format blast6",
     "mmseqs easy-search q.fa s.fa r.m8 tmp --max-seqs 10": (
         "swsearch query q.fa s.fa --top 10 --out r.m8 --format blast6"
     ),
-    "easy-search q.fa s.fa r.m8 tmp --format-output query,target": (
-        "swsearch query q.fa s.fa --format blast6 --fields 'qseqid sseqid' --out r.m8"
-    ),
     "easy-rbh a.fa b.fa ab.m8 tmp": "swsearch rbh a.fa b.fa --out ab.m8 --format blast6",
-    "easy-rbh a.fa": "swsearch rbh a.fa B",
     "mmseqs easy-cluster p.fa clusters tmp --min-seq-id 0.5 -c 0.8": (
         "swsearch cluster p.fa --min-identity 50 --min-query-coverage 80 --min-subject-coverage 80 "
         "--out clusters_cluster.tsv --representatives clusters_rep_seq.fasta"
