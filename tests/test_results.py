@@ -336,3 +336,5 @@ def test_hits_print_their_alignments(tmp_path):
 
 def test_the_package_lists_its_public_names_alone():
     assert dir(swsearch) == sorted(["__version__", *swsearch.__all__])
+    with pytest.raises(AttributeError, match="no_such_thing"):
+        _ = swsearch.no_such_thing

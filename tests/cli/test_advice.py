@@ -137,11 +137,6 @@ def test_the_name_of_a_file_chooses_the_format_of_pairs(swsearch, tmp_path):
         assert (tmp_path / "a.tsv").read_text() == swsearch(*command).out
 
 
-def test_m8_is_a_name_of_blast6(swsearch, few_proteins_db):
-    query = ["query", QUERIES, few_proteins_db, "--top", "2"]
-    assert swsearch(*query, "--format", "m8").out == swsearch(*query, "--format", "blast6").out
-
-
 # --- what was left out ---
 
 
@@ -178,12 +173,6 @@ def test_a_list_that_is_cut_says_so_in_every_format(swsearch, few_proteins_db):
     of_whole = swsearch("report", "1", "--top", "3").err  # whose run has them all
     assert f"{n_left_out} further subjects pass, and --top all lists them" in of_whole
     assert "--top" not in swsearch(*query, "--top", "3", "--quiet").err
-
-
-@pytest.mark.parametrize("words", ["--top 0", "-k all", "--max-target-seqs 0", "-max_target_seqs 0"])
-def test_a_list_may_have_all_subjects(swsearch, few_proteins_db, words):
-    query = ["query", QUERIES, few_proteins_db, "--format", "blast6", "--store", "none"]
-    assert swsearch(*query, *words.split()).out == swsearch(*query, "--top", "1000000").out
 
 
 def test_all_is_what_a_report_and_a_configuration_understand(swsearch, few_proteins_db, tmp_path, monkeypatch):

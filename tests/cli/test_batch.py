@@ -72,20 +72,6 @@ def test_a_killed_batch_resumes_to_the_same_bytes(
     assert lines[-1] == {**lines[-1], "event": "end", "run": 1, "failed": 0}
 
 
-def test_merged_shards_are_the_whole_batch(swsearch, few_proteins_db, many_queries):
-    """Source: the same batch without shards."""
-    assert swsearch("batch", *many_queries, few_proteins_db, "--store", "whole.sqlite").code == 0
-    stores = []
-    for index in (1, 2, 3, 4):
-        stores.append(f"shard{index}.sqlite")
-        outcome = swsearch("batch", *many_queries, few_proteins_db, "--store", stores[-1], "--shard", f"{index}/4")
-        assert outcome.code == 0, outcome.err
-    merged = swsearch("runs", "merge", *reversed(stores), "--store", "merged.sqlite")
-    assert merged.out == "run 1 in merged.sqlite: 35 queries of 4 shards\n"
-    assert merged.err == ""
-    assert report(swsearch, "merged.sqlite") == report(swsearch, "whole.sqlite")
-
-
 def test_a_share_does_not_go_on_with_the_run_of_another(swsearch, few_proteins_db, many_queries):
     """By hand: both shares are in one store. If the second resumed the first share's run, it would find it finished."""
     arguments = ["batch", *many_queries, few_proteins_db, "--store", "b.sqlite", "--top", "1"]

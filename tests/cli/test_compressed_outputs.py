@@ -67,13 +67,6 @@ def test_text_is_compressed_as_the_name_says(swsearch, tmp_path, few_proteins_db
         assert made[0][3:8] == bytes(5)
 
 
-@pytest.mark.parametrize("suffix", ["gz", "zst"])
-def test_what_is_written_compressed_is_read_again(swsearch, tmp_path, protein_db, suffix):
-    assert swsearch("db", "export", protein_db, "--out", f"all.fa.{suffix}").code == 0
-    outcome = swsearch("index", f"all.fa.{suffix}", "-o", "again.db")
-    assert "1,500 sequences, 653,184 residues, protein" in outcome.err
-
-
 def test_what_cannot_be_compressed_says_so(swsearch, tmp_path, protein_db):
     arguments = ["query", QUERIES, protein_db, "--store", "none"]
     assert "binary" in swsearch(*arguments, "--format", "parquet", "--out", "hits.parquet.gz").error

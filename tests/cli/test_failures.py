@@ -39,23 +39,15 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_bad_files_are_refused_by_index_and_leave_nothing(swsearch, tmp_path, name):
+def test_bad_files_are_refused_and_leave_nothing(swsearch, tmp_path, protein_db, name):
     """Source: hand-made files; the expected words are those that a user needs to find the error in the file."""
     content, words = BAD_FILES[name]
     (tmp_path / "bad.fasta").write_bytes(content)
-    outcome = swsearch("index", "bad.fasta", "-o", "bad.db")
-    assert "bad.fasta" in outcome.refusal
-    assert re.search(words, outcome.error), outcome.error
-    assert [path.name for path in tmp_path.iterdir()] == ["bad.fasta"]
-
-
-@pytest.mark.parametrize("name", BAD_FILES)
-def test_bad_files_are_refused_as_queries_before_anything_is_stored(swsearch, tmp_path, protein_db, name):
-    content, words = BAD_FILES[name]
-    (tmp_path / "bad.fasta").write_bytes(content)
-    outcome = swsearch("query", "bad.fasta", protein_db)
-    assert re.search(words, outcome.refusal), outcome.refusal
-    assert [path.name for path in tmp_path.iterdir()] == ["bad.fasta"]
+    for command in (["index", "bad.fasta", "-o", "bad.db"], ["query", "bad.fasta", protein_db]):
+        outcome = swsearch(*command)
+        assert "bad.fasta" in outcome.refusal
+        assert re.search(words, outcome.error), outcome.error
+        assert [path.name for path in tmp_path.iterdir()] == ["bad.fasta"]
 
 
 def test_protein_given_as_dna_names_the_letter_and_the_way_out(swsearch, tmp_path):
@@ -63,17 +55,6 @@ def test_protein_given_as_dna_names_the_letter_and_the_way_out(swsearch, tmp_pat
     outcome = swsearch("index", "p.fasta", "-o", "p.db", "--alphabet", "dna")
     assert "line 3, column 4: 'L'" in outcome.refusal
     assert "--alphabet protein" in outcome.error
-
-
-def test_dna_is_not_taken_for_protein_unless_it_is_said_to_be(swsearch, tmp_path, protein_db):
-    """Every DNA letter is also a protein letter; 30 residues distinguish them, a short peptide does not."""
-    reads = DATA / "lambda_reads.fastq"
-    outcome = swsearch("query", reads, protein_db, "--translate", "none")
-    assert "lambda_reads.fastq is dna, but protein is needed" in outcome.refusal
-    assert "--alphabet protein" in outcome.error
-    assert swsearch("query", reads, protein_db, "--alphabet", "protein", "--store", "none").code == 0
-    (tmp_path / "peptide.fasta").write_text(">p\nGATTACA\n")
-    assert swsearch("query", "peptide.fasta", protein_db, "--store", "none").code == 0
 
 
 @pytest.mark.parametrize(
@@ -227,21 +208,6 @@ def test_the_installed_command_starts_where_signals_are_minded():
     from swsearch.cli import start
 
     assert __main__.run is start.run
-
-
-@pytest.mark.parametrize(
-    ("line", "code"),
-    [("--version", 1), ("runs list", 1), ("db verify p.db", 1), ("report latest", 1), ("db compact p.db", 0)],
-)
-def test_only_what_prints_needs_an_open_stdout(swsearch, tmp_path, line, code):
-    """Source: `ls >&-` of coreutils, which says what is wrong and ends with an error, as `ls 2>&-` does not."""
-    (tmp_path / "q.fa").write_text(">q\nMKVLAAGIVG\n")
-    assert swsearch("index", "q.fa", "-o", "p.db").code == 0
-    assert swsearch("query", "q.fa", "p.db").code == 0
-    outcome = in_shell(f"swsearch {line} >&-", tmp_path)
-    assert (outcome.returncode, "error: stdout is closed; " in outcome.stderr) == (code, code == 1)
-    assert "Traceback" not in outcome.stderr
-    assert in_shell(f"swsearch {line} 2>&-", tmp_path).returncode == 0
 
 
 def test_a_full_disk_is_one_line(protein_db, tmp_path):

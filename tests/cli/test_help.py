@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-import swsearch as package
 from swsearch.cli.app import commands
 from swsearch.cli.command import all_commands
 
@@ -53,27 +52,6 @@ def test_the_help_of_a_search_is_in_groups_and_names_the_choices(swsearch, monke
     assert lines[lines.index("Options:") + 1 :] == ["  -h, --help  Show this message and exit."]
 
 
-def test_help_names_every_command(swsearch):
-    listed = swsearch("--help").out
-    assert all(command[0] in listed for command in COMMANDS)
-    assert "no lost hit" in listed
-
-
-def test_the_version_is_the_packages(swsearch):
-    assert swsearch("--version").out == f"swsearch {package.__version__}\n"
-
-
-def test_import_and_help_load_no_heavy_library():
-    """Heavy libraries are imported where they are used; this includes NumPy, whose import takes a tenth of a second."""
-    heavy = {"numpy", "Bio", "sqlalchemy", "alembic", "dnaio", "xopen", "rich.progress", "swsearch._native", "pycuda"}
-    code = (
-        "import sys, swsearch\nfrom swsearch.cli.app import main\nmain(['query', '--help'])\n"
-        f"print(sorted(set(sys.modules) & {heavy!r}), file=sys.stderr)"
-    )
-    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert outcome.stderr.strip() == "[]"
-
-
 def test_a_format_of_reports_loads_no_other():
     """The library of the XML format alone takes as long to import as all other formats."""
     code = (
@@ -95,12 +73,6 @@ def test_openblas_gets_one_thread_unless_the_user_chose(given, expected):
     variables = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"} | given
     outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=variables)
     assert outcome.stdout.strip() == expected
-
-
-def test_public_names_are_those_that_are_listed():
-    assert all(getattr(package, name) is not None for name in package.__all__)
-    with pytest.raises(AttributeError, match="no_such_thing"):
-        _ = package.no_such_thing
 
 
 def test_engines_says_what_can_be_used_and_why_not(swsearch):

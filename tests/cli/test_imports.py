@@ -42,6 +42,11 @@ def test_the_program_itself_imports_no_command(tmp_path, option):
     assert imported({"numpy", "json", *commands, *OF_OTHER_COMMANDS, *STORE}, option, folder=tmp_path) == []
 
 
+def test_the_help_of_a_command_imports_nothing_that_takes_long(tmp_path):
+    heavy = {"numpy", "Bio", "sqlalchemy", "alembic", "dnaio", "xopen", "rich.progress", "swsearch._native", "pycuda"}
+    assert imported(heavy, "query", "--help", folder=tmp_path) == []
+
+
 def test_gpus_start_before_what_takes_long_is_imported(few_proteins_db):
     """The driver starts in a thread, so it has more time before the program waits for it."""
     code = (

@@ -34,14 +34,6 @@ def test_ten_of_many_bad_records_are_printed(swsearch, tmp_path):
     assert shown.err.count("some.fa, record") == 10
 
 
-def test_without_the_option_the_first_bad_record_is_an_error(swsearch, tmp_path):
-    (tmp_path / "some.fa").write_text(FASTA)
-    shown = swsearch("index", "some.fa", "-o", "some.db")
-    assert shown.code == 1
-    assert "record 2 (b), line 4, column 3" in shown.err
-    assert not (tmp_path / "some.db").exists()
-
-
 def test_a_failed_index_leaves_no_list(swsearch, tmp_path):
     (tmp_path / "bad.fa").write_text(">a\n>b\n")
     shown = swsearch("index", "bad.fa", "-o", "bad.db", "--skip-bad", "--skipped", "list.tsv")

@@ -271,21 +271,7 @@ def test_the_command_of_a_refusal_names_no_database_of_the_configuration(swsearc
         ("q.fa a.db --db a.fa", 1, "a.fa has the content of a.db"),
         ("q.fa a.db dna.db", 1, "dna.db is dna, a.db is protein; databases of one alphabet are searched together"),
         ("q.fa a.db missing.db", 1, "missing.db does not exist; `swsearch index"),
-        (
-            "q.fa a.db c.fa",
-            2,
-            "a.db is a database, which stands behind the query files: swsearch query q.fa c.fa a.db; "
-            "with c.fa as a database: swsearch query q.fa a.db --db c.fa",
-        ),
-        ("q.fa --db a.db --db missing.db", 1, "missing.db does not exist"),
         ("a.db q.fa b.db", 2, "a.db is a database, which stands behind the query files: swsearch query q.fa a.db b.db"),
-        ("a.db b.db", 2, "a.db is a database, and there is no query file: swsearch query QUERY… a.db b.db"),
-        (
-            "--db a.db",
-            2,
-            "a.db is a database; give query files, or - for standard input, before it: swsearch query QUERY… a.db",
-        ),
-        ("", 2, "give query files, or - for standard input, and then the database: swsearch query QUERY… DB"),
         ("q.fa a.db --db - --in-pssm -", 1, "<stdin> is named twice and can be read only once"),
         ("q.fa a.db b.db --out b.db/catalogue.json", 1, "this lies in the packed database"),
         ("q.fa --db a --db b --server http://127.0.0.1:9", 2, "a server searches one database at a time"),

@@ -3,21 +3,9 @@
 import json
 
 import pytest
-from Bio.Align import substitution_matrices
 from rapidfuzz.distance import Levenshtein
 
 from tests.cli.conftest import DATA
-
-
-def test_the_list_has_every_matrix_and_says_which_have_e_values(swsearch):
-    """Source: Biopython's names; NCBI's tables; FENG has no negative score, by hand."""
-    lines = swsearch("matrices").out.splitlines()[1:]
-    assert [line.split()[0] for line in lines] == sorted(set(substitution_matrices.load()) - {"SCHNEIDER"})
-    said = {line.split()[0]: line[46:] for line in lines}
-    assert said["BLOSUM62"].startswith("NCBI's for 11/1, ")
-    assert said["NUC.4.4"] == "NCBI's for 10/6, 8/6, or open 25 and extend 10 or more"
-    assert said["HOXD70"] == "simulated"
-    assert said["FENG"].startswith("none: ")
 
 
 @pytest.mark.parametrize(("name", "gap"), [("blosum45", (14, 2)), ("PAM30", (9, 1))])
@@ -28,11 +16,6 @@ def test_a_printed_matrix_is_a_file_that_gives_the_same_hits(swsearch, protein_d
     assert by_name.code == 0
     gaps = ["--gap-open", gap[0], "--gap-extend", gap[1]]
     assert swsearch(*search, "--matrix", "mine.txt", *gaps).out == by_name.out != ""
-
-
-def test_an_unknown_matrix_is_refused_with_a_suggestion(swsearch):
-    outcome = swsearch("matrices", "hox70")
-    assert "there is no matrix 'hox70'; did you mean HOXD70" in outcome.refusal
 
 
 def test_scores_may_count_costs_only_where_alignments_are_not_local(swsearch, tmp_path):

@@ -117,15 +117,6 @@ def test_each_kind_is_searched_or_refused_with_the_option_that_works(search, kin
     assert (f"{database}.db" if (database, translate) in NO_FIT else kind) in outcome.error
 
 
-@pytest.mark.parametrize(("database", "translate"), [("protein", "query"), ("dna", "none")])
-@pytest.mark.parametrize("kind", ["protein.fasta", "dna.fasta", "dna.sto"])
-def test_a_batch_says_the_same(search, kind, database, translate):
-    outcome = search("batch", kind, database, translate, "--quiet")
-    words = expected(kind, database, translate)
-    assert outcome.code == (0 if words is None else 1), outcome.err
-    assert words is None or words in outcome.err
-
-
 @pytest.mark.parametrize(("database", "translate"), CASES)
 @pytest.mark.parametrize("alphabet", ["protein", "dna", "rna"])
 def test_an_alphabet_that_is_given_fits_or_is_refused_with_the_option_that_works(search, database, translate, alphabet):

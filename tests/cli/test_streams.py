@@ -72,32 +72,6 @@ def test_talk_to_a_reader_that_is_gone_ends_no_search(run):
     assert b"finished" in run("runs list").stdout
 
 
-def test_results_of_a_reader_that_is_gone_raise_no_other_error(monkeypatch):
-    """The caller gets OutputClosed, not an operating-system error that could be caused by any file."""
-    from swsearch.cli.output import result_stream
-    from swsearch.errors import OutputClosed
-
-    reader, writer = os.pipe()
-    os.close(reader)
-    reported = []
-    with open(writer, "w") as broken:
-        monkeypatch.setattr(sys, "stdout", broken)
-
-        def search():
-            with result_stream(None) as stream:
-                try:
-                    for _ in range(10_000):
-                        stream.write("a line of results\n")
-                except BaseException as error:
-                    reported.append(type(error))
-                    raise
-
-        with pytest.raises(OutputClosed):
-            search()
-        os.dup2(os.open(os.devnull, os.O_WRONLY), writer)
-    assert reported == [OutputClosed]
-
-
 COMMANDS_WITH_NAMES = [
     b"index q.fa -o x\xe9.db",
     b"index x\xe9.fa -o new.db",
@@ -144,23 +118,6 @@ def test_more_threads_than_there_can_be(swsearch, folder, n):
         assert many.error == (
             f"swsearch: error: --threads {n}: 1,024 at most; the cores of this machine are taken without it"
         )
-
-
-@pytest.mark.parametrize("option", ["--max-hsps", "--top"])
-def test_the_largest_number_is_as_good_as_none_and_a_larger_one_is_refused(swsearch, folder, option):
-    """Source: the same option with a number that is large enough."""
-    arguments = ["query", "q.fa", "p.db", "--store", "none", option]
-    large, largest, beyond = (swsearch(*arguments, n) for n in (1000, 2**31 - 1, 10**22))
-    assert (largest.code, largest.out) == (0, large.out), largest.err
-    assert beyond.refusal.startswith(f"swsearch: error: {option} {10**22}: choose a number of ")
-    assert beyond.error.removesuffix(", or all (0)").endswith("1 to 2,147,483,647")
-
-
-def test_a_part_of_a_database_may_be_larger_than_any_database(swsearch, folder):
-    """Source: the same option with a number that is large enough."""
-    arguments = ["query", "q.fa", "p.db", "--store", "none", "--partition-residues"]
-    large, beyond = swsearch(*arguments, 1000), swsearch(*arguments, 10**22)
-    assert (beyond.code, beyond.out) == (0, large.out), beyond.err
 
 
 def test_fewer_threads_than_asked_for_do_the_work(swsearch, folder):

@@ -113,14 +113,6 @@ def test_subjects_come_through_pipes(shell, swsearch, files, way):
     assert outcome.stderr.count("packed into") == 1
 
 
-@pytest.mark.thorough
-def test_a_pipe_is_named_once_for_queries_and_subjects(shell):
-    outcome = shell("cat q.fa | swsearch query - - --store none")
-    assert "<stdin> is named twice" in outcome.stderr
-    outcome = shell("mkfifo pipe; cat s.fa > pipe & swsearch msa pipe pipe; code=$?; kill %1; exit $code")
-    assert "pipe is named twice" in outcome.stderr
-
-
 def test_a_run_names_a_pipe_as_such(shell, swsearch):
     assert shell("swsearch query q.fa <(cat s.fa)").returncode == 0
     assert "database      <pipe>: 3 protein sequences" in swsearch("runs", "show", "latest").out
