@@ -18,7 +18,7 @@ import pytest
 
 import swsearch
 from swsearch.cli import app
-from swsearch.errors import InputError, ScoringError, SwSearchError
+from swsearch.errors import InputError, SwSearchError
 from swsearch.hits.result import RunInfo
 from swsearch.search_results import SearchResults
 
@@ -134,11 +134,6 @@ def test_a_pattern_of_headers_has_bytes(place):
         with pytest.raises(TypeError, match=r"headers is .*; a compiled pattern of bytes is needed"):
             swsearch.build_database(place / "s.fa", place / "text.db", headers=headers)
     assert not (place / "text.db").exists()
-
-
-def test_an_unknown_matrix_is_refused_where_it_is_given():
-    with pytest.raises(ScoringError, match="there is no matrix 'BLOSSUM62'; did you mean BLOSUM62"):
-        swsearch.SearchOptions(matrix="BLOSSUM62")
 
 
 def test_a_store_is_named_by_its_path(place, tmp_path):

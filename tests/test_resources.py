@@ -1,9 +1,9 @@
 """The places of caches and data of a user. Expected values: the XDG Base Directory Specification."""
 
-import os
-import subprocess
-import sys
+import pwd
 from pathlib import Path
+
+import pytest
 
 from swsearch.engine.cuda.runtime.compiled_kernels import cache_folder
 from swsearch.folders import user_cache, user_data
@@ -22,20 +22,16 @@ def test_places_follow_the_specification_of_xdg(monkeypatch):
     assert cache_folder() == Path("/home/somebody/kernels")
 
 
-def test_a_user_without_a_home_can_search(tmp_path):
+def test_a_user_without_a_home_can_search(monkeypatch):
     """A container's user that is in no list of users and has no HOME; caches then store nothing."""
-    program = (
-        "import pathlib, pwd\n"
-        "def unknown(*_): raise KeyError('getpwuid(): uid not found')\n"
-        "pwd.getpwuid = unknown\n"
-        "from swsearch.folders import user_cache\n"
-        "folder = user_cache('statistics')\n"
-        "print(folder)\n"
-        "try: folder.mkdir(parents=True)\n"
-        "except OSError: print('cannot be made')\n"
-    )
-    environment = {name: value for name, value in os.environ.items() if name not in ("HOME", "XDG_CACHE_HOME")}
-    outcome = subprocess.run(
-        [sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment, cwd=tmp_path
-    )
-    assert outcome.stdout.splitlines() == ["/dev/null/swsearch/statistics", "cannot be made"]
+
+    def unknown(_uid: int):
+        raise KeyError("getpwuid(): uid not found")
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    folder = user_cache("statistics")
+    assert folder == Path("/dev/null/swsearch/statistics")
+    with pytest.raises(OSError, match="Not a directory"):
+        folder.mkdir(parents=True)

@@ -29,12 +29,6 @@ def cluster(simulator):
     )  # fmt: skip
 
 
-def test_a_seed_determines_the_outcome(simulator, cluster):
-    first, again, other = (simulator.Simulation(cluster, 8, seed).run() for seed in (1, 1, 2))
-    assert first == again
-    assert first != other
-
-
 @pytest.mark.parametrize("n_slices", [1, 3])
 @pytest.mark.parametrize("n_gpus", [3, 8, 40])
 def test_every_task_is_done_once(simulator, cluster, n_gpus, n_slices):
@@ -44,19 +38,6 @@ def test_every_task_is_done_once(simulator, cluster, n_gpus, n_slices):
     assert sum(task.work for task in simulation.tasks) == pytest.approx(2000 * 3.0)
     assert outcome.n_failures > 0
     assert outcome.n_sent >= outcome.n_tasks == outcome.n_results
-
-
-def test_one_gpu_without_failures_is_efficient(simulator):
-    ideal = simulator.Model(500, query_seconds=3.0, driver_seconds=(0.0, 0.0))
-    assert simulator.Simulation(ideal, 1, 1).run().efficiency == pytest.approx(1.0)
-
-
-def test_the_efficiency_falls_with_failures(simulator, cluster):
-    found = [
-        simulator.Simulation(replace(cluster, failure_seconds=seconds), 8, 1).run().efficiency
-        for seconds in (float("inf"), 400.0, 50.0)
-    ]
-    assert 1 > found[0] > found[1] > found[2] > 0
 
 
 def test_a_slow_driver_bounds_the_rate(simulator):

@@ -56,8 +56,3 @@ def test_pyopal_is_given_the_same_problem(monkeypatch):
     with importlib.import_module("cpu_peers").Peer("pyopal", workload) as peer:
         assert peer.scores(query) == block.score.tolist()
         assert peer.measure(query).cells == 60 * workload.partition.n_residues
-
-
-def test_subjects_may_come_from_a_file(tmp_path):
-    (tmp_path / "one.fa").write_text(">one\nMKVLAAGIVG\n")
-    assert workload_of_file(tmp_path / "one.fa").partition.lengths.tolist() == [10]

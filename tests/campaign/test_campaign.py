@@ -13,7 +13,6 @@ import pytest
 
 from tests.campaign.commands import NEW, OLD, Command, learned
 from tests.campaign.program import called
-from tests.campaign.trials import Trial
 
 pytestmark = [pytest.mark.thorough, pytest.mark.peer("gcc")]
 
@@ -29,16 +28,6 @@ def done(name: str, folder: Path, state_dir: Path) -> Command:
     assert command.state(folder) == NEW
     assert command.leftovers(folder) == set()
     return command
-
-
-def test_a_trial_is_decided_by_test_seed_and_number(tmp_path: Path) -> None:
-    def drawn(test: str, seed: int, number: int) -> tuple[float, int]:
-        trial = Trial(test, seed, number, tmp_path, tmp_path)
-        return trial.rng.random(), int(trial.numbers.integers(1 << 30))
-
-    assert drawn("one", 5, 2) == drawn("one", 5, 2)
-    others = {drawn("one", 5, 2), drawn("one", 6, 2), drawn("one", 5, 3), drawn("other", 5, 2)}
-    assert len({first for first, _ in others}) == len({second for _, second in others}) == 4
 
 
 def test_the_judges_see_a_changed_database(tmp_path: Path, state_dir: Path) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import swsearch as package
-from swsearch.cli.app import main
 from swsearch.domains import model_library
 from swsearch.domains.model_library import ModelLibrary, kept_models
 from swsearch.errors import InputError
@@ -84,19 +83,6 @@ def test_only_the_families_that_a_protein_may_have_are_read_again(models, tmp_pa
     monkeypatch.setattr(model_library, "read_family", lambda *given: places.append(given[1]) or read_family(*given))
     assert families() == expected
     assert (len(expected), len(places)) == (n_found, 60 * n_found)
-
-
-@pytest.mark.parametrize("format_name", ["domtblout", "jsonl"])
-def test_reports_have_the_same_bytes_with_and_without_the_cache(models, tmp_path, format_name):
-    written = []
-    for name in ("first", "again"):
-        out = tmp_path / name
-        command = ["domains", str(PROTEINS), str(models), "--format", format_name, "--out", str(out), "--quiet"]
-        assert main(command) == 0
-        written.append(out.read_text())
-    assert written[0] == written[1]
-    assert written[0].count("\n") > 5
-    assert len(kept()) == 1
 
 
 @pytest.mark.parametrize("change", ["time", "content", "name", "matrix", "damage", "cut", "empty"])

@@ -158,20 +158,6 @@ def test_scores_are_parasails():
         assert align(query, query.astype(np.int32), table, (open_, extend), subject)[0] == theirs
 
 
-def test_degenerate_pairs():
-    """Expected by hand: an empty side gives zeros and an empty CIGAR; one equal residue gives 1=."""
-    table = np.full((32, 32), -1, np.int8)
-    np.fill_diagonal(table, 2)
-    none, a, c = np.zeros(0, np.uint8), np.array([0], np.uint8), np.array([1], np.uint8)
-    for instruction_set in usable_instruction_sets():
-        for query, subject in ((none, none), (none, a), (a, none), (a, c)):
-            assert (
-                align(query, query.astype(np.int32), table, (1, 1), subject, instruction_set=instruction_set) == EMPTY
-            )
-        found = align(a, a.astype(np.int32), table, (1, 1), a, instruction_set=instruction_set)
-        assert found == (2, 0, 1, 0, 1, "1=", 1, 1, 1, 0, 0)
-
-
 def test_soft_mask_and_strange_bytes_do_not_score():
     """Expected: the alignment of the same letters without flags; the bits above the code have no effect on scores."""
     rng = np.random.default_rng(5)

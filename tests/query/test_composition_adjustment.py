@@ -195,29 +195,6 @@ def test_a_profile_that_scores_a_bias_above_zero_has_the_smallest_ratio():
     assert adjustment.ratios(coded([""]), coded(["L" * 400])).tolist() == [SMALLEST_RATIO]
 
 
-def test_evalues_grow_by_the_lost_score_and_never_shrink():
-    """By hand: E exp(λ_g S (1 - ratio))."""
-    rng = np.random.default_rng(4)
-    adjustment = ProfileAdjustment(scores_of("LLVVFILMLLVVAGSTLIVF"), LAMBDA, 0.267)
-    aligned = [random_protein(rng, 80), PROTEIN.encode("LVLVLIVLLFFLLVVI" * 3)]
-    evalues, raw = np.array([1e-3, 1e-9]), np.array([80, 150], dtype=np.int32)
-    adjusted = adjustment.adjusted(evalues, raw, aligned, aligned)
-    ratios = adjustment.ratios(aligned, aligned)
-    assert adjusted.tolist() == pytest.approx(
-        [e * math.exp(0.267 * s * (1 - r)) for e, s, r in zip(evalues, raw.tolist(), ratios, strict=True)]
-    )
-    assert (adjusted >= evalues).all()
-    assert adjusted[1] > 1e3 * evalues[1]
-    assert adjustment.adjusted(np.empty(0), np.empty(0, dtype=np.int32), [], []).shape == (0,)
-
-
-def test_an_evalue_of_zero_stays_zero():
-    """E-values of scores above 3,000 are 0, and half of such a score is lost to the bias."""
-    adjustment = ProfileAdjustment(scores_of("L" * 30), LAMBDA, 0.267)
-    parts = coded([""]), coded(["L" * 4000])
-    assert adjustment.adjusted(np.array([0.0]), np.array([30_000], dtype=np.int32), *parts).tolist() == [0.0]
-
-
 def test_hits_do_not_depend_on_the_others():
     rng = np.random.default_rng(5)
     adjustment = ProfileAdjustment(scores_of(PROTEIN.decode(random_protein(rng, 50))), LAMBDA, 0.267)

@@ -213,17 +213,3 @@ def test_a_position_of_the_query_that_is_unknown_keeps_its_scores():
     scores = estimated_scores(rows, rows[0])
     assert (scores[2] == BLOSUM62.scores[PROTEIN.code("X"), :20]).all()
     assert (scores[1] != BLOSUM62.scores[PROTEIN.code("K"), :20]).any()
-
-
-def test_conserved_columns_stand_out():
-    """A column that all rows share has higher scores for its letter than a column in which they differ."""
-    rng = np.random.default_rng(6)
-    texts = ["MKVLWAGIVGLLLAQWERTY"]
-    for _ in range(30):
-        letters = list(PROTEIN.decode(random_protein(rng, 20)))
-        letters[4] = "W"
-        texts.append("".join(letters))
-    scores = estimated_scores(rows_of(*texts), PROTEIN.encode(texts[0]))
-    w = AMINO_ACIDS.index("W")
-    assert scores[4, w] > scores[15, w] + 3
-    assert scores[4, :].sum() < scores[15, :].sum()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import swsearch
-from swsearch.errors import AlphabetMismatch, InputError, ScoringError
+from swsearch.errors import InputError, ScoringError
 from swsearch.query.estimation import column_frequencies, position_specific_query
 from swsearch.query.multiple_alignment import read_aligned_fasta, read_stockholm
 from swsearch.query.profile_files import detect_query_format, read_profiles
@@ -154,18 +154,6 @@ def test_auto_knows_profiles_by_their_first_line(tmp_path):
     )
     for name in ("nosuch", "."):
         assert detect_query_format(tmp_path / name) == "fasta"
-
-
-def test_profiles_are_for_proteins(tmp_path):
-    (tmp_path / "a.sto").write_text(STOCKHOLM)
-    (tmp_path / "dna.fa").write_text(">a\n" + "ACGT" * 10)
-    swsearch.build_database(tmp_path / "dna.fa", tmp_path / "dna.db")
-    files = QueryFiles.of([tmp_path / "a.sto"], "auto")
-    with (
-        swsearch.open_searcher(tmp_path / "dna.db", engine="cpu", threads=1) as searcher,
-        pytest.raises(AlphabetMismatch, match="profiles of DNA are not read"),
-    ):
-        list(files.records(searcher))
 
 
 # --- scale and estimation ---

@@ -107,18 +107,6 @@ def test_evalue_is_the_formula(place):
         assert float(s.evalue([score], m, [n], 187_000_000)[0]) == pytest.approx(float(expected), rel=1e-11)
 
 
-@pytest.mark.parametrize("length", range(5, 16))
-def test_tiny_subjects_are_not_absurdly_significant(length):
-    """Source: bounds. A perfect match of 5 to 15 tryptophans; without the floors of the variances E is about 1e-298.
-
-    The uncorrected K m D exp(-λS) is within a few powers of ten, and the correction can change E by no more than that.
-    """
-    score = 11 * length
-    found = float(BLOSUM62.evalue([score], 250, [length], 10_000_000)[0])
-    plain = 0.041 * 250 * 10_000_000 * float(np.exp(-0.267 * score))
-    assert 1e-6 * plain < found < 1e6 * plain
-
-
 @pytest.mark.parametrize("place", range(len(SYSTEMS)))
 def test_evalue_falls_with_the_score_at_every_length(place):
     """Source: the property that ``min_score`` requires; strictly, from one score step to the next until underflow."""

@@ -97,13 +97,6 @@ def test_ambiguous_bases_score_the_mean_rounded_down():
     assert all(matrix.score(a, b) == matrix.score(b, a) for a in IUPAC_BASES for b in IUPAC_BASES)
 
 
-def test_a_matrix_written_to_a_file_reads_back(tmp_path):
-    """Source: the matrix itself, through Biopython's writer."""
-    path = tmp_path / "mine.txt"
-    path.write_text(str(substitution_matrices.load("BLOSUM62")))
-    assert matrix_file(path, PROTEIN) == named_matrix("BLOSUM62")
-
-
 SQUARE = "   A  C  N\nA  4 -1 0\nC -1  4 0\nN 0 0 0\n"
 BAD_MATRICES = {
     "empty": (b"", "bad.txt has no line of column letters"),

@@ -107,6 +107,7 @@ REJECTED = {
     "UTF-16-BE": (">a\nMK\n".encode("utf-16-be"), None, None, 1, None, "UTF-16"),
     "FASTQ of unequal lengths": (b"@r\nACGT\n+\nIII\n", 1, None, 4, None, "broken FASTQ"),
     "FASTQ cut short": (b"@q\nAC\n+\nII\n@r\nACGT\n+\n", 2, None, 8, None, "broken FASTQ"),
+    "FASTQ with two names": (b"@r1\nACGT\n+\nIIII\n@r2 x\nACN\n+r3\n@@@\n", 2, None, 7, None, "broken FASTQ"),
     "FASTQ with a bad letter": (b"@q\nAC\n+\nII\n@r\nAC4T\n+\nIIII\n", 2, "r", 6, 3, "'4' is not in alphabet"),
     "FASTQ without residues": (b"@q\nAC\n+\nII\n@r\n\n+\n\n", 2, "r", 6, None, "has no residues"),
 }
@@ -147,15 +148,6 @@ def test_places_are_counted_over_lines_that_are_skipped_together(tmp_path, monke
     path.write_bytes(end.join([*lines[:10], b" #MK"]))
     error = error_of(path)
     assert (error.record, error.line, error.column) == (2, 11, 2)
-
-
-def test_protein_given_as_dna_is_refused_with_advice(tmp_path):
-    """Expected value: E is the first letter that is not an IUPAC base code (IUPAC-IUB 1984)."""
-    path = tmp_path / "some.fa"
-    path.write_bytes(b">a\nACGT\n>p\nMKVE\n")
-    error = error_of(path, DNA)
-    assert (error.record, error.line, error.column) == (2, 4, 4)
-    assert "alphabet='protein'" in str(error)
 
 
 def test_dna_file_that_turns_to_protein_is_refused(tmp_path):

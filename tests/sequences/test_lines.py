@@ -7,9 +7,7 @@ import bz2
 import gzip
 import io
 import lzma
-import os
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,10 +15,9 @@ import pytest
 from backports import zstd
 
 from swsearch.errors import FastaFormatError, InputError
-from swsearch.query.profile_files import detect_query_format
 from swsearch.sequences import checked_text, source
 from swsearch.sequences.fasta import read_sequences
-from swsearch.sequences.source import seekable, text_lines, whole_number
+from swsearch.sequences.source import text_lines, whole_number
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
@@ -33,13 +30,6 @@ TEXT = b"P1\nP2\n"
 
 def read(path: Path) -> list[str]:
     return list(text_lines(path, "the list"))
-
-
-@pytest.mark.parametrize("packer", PACKERS.values(), ids=PACKERS)
-def test_all_streams_of_an_archive_are_read(packer, tmp_path):
-    path = tmp_path / "list"
-    path.write_bytes(packer(TEXT) + packer(b"P3\n"))
-    assert read(path) == ["P1\n", "P2\n", "P3\n"]
 
 
 @pytest.mark.parametrize("packer", PACKERS.values(), ids=PACKERS)
@@ -82,34 +72,8 @@ def test_a_record_without_end_is_refused(text, tmp_path, monkeypatch):
         list(read_sequences(path))
 
 
-def test_a_long_sequence_in_many_blocks_is_no_record_without_end(tmp_path):
-    path = tmp_path / "long.fa"
-    path.write_bytes(b">P1\n" + b"MKV\n" * 1_000_000)
-    assert [len(record) for record in read_sequences(path)] == [3_000_000]
-
-
 def test_numbers_of_text_files_are_ascii_digits():
     assert [whole_number(text) for text in ("0", "-7", "+12")] == [0, -7, 12]
     for text in ("1_0", "\u0661", "", "1.0", "0x1", "9" * 5000, " 1"):
         with pytest.raises(ValueError, match="is not a whole number"):
             whole_number(text)
-
-
-def test_a_pipe_is_read_like_a_file(tmp_path):
-    """A pipe from a shell's <(…) can be read only once, so a copy of it is read."""
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    writer = threading.Thread(target=pipe.write_bytes, args=(gzip.compress(b">P1\nMKV\n"),))
-    writer.start()
-    copy = seekable(pipe)
-    writer.join()
-    assert detect_query_format(copy) == "fasta"
-    assert [record.letters for record in read_sequences(copy)] == ["MKV"]
-
-
-def test_what_is_wrong_with_fastq_is_one_line(tmp_path: Path) -> None:
-    path = tmp_path / "reads.fq"
-    path.write_bytes(b"@r1\nACGT\n+\nIIII\n@r2 x\nACN\n+r3\n@@@\n")
-    with pytest.raises(FastaFormatError, match=r"reads\.fq, record 2, line 7: broken FASTQ") as caught:
-        list(read_sequences(path))
-    assert "\n" not in str(caught.value)
