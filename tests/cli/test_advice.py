@@ -8,9 +8,7 @@ import gzip
 import pytest
 
 from swsearch.engine.cuda.runtime.presence import look_for_gpus
-from tests.cli.conftest import DATA
-
-QUERIES = DATA / "queries.fasta"
+from tests.cli.conftest import DATA, QUERIES
 
 # --- engines ---
 

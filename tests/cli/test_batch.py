@@ -86,18 +86,6 @@ def test_a_share_does_not_go_on_with_the_run_of_another(swsearch, few_proteins_d
     assert whole.out == "run 1 in b.sqlite: 17 queries done, 18 were there before, 0 failed\n"
 
 
-def test_shards_of_different_searches_or_the_same_queries_do_not_merge(
-    swsearch, tmp_path, few_proteins_db, many_queries
-):
-    assert swsearch("batch", *many_queries, few_proteins_db, "--store", "a.sqlite").code == 0
-    assert swsearch("batch", *many_queries, few_proteins_db, "--store", "b.sqlite", "--top", "7").code == 0
-    refused = swsearch("runs", "merge", "a.sqlite", "b.sqlite", "--store", "m.sqlite")
-    assert "--top differs" in refused.refusal
-    twice = swsearch("runs", "merge", "a.sqlite", "a.sqlite", "--store", "m.sqlite")
-    assert "shard 1/1 is there twice, as run 1 of a.sqlite and as run 1 of a.sqlite; leave one out" in twice.refusal
-    assert not (tmp_path / "m.sqlite").exists()
-
-
 def test_failed_queries_are_named_and_the_others_are_done(swsearch, tmp_path, few_proteins_db):
     (tmp_path / "mixed.fasta").write_text(">good\nMKVLAAGIVGLLLAQ\n>bad\nMKV7\n>empty\n>good2\nMKWVTFISLLFLFSS\n")
     outcome = swsearch("batch", "mixed.fasta", few_proteins_db, "--store", "b.sqlite", "--events", "e.jsonl")

@@ -12,9 +12,7 @@ import pytest
 from xopen import xopen
 
 from swsearch.cli.app import main
-from tests.cli.conftest import DATA
-
-QUERIES = DATA / "queries.fasta"
+from tests.cli.conftest import DATA, QUERIES
 
 WRITERS = {
     "query.txt": ["query", QUERIES, "{db}", "--store", "none", "--quiet", "--out"],

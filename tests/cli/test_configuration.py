@@ -7,9 +7,7 @@ import json
 
 import pytest
 
-from tests.cli.conftest import DATA
-
-QUERIES = DATA / "queries.fasta"
+from tests.cli.conftest import DATA, QUERIES
 
 
 @pytest.fixture

@@ -13,11 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import DATA
+from tests.cli.conftest import DATA, QUERIES
 from tests.patience import wait_until
 from tests.tiers import mostly_thorough
-
-QUERIES = DATA / "queries.fasta"
 
 
 def fasta_records(text: str) -> list[str]:
@@ -243,15 +241,11 @@ def test_dna_is_not_taken_for_protein_by_an_addition(swsearch, small_db, tmp_pat
     refused = swsearch("db", "add", small_db, "both.fasta", "dna.fasta")
     assert "dna.fasta is dna, but protein is needed; if it holds proteins all the same" in refused.refusal
     assert "--alphabet protein" in refused.error
+    other = swsearch("db", "add", small_db, "dna.fasta", "--alphabet", "dna")
+    assert "is protein, but dna is needed; leave --alphabet out" in other.refusal
     assert "generation  1" in swsearch("db", "info", small_db).out
     assert swsearch("db", "add", small_db, "dna.fasta", "--alphabet", "protein").code == 0
     assert "generation  2" in swsearch("db", "info", small_db).out
-
-
-def test_an_alphabet_that_is_not_the_databases_is_refused(swsearch, small_db, tmp_path):
-    (tmp_path / "dna.fasta").write_text(">gene\nATGAAACGTATTAGCACCACCATTACCACCACCA\n")
-    refused = swsearch("db", "add", small_db, "dna.fasta", "--alphabet", "dna")
-    assert "is protein, but dna is needed; leave --alphabet out" in refused.refusal
 
 
 def test_several_databases_are_verified_each(swsearch, small_db):

@@ -89,13 +89,6 @@ def test_whole_proteins_are_those_of_blastdbcmd(swsearch, protein_db, tmp_path):
     assert [letters for _, letters in ours] == [letters for _, letters in theirs]
 
 
-def test_fetched_sequences_are_the_exported_ones(swsearch, protein_db):
-    """Every sequence by its identifier, in the order of the database: the bytes of ``db export``."""
-    exported = swsearch("db", "export", protein_db, "--width", "70").out
-    names = [line.split()[0][1:] for line in exported.splitlines() if line.startswith(">")]
-    assert swsearch("db", "fetch", protein_db, *names, "--line-width", "70").out == exported
-
-
 def test_slices_change_nothing(swsearch, tmp_path):
     """Slices hold the sequences in another order; two have one name, and are fetched in the order of the FASTA."""
     texts = [f">s{n % 19} number {n}\nMKV{'LW' * n}\n" for n in range(20)]
@@ -142,6 +135,7 @@ def test_removed_subjects_are_not_fetched_and_added_ones_are(swsearch, tmp_path)
     [
         (["P1", "--range", "0-5"], "range '0-5': give two positions from 1 on"),
         (["P1", "--range", "9-5"], "range '9-5'"),
+        (["P1", "--strand", "minus"], "a protein has no minus strand"),
         (["P1", "--strand", "both"], "strand 'both': choose plus or minus"),
         (["--ids", "empty.txt"], "--ids empty.txt: the file names no identifier"),
         (["--ids", "absent.txt"], "--ids absent.txt: No such file"),
@@ -153,10 +147,6 @@ def test_what_cannot_be_fetched_is_said_in_one_line(swsearch, few_proteins_db, t
     (tmp_path / "list.txt").write_text("P1\n")
     outcome = swsearch("db", "fetch", few_proteins_db, *arguments)
     assert message in outcome.refusal
-
-
-def test_a_protein_has_no_minus_strand(swsearch, few_proteins_db):
-    assert "a protein has no minus strand" in swsearch("db", "fetch", few_proteins_db, "x", "--strand", "minus").error
 
 
 def test_identifiers_come_from_a_pipe(spawn, few_proteins_db, swsearch):

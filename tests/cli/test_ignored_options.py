@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import DATA
+from tests.cli.conftest import DATA, QUERIES
 
-QUERIES = DATA / "queries.fasta"
 READS = DATA / "lambda_reads.fastq"
 
 

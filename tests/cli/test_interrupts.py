@@ -11,10 +11,8 @@ import threading
 
 import pytest
 
-from tests.cli.conftest import DATA
+from tests.cli.conftest import QUERIES
 from tests.tiers import mostly_thorough
-
-QUERIES = DATA / "queries.fasta"
 
 
 @pytest.mark.parametrize(

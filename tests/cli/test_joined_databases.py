@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import DATA, Outcome
+from tests.cli.conftest import DATA, QUERIES, Outcome
 
-QUERIES = DATA / "queries.fasta"
 TOGETHER = "together/a.db b.db c.db"
 LOOK = ["--evalue", "1000", "--quiet"]
 
@@ -184,18 +183,6 @@ def test_a_run_is_resumed_with_its_databases_alone(swsearch, folder):
         assert "run 1 of s.sqlite is of another search: database differs" in refused.refusal
     fresh = swsearch(*batch, "c.db", "a.db", "--resume", "latest")
     assert fresh.out.startswith("run 2 in s.sqlite: 7 queries done")
-
-
-@pytest.mark.thorough
-def test_shards_of_several_databases_are_merged(swsearch, folder):
-    """Expected value: the report of the concatenation."""
-    for share in ("1/2", "2/2"):
-        stored = ["--store", "s-{shard}.sqlite", "--shard", share]
-        assert swsearch("batch", "q.fa", "a.db", "b.db", "c.db", *LOOK, *stored).code == 0
-    assert swsearch("runs", "merge", "s-{shard}.sqlite", "--store", "all.sqlite").code == 0
-    assert swsearch("query", "q.fa", TOGETHER, *LOOK, "--store", "one.sqlite").code == 0
-    reports = [swsearch("report", "latest", "--store", f"{name}.sqlite", "-f", "xml") for name in ("all", "one")]
-    assert rows(reports[0]) == rows(reports[1])
 
 
 @pytest.mark.thorough

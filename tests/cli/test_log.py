@@ -14,11 +14,10 @@ import pytest
 from swsearch.cli import output
 from swsearch.cli.output import ProgressReport, quietly
 from swsearch.command_log import close_log, open_log
-from tests.cli.conftest import DATA
+from tests.cli.conftest import QUERIES
 from tests.cli.test_progress import Clock
 from tests.service.servers import RunningServer
 
-QUERIES = DATA / "queries.fasta"
 LINE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d) (DEBUG|INFO|WARNING|ERROR) (\d+) (.*)")
 
 

@@ -81,6 +81,8 @@ def test_doubled_unfinished_and_foreign_shards_are_refused(swsearch, tmp_path, f
     assert "shard 1/3 is there twice, as run 1 of 1.sqlite and as run 1 of 1.sqlite; leave one out" in twice
     batch = ["batch", *many_queries, few_proteins_db, "--top", "3"]
     assert swsearch(*batch, "--store", "four.sqlite", "--shard", "3/4").code == 0
+    assert swsearch(*batch[:-1], "4", "--store", "longer.sqlite", "--shard", "3/3").code == 1
+    assert "--top differs" in refusal(*shards[:2], "longer.sqlite")
     assert "is shard 3/4 and run 1 of 1.sqlite is shard 1/3: these are not shards of one" in refusal(
         *shards[:2], "four.sqlite"
     )

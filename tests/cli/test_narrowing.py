@@ -10,9 +10,8 @@ from collections import Counter
 
 import pytest
 
-from tests.cli.conftest import DATA
+from tests.cli.conftest import QUERIES
 
-QUERIES = DATA / "queries.fasta"
 LIMITS = [
     ("--top 12 --max-hsps 3", "--max-hsps 2 --evalue 0.001 --top 9"),
     ("--top 60 --max-hsps 3", "--min-query-coverage 30 --min-subject-coverage 30 --min-identity 30 --top 4"),

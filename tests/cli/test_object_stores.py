@@ -6,16 +6,20 @@ Expected values: the same search of the database on this machine, or by hand.
 import fcntl
 import hashlib
 import json
+import logging
 import os
 import pickle
 import shutil
 import signal
 import subprocess
 import sys
+import urllib.request
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
+from moto.server import ThreadedMotoServer
 
 from swsearch.database.catalogue import read_catalogue, write_catalogue
 from swsearch.database.changes import set_taxonomy
@@ -25,16 +29,56 @@ from swsearch.database.opening import open_database
 from swsearch.database.reader import DatabasePart
 from swsearch.errors import DatabaseError
 from tests import processes
-from tests.cli.conftest import DATA
+from tests.cli.conftest import QUERIES
 from tests.cli.test_batch import report
 from tests.patience import wait_until
 from tests.processes import PAUSE, free_port
-from tests.s3_server import S3Server
 from tests.sliced_databases import sliced_databases
 
 pytestmark = pytest.mark.thorough
 
-QUERIES = DATA / "queries.fasta"
+BUCKET = "databases"
+
+
+class S3Server(ThreadedMotoServer):
+    """A running S3 server of one bucket, and the environment in which obstore finds it."""
+
+    def __init__(self) -> None:
+        super().__init__("127.0.0.1", 0, verbose=False)
+        logging.getLogger("werkzeug").disabled = True  # it would print each request among the messages of commands
+        self.start()
+        self.address = "http://{}:{}".format(*self.get_host_and_port())
+        self.variables = {
+            "AWS_ENDPOINT": self.address, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1",
+            "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
+        }  # fmt: skip
+        urllib.request.urlopen(urllib.request.Request(f"{self.address}/{BUCKET}", method="PUT")).close()
+
+    def _bucket(self) -> Any:
+        from obstore.store import S3Store
+
+        return S3Store(
+            BUCKET, endpoint=self.address, region="us-east-1", access_key_id="key", secret_access_key="secret",
+            client_options={"allow_http": True},
+        )  # fmt: skip
+
+    def put(self, name: str, content: bytes) -> None:
+        """Create or replace an object."""
+        import obstore
+
+        obstore.put(self._bucket(), name, content)
+
+    def delete(self, name: str) -> None:
+        import obstore
+
+        obstore.delete(self._bucket(), name)
+
+    def upload(self, folder: Path, name: str) -> str:
+        """Upload a folder; return its URL."""
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                self.put(f"{name}/{path.relative_to(folder).as_posix()}", path.read_bytes())
+        return f"s3://{BUCKET}/{name}"
 
 
 @pytest.fixture(scope="module")

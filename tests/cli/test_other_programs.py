@@ -14,9 +14,7 @@ from swsearch.cli.command_line import words_of
 from swsearch.cli.parsing import PROGRAMS, replace_names
 from swsearch.cli.spellings import BLAST, DIAMOND, LINES, MMSEQS, OTHERS, PROGRAM_WORDS, SPELLINGS, SSEARCH
 from swsearch.errors import UsageError
-from tests.cli.conftest import DATA
-
-QUERIES = DATA / "queries.fasta"
+from tests.cli.conftest import DATA, QUERIES
 
 UNDERSTOOD = {
     BLAST: {

@@ -15,9 +15,7 @@ from swsearch.cli.query import about_subjects
 from swsearch.database.builder import build_database
 from swsearch.engine.registry import Machine
 from swsearch.errors import SwSearchError
-from tests.cli.conftest import DATA
-
-QUERIES = DATA / "queries.fasta"
+from tests.cli.conftest import DATA, QUERIES
 
 
 def test_hits_are_printed_and_stored_and_printed_again_to_the_byte(swsearch, user_store, some_proteins_db):

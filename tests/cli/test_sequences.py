@@ -15,9 +15,8 @@ from Bio.Data import CodonTable
 from Bio.Seq import Seq
 
 import swsearch as package
-from tests.cli.conftest import DATA
+from tests.cli.conftest import DATA, QUERIES
 
-QUERIES = DATA / "queries.fasta"
 READS = DATA / "lambda_reads.fastq"
 GENOME = DATA / "lambda_phage.fasta"
 QUIET = ["--quiet", "--threads", "1"]
@@ -53,17 +52,6 @@ def test_hits_are_the_records_of_the_database_once_in_the_order_of_the_table(sws
     assert stored == "".join(f">{exported[name]}" for name in names)
     assert swsearch("report", 1, "--format", "fasta").out == stored
     assert swsearch("db", "fetch", "few.db", *names).out == stored
-
-
-def test_full_sequences_are_columns(swsearch, stored):
-    whole = {name: letters for name, _, letters in records(stored)}
-    for name in ("blast6", "tsv"):
-        table = rows(swsearch("report", 1, "--format", name, "--fields", "sseqid slen full_sseq qlen full_qseq").out)
-        table = table[name == "tsv" :]
-        assert table
-        for subject, length, letters, query_length, query in table:
-            assert letters == whole[subject]
-            assert (len(letters), len(query)) == (int(length), int(query_length))
 
 
 @needs_samtools

@@ -11,12 +11,10 @@ import subprocess
 import pytest
 
 from swsearch.store.store import Store
-from tests.cli.conftest import DATA
+from tests.cli.conftest import QUERIES
 from tests.cli.test_batch import forget_queries, report
 from tests.peers import SFTP_SERVER
 from tests.tiers import mostly_thorough
-
-QUERIES = DATA / "queries.fasta"
 
 
 def in_array(monkeypatch, task, last=3):

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import DATA
+from tests.cli.conftest import DATA, QUERIES
 
 FORMATS = ["blast6", "xml", "jsonl", "pairwise"]
-QUERIES = DATA / "queries.fasta"
 
 
 @pytest.fixture

@@ -62,20 +62,6 @@ def test_what_is_wrong_with_a_database_is_told_as_without_translation(swsearch, 
         assert (translated.code, translated.error) == (plain.code, plain.error) == (1, plain.error)
 
 
-def test_a_batch_translates_and_resumes_only_the_same_translation(swsearch, files):
-    """Source: the same search as a query; a run with another genetic code is a different search."""
-    batch = ["batch", "genes.fasta", "proteins.db", "--store", "batch.sqlite", "--translate", "query", "--quiet"]
-    assert swsearch(*batch, "--genetic-code", "11").code == 0
-    stored = swsearch("report", "latest", "--store", "batch.sqlite", "--format", "blast6")
-    printed = swsearch(
-        "query", "genes.fasta", "proteins.db", "--translate", "query", "--genetic-code", "11", "--format", "blast6",
-        "--store", "none",
-    )  # fmt: skip
-    assert stored.out == printed.out != ""
-    other = swsearch(*batch, "--genetic-code", "4", "--resume", "1")
-    assert "--genetic-code differs" in other.refusal
-
-
 @pytest.mark.parametrize(
     ("queries", "database", "side", "words"),
     [

@@ -11,9 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import DATA
-
-QUERIES = DATA / "queries.fasta"
+from tests.cli.conftest import QUERIES
 
 
 def test_a_treated_run_says_so_in_every_report(swsearch, protein_db):
@@ -55,7 +53,7 @@ def test_simulated_statistics_are_labelled(swsearch, protein_db, tmp_path, monke
 
 def test_a_batch_with_a_mask_resumes_and_tells_cases_apart(swsearch, protein_db, tmp_path):
     """Queries that differ only in case share one search without a mask, and have one each if lower case is masked."""
-    letters = (DATA / "queries.fasta").read_text().split(">")[1].split("\n", 1)[1].replace("\n", "")
+    letters = (QUERIES).read_text().split(">")[1].split("\n", 1)[1].replace("\n", "")
     tail = letters[:40] + letters[40:].lower()
     (tmp_path / "q.fasta").write_text(f">upper\n{letters}\n>tail\n{tail}\n>again\n{tail}\n")
     hits = {}

@@ -8,10 +8,8 @@ import stat
 import pytest
 
 from swsearch.store.store import Store
-from tests.cli.conftest import DATA
+from tests.cli.conftest import QUERIES
 from tests.processes import run_with_file_limit
-
-QUERIES = DATA / "queries.fasta"
 
 
 @pytest.fixture

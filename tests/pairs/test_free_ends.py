@@ -94,15 +94,6 @@ def test_the_other_side_and_the_other_end_are_the_same_problem_in_a_mirror() -> 
         assert edited(one, other, "subject-start").score == suffix
 
 
-def test_empty_texts_have_the_distances_by_definition() -> None:
-    """By definition: of an empty query 0 with free ends of the subject; of a query without subject, its length."""
-    for mode, distance in (("NW", 3), ("SHW", 0), ("HW", 0)):
-        assert edited("", "abc", mode).score == distance
-        assert edited("abc", "", mode).score == 3
-    assert edited("abc", "xyz", "HW").cigar == "3I"
-    assert edited("abc", "", "query").score == 0
-
-
 def test_words_of_ends_may_be_combined() -> None:
     """By the definition of each word; a mode of edlib is another word for its free ends."""
     assert free_ends_of_mode("semiglobal", "query-start,subject-end") == FreeEnds.QUERY_START | FreeEnds.SUBJECT_END
