@@ -87,21 +87,6 @@ def test_the_reference_engine_gives_the_same_bytes(swsearch, few_proteins_db):
     assert swsearch(*query, "reference").out == found
 
 
-def test_dna_is_searched_on_both_strands(swsearch, lambda_db):
-    """Source: reads simulated from both strands of lambda: a search of both finds each, one strand finds its half."""
-    found = {}
-    for strand in ("both", "plus", "minus"):
-        outcome = swsearch(
-            "query", DATA / "lambda_reads.fastq", lambda_db, "--strand", strand, "--format", "tsv", "--fields",
-            "qseqid,sstrand", "--evalue", "1e-6", "--store", "none",
-        )  # fmt: skip
-        assert outcome.code == 0, outcome.err
-        found[strand] = {tuple(line.split("\t")) for line in outcome.out.splitlines()[1:]}
-    assert {strand for _, strand in found["both"]} == {"plus", "minus"}
-    assert found["plus"] | found["minus"] == found["both"]
-    assert len(found["both"]) >= 18  # two of the twenty are mostly N
-
-
 def test_an_out_file_is_whole_or_not_there(swsearch, some_proteins_db, tmp_path, monkeypatch):
     assert swsearch("query", QUERIES, some_proteins_db, "--out", "hits.txt", "--store", "none").code == 0
     before = (tmp_path / "hits.txt").read_text()
@@ -149,19 +134,11 @@ def test_a_full_list_of_adjusted_evalues_has_up_to_as_many_subjects_as_pass_by_s
     assert " up to " not in said("--top", "3", "--composition", "none")
 
 
-def test_a_profile_is_searched_stored_and_reported_again(swsearch, protein_db, tmp_path):
-    """Source: the plain search: a profile made from one sequence finds the same hits."""
-    header, *lines = QUERIES.read_text().split(">")[2].splitlines()
-    letters = "".join(lines)
-    (tmp_path / "one.fasta").write_text(f">{header}\n{letters}\n")
-    (tmp_path / "obg.sto").write_text(f"# STOCKHOLM 1.0\n#=GF ID Obg\nOBG_NEIG2 {letters}\n//\n")
-    columns = ["--format", "tsv", "--fields", "sseqid score evalue qstart send cigar", "--top", "40"]
-    plain = swsearch("query", "one.fasta", protein_db, "--store", "none", "--composition", "none", *columns)
-    found = swsearch("query", "obg.sto", protein_db, *columns)
-    assert found.printed == plain.out
-    assert len(found.out.splitlines()) == 41
+def test_a_report_says_that_its_queries_were_profiles(swsearch, few_proteins_db):
+    """By hand: the name is that of the family in the file."""
+    assert swsearch("query", DATA / "obg.sto", few_proteins_db).code == 0
     table = swsearch("report", "latest").out
-    assert "Query:    Obg profile of 1 aligned sequence (384 residues)" in table
+    assert "Query:    Obg_GTPase profile of " in table
     assert "Scoring:  position-specific scores on the scale of BLOSUM62, a gap of k residues costs 11 + 1k" in table
     assert "--query-format stockholm" in swsearch("runs", "show", "latest").out
 
@@ -170,22 +147,6 @@ def test_a_query_format_that_does_not_exist_or_fit_is_one_line(swsearch, protein
     assert "choose auto, fasta, pssm" in swsearch("query", QUERIES, protein_db, "--query-format", "clustal").error
     assert "line 1: expected 'HMMER3/f'" in swsearch("query", QUERIES, protein_db, "--query-format", "hmm").error
     assert "the first sequence has" in swsearch("query", QUERIES, protein_db, "--query-format", "aligned").error
-
-
-def test_reports_name_organisms_and_taxa_where_headers_do(swsearch, tmp_path):
-    """By hand: the first header has UniProt's format, the second states no organism."""
-    letters = "MKVLAAGIVGLLLAQWERTYMKVLAAGIVGLLLAQWERTY"
-    (tmp_path / "two.fasta").write_text(
-        f">sp|P1|A_B Words OS=Vicia faba (broad bean) OX=3906 GN=x\n{letters}\n>plain\n{letters}\n"
-    )
-    assert swsearch("index", "two.fasta", "-o", "two.db").code == 0
-    arguments = ["query", "two.fasta", "two.db", "--store", "none"]
-    arguments += ["--fields", "sseqid staxid staxids ssciname sscinames"]
-    named = "sp|P1|A_B\t3906\t3906\tVicia faba (broad bean)\tVicia faba (broad bean)"
-    assert swsearch(*arguments, "--format", "blast6").out.splitlines()[:2] == [named, "plain\tN/A\tN/A\tN/A\tN/A"]
-    assert swsearch(*arguments, "--format", "tsv").out.splitlines()[1:3] == [named, "plain\t\t\t\t"]
-    title = "# Fields: subject id, subject tax id, subject tax ids, subject sci name, subject sci names"
-    assert title in swsearch(*arguments, "--format", "blast7").out.splitlines()
 
 
 @pytest.mark.peer("ssearch36")

@@ -8,14 +8,13 @@ from Bio.Align import substitution_matrices
 
 from swsearch.errors import ScoringError
 from swsearch.scoring.matrix import (
-    match_mismatch,
     matrix_file,
     matrix_names,
     matrix_text,
     named_matrix,
     parse_matrix_text,
 )
-from swsearch.sequences.alphabet import DNA, PROTEIN
+from swsearch.sequences.alphabet import PROTEIN
 
 
 def test_a_named_matrix_comes_back_from_its_text():
@@ -23,11 +22,6 @@ def test_a_named_matrix_comes_back_from_its_text():
     for name in matrix_names():
         matrix = named_matrix(name)
         assert parse_matrix_text(matrix_text(matrix), name, matrix.alphabet) == matrix
-
-
-def test_a_dna_matrix_comes_back_from_its_text():
-    matrix = match_mismatch(2, -3)
-    assert parse_matrix_text(matrix_text(matrix), matrix.name, DNA) == matrix
 
 
 def test_biopython_reads_the_text():
