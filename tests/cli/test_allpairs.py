@@ -75,9 +75,6 @@ def test_a_table_says_with_which_subjects_a_query_is_compared(swsearch, few_prot
         ),
         (["--store", "none", "--resume", "latest"], "--resume goes on with a stored run"),
         (["--slices", "yes"], "--slices is for the workers of a cluster"),
-        (["--max-length", "1"], "no subject"),
-        (["--out", "few.db"], "few.db"),
-        (["--format", "nonsense"], "there is no format 'nonsense'"),
         (["--format", "gff"], "there is no format 'gff'; gff3 is the one of .gff files; choose from"),
     ],
 )

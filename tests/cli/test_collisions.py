@@ -95,8 +95,7 @@ def spelt(folder, name, spelling):
 SPELLINGS = ["plain", "./", "absolute", "symlink", "hard link", "through a linked folder"]
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS)
-@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize(("writer", "spelling"), list(zip([*WRITERS, *WRITERS], SPELLINGS, strict=True)))
 @pytest.mark.parametrize(
     ("name", "words"),
     [("q.fa", "read by the same command"), ("other.sqlite", "store"), (IN_DATABASE, "the (packed )?database")],

@@ -170,7 +170,6 @@ def test_identifiers_come_from_a_file_too(swsearch, spawn, tmp_path, small_db):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["remove", "small.db", "a", "nobody"], "small.db has no sequence 'nobody'; nothing was removed"),
         (["remove", "small.db", "a", "b", "c"], "all 3 sequences of small.db would be removed"),
         (["remove", "small.db", "--from-file", "none.txt"], "--from-file none.txt: No such file"),
         (["remove", "small.db", "--from-file", "empty.txt"], "no identifier was given; nothing was removed"),

@@ -139,12 +139,10 @@ def test_removed_subjects_are_not_fetched_and_added_ones_are(swsearch, tmp_path)
         (["P1", "--strand", "both"], "strand 'both': choose plus or minus"),
         (["--ids", "empty.txt"], "--ids empty.txt: the file names no identifier"),
         (["--ids", "absent.txt"], "--ids absent.txt: No such file"),
-        (["P1", "--ids", "list.txt", "--out", "list.txt"], "--out list.txt: this file is read by the same command"),
     ],
 )
 def test_what_cannot_be_fetched_is_said_in_one_line(swsearch, few_proteins_db, tmp_path, arguments, message):
     (tmp_path / "empty.txt").write_text("# nothing\n")
-    (tmp_path / "list.txt").write_text("P1\n")
     outcome = swsearch("db", "fetch", few_proteins_db, *arguments)
     assert message in outcome.refusal
 

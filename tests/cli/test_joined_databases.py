@@ -257,10 +257,8 @@ def test_the_command_of_a_refusal_names_no_database_of_the_configuration(swsearc
         ("q.fa a.db ./a.db", 1, "a.db is named twice; its subjects would count twice"),
         ("q.fa a.db --db a.fa", 1, "a.fa has the content of a.db"),
         ("q.fa a.db dna.db", 1, "dna.db is dna, a.db is protein; databases of one alphabet are searched together"),
-        ("q.fa a.db missing.db", 1, "missing.db does not exist; `swsearch index"),
         ("a.db q.fa b.db", 2, "a.db is a database, which stands behind the query files: swsearch query q.fa a.db b.db"),
         ("q.fa a.db --db - --in-pssm -", 1, "<stdin> is named twice and can be read only once"),
-        ("q.fa a.db b.db --out b.db/catalogue.json", 1, "this lies in the packed database"),
         ("q.fa --db a --db b --server http://127.0.0.1:9", 2, "a server searches one database at a time"),
     ],
 )

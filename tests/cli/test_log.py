@@ -255,15 +255,6 @@ def test_no_secret_is_logged(swsearch, tmp_path, few_proteins_db, monkeypatch):
         assert secret not in text
 
 
-def test_the_share_takes_its_place_in_the_name(swsearch, tmp_path, monkeypatch, few_proteins_db):
-    for shard in ("1/2", "2/2"):
-        words = ["batch", QUERIES, few_proteins_db, "--store", "h-{shard}.sqlite", "--shard", shard]
-        assert swsearch(*words, "--log", "log-{shard}.txt").code == 0
-    assert swsearch("engines", "--log", "log-{shard}.txt").code == 0
-    names = ["log-1-of-1.txt", "log-1-of-2.txt", "log-2-of-2.txt"]
-    assert sorted(path.name for path in tmp_path.glob("log-*")) == names
-
-
 def test_records_of_several_processes_do_not_mix(tmp_path):
     """Each of four processes appends 300 records of 40 lines; those of a record stand together."""
     code = (

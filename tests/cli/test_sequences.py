@@ -271,7 +271,6 @@ def test_a_report_is_whole_before_the_queries_are_written(swsearch, few_proteins
 
 def test_outputs_of_queries_are_refused_like_others(swsearch, user_store, few_proteins_db, mixed):
     query = ["query", "mixed.fasta", few_proteins_db, *QUIET]
-    assert "--unaligned mixed.fasta: this file is read" in swsearch(*query, "--unaligned", "mixed.fasta").error
     both = swsearch(*query, "--unaligned", "x.fasta", "--aligned-queries", "x.fasta")
     assert "--aligned-queries x.fasta: --unaligned writes the same file" in both.error
     shared = swsearch(*query, "--unaligned", "-")

@@ -105,10 +105,8 @@ def test_a_map_and_a_taxdump_serve_a_search_and_its_report(swsearch, inputs, mon
         ("msa q.fa db --taxonomy dump", "serve --taxid"),
         ("index s.fa -o new --taxid-map map", "give the taxdump that has its ids with --taxonomy"),
         ("index s.fa -o new --taxonomy map", "line 1: a node's line is"),
-        ("index s.fa -o s.fa --force --taxonomy dump", "this file is read by the same command"),
         ("db taxonomy nosuch dump", "nosuch does not exist"),
         ("db taxonomy db nosuch", "error: TAXDUMP nosuch: No such file"),
-        ("report latest --format blast6 --fields staxid --out map --taxid-map map --taxonomy dump", "is read by"),
     ],
 )
 def test_options_that_cannot_be_are_one_clear_line(swsearch, inputs, command, words):
