@@ -35,21 +35,13 @@ def test_short_names_are_the_same_in_all_commands():
     assert n_found > 40
 
 
-def test_the_help_of_a_search_is_in_groups_and_names_the_choices(swsearch, monkeypatch):
-    """By hand: the groups in the order of their use, and no line that is wider than the terminal."""
-    groups = ["Arguments", "Queries and databases", "Scoring", "Which hits", "Filters, before the list is cut at --top"]
-    groups += ["Iterated searches with profiles", "Output", "Sequences", "Rows of a3m, sto and afasta", "Machine"]
-    groups += ["Run", "Options"]
+def test_help_fits_the_terminal(swsearch, monkeypatch):
+    """No line is longer than 120 columns, however wide the terminal is. The transcripts have the texts."""
     for width, most in ((80, 210), (120, 150), (300, 150)):
         monkeypatch.setenv("COLUMNS", str(width))
         lines = swsearch("query", "--help").out.splitlines()
-        assert [line[:-1] for line in lines if line.endswith(":") and not line.startswith(" ")] == groups
         assert max(map(len, lines)) <= min(width, 120)
         assert len(lines) <= most
-        assert any(line.split()[:2] == ["--ties", "[cut|all]"] for line in lines)
-        assert any(line.split()[:3] == ["-k,", "--top", "N"] for line in lines)
-        assert "A chromosome is one subject; each alignment has a line." in " ".join(" ".join(lines).split())
-    assert lines[lines.index("Options:") + 1 :] == ["  -h, --help  Show this message and exit."]
 
 
 def test_a_format_of_reports_loads_no_other():
@@ -73,9 +65,3 @@ def test_openblas_gets_one_thread_unless_the_user_chose(given, expected):
     variables = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"} | given
     outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=variables)
     assert outcome.stdout.strip() == expected
-
-
-def test_engines_says_what_can_be_used_and_why_not(swsearch):
-    listed = swsearch("engines").out.splitlines()
-    assert [line.split()[0] for line in listed] == ["cuda", "cpu", "reference", "auto"]
-    assert "usable" in listed[2]
