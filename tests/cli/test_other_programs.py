@@ -289,15 +289,15 @@ def test_every_program_word_is_answered_above():
             "query -query {q} -db {db} -evalue 1e-5 -num_threads 1 -max_target_seqs 2 -max_hsps 2 -outfmt '6 std qlen'",
             "query {q} {db} --evalue 1e-5 --threads 1 --top 2 --max-hsps 2 --format blast6 --fields 'std qlen'",
         ),
-        ("query -db {db} -query {q} -outfmt=7", "query {q} {db} --format blast7"),
         (
             "query {q} {db} --outfmt 6 qseqid sseqid --max-target-seqs 2 --query-cover 50 --id 30",
             "query {q} {db} -f blast6 --fields 'qseqid sseqid' -k 2 --min-query-coverage 50 --min-identity 30",
         ),
-        ("query {q} {db} --format-mode 0 --max-seqs 2", "query {q} {db} -f blast6 -k 2"),
+        (
+            "query {q} {db} --num_threads 1 --max_hsps 2 -top 2 -outfmt=7",
+            "query {q} {db} -p 1 --max-hsps 2 -k 2 -f blast7",
+        ),
         ("query {q} {db} -k2 -e1e-5 -p1 -f blast6", "query {q} {db} --top 2 --evalue 1e-5 --threads 1 --format blast6"),
-        ("query {q} {db} --num_threads 1 --max_target_seqs 2 --outfmt 7", "query {q} {db} -p 1 -k 2 -f blast7"),
-        ("query {q} {db} --max_hsps 2 -top 2", "query {q} {db} --max-hsps 2 --top 2"),
     ],
 )
 def test_a_search_in_other_words_is_the_same_search(swsearch, few_proteins_db, given, own):

@@ -17,7 +17,7 @@ def main() -> None:
     # The finder of an editable install hides from Atheris that the modules are plain files.
     sys.meta_path.insert(0, PathFinder)
     with atheris.instrument_imports(include=["swsearch"]):
-        from tests.campaign.fuzz.targets import TARGETS
+        from tests.campaign.fuzz.test_parsers import TARGETS
 
     target = TARGETS[sys.argv[1]]
     corpus = Path(sys.argv[2])
