@@ -314,8 +314,6 @@ def test_a_search_in_other_words_is_the_same_search(swsearch, few_proteins_db, g
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("--fast", "--fast of DIAMOND has no counterpart; every search is exhaustive; leave it out"),
-        ("--pident 30", "no such option: --pident; say --min-identity PERCENT"),
         ("-word 3", "no such option: -word; see"),
         ("-d x", "no such option: -d; that of DIAMOND is the last argument; that of SSEARCH is --top; see"),
         ("-s 7.5", "no such option: -s; that of MMseqs2 has no counterpart; every search is exhaustive; leave it out"),
@@ -326,7 +324,6 @@ def test_a_search_in_other_words_is_the_same_search(swsearch, few_proteins_db, g
             "there is no out.tsv, and -q before it is --quiet, which takes no value; results go to a file with "
             "--out out.tsv",
         ),
-        ("-dbtype both", "-dbtype both of BLAST+ has no counterpart; say --alphabet protein or dna"),
         ("-seg yes -lcase_masking", "-lcase_masking: it means --mask, and so does -seg; say --mask once"),
         ("-outfmt", "option '-outfmt' requires an argument"),
         ("--toop 3", "no such option: --toop"),

@@ -1,6 +1,7 @@
 """The native alignments, compared with the definition, with parasail, and with other settings of the same function."""
 
 import time
+from itertools import groupby
 
 import numpy as np
 import parasail
@@ -35,13 +36,9 @@ def expected(query, rows, table, gap, subject):
             letters += operation
         row += operation != "D"
         column += operation != "I"
-    cigar, start = "", 0
-    gaps = 0
-    for index in range(1, len(letters) + 1):
-        if index == len(letters) or letters[index] != letters[start]:
-            cigar += f"{index - start}{letters[start]}"
-            gaps += letters[start] in "ID"
-            start = index
+    runs = [(letter, len(list(run))) for letter, run in groupby(letters)]
+    cigar = "".join(f"{length}{letter}" for letter, length in runs)
+    gaps = sum(letter in "ID" for letter, _ in runs)
     filled = letters.count("I") + letters.count("D")
     return (score, i, i_end, j, j_end, cigar, letters.count("="), positives, len(letters), gaps, filled)
 
