@@ -119,34 +119,22 @@ def info_of(swsearch, database) -> dict[str, str]:
     return {line[:12].strip(): line[12:] for line in lines}
 
 
-def test_info_tells_generation_segments_and_what_was_removed(swsearch, tmp_path, small_db):
-    """Source: counts made by hand."""
+def test_info_tells_what_was_changed(swsearch, tmp_path, small_db):
+    """Source: counts made by hand; the transcript of `index` has the other lines."""
     fresh = info_of(swsearch, small_db)
-    assert (fresh["generation"], fresh["segments"], fresh["removed"]) == ("1", "1", "none")
     (tmp_path / "more.fasta").write_text(">d\nMKVLWMKVLW\n>a\nMK\n")
     added = swsearch("db", "add", small_db, "more.fasta")
-    assert f"{small_db}: 2 sequences, 12 residues added; generation 2 holds 5 sequences" in added.err
     assert "1 of the added identifiers occurs more than once in the database, 'a' for one" in added.err
     removed = swsearch("db", "remove", small_db, "a", "c")
     assert f"{small_db}: 3 sequences, 14 residues removed; generation 3 holds 2 sequences" in removed.err
     changed = info_of(swsearch, small_db)
-    assert changed["sequences"] == "2"
-    assert changed["residues"] == "13"
     assert changed["lengths"] == "3 to 10, mean 6.5"
-    assert changed["sources"] == "abc.fasta, more.fasta"
-    assert changed["generation"] == "3"
-    assert changed["segments"] == "2"
     assert changed["removed"] == "3 sequences, 14 residues, in the files until a compaction"
     assert changed["digest"] != fresh["digest"]
     files = [file for file in small_db.rglob("*.bin") if file.is_file()]
     assert changed["size"] == f"{sum(file.stat().st_size for file in files):,} bytes"
-    compacted = swsearch("db", "compact", small_db)
-    assert "2 segments made one" in compacted.err
-    assert "generation 4 holds 2 sequences" in compacted.err
-    assert info_of(swsearch, small_db)["removed"] == "none"
+    assert "2 segments made one" in swsearch("db", "compact", small_db).err
     assert "is compact already" in swsearch("db", "compact", small_db).err
-    assert swsearch("db", "verify", small_db).out == f"{small_db} is whole\n"
-    assert swsearch("db", "export", small_db).out == ">b\nMKV\n>d\nMKVLWMKVLW\n"
 
 
 def test_quiet_changes_say_nothing(swsearch, small_db):
@@ -170,6 +158,7 @@ def test_identifiers_come_from_a_file_too(swsearch, spawn, tmp_path, small_db):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["remove", "small.db", "a", "nobody"], "small.db has no sequence 'nobody'; nothing was removed"),
         (["remove", "small.db", "a", "b", "c"], "all 3 sequences of small.db would be removed"),
         (["remove", "small.db", "--from-file", "none.txt"], "--from-file none.txt: No such file"),
         (["remove", "small.db", "--from-file", "empty.txt"], "no identifier was given; nothing was removed"),

@@ -33,22 +33,12 @@ def test_a_treated_run_says_so_in_every_report(swsearch, protein_db):
     assert "--composition bias" in shown
 
 
-def test_an_untreated_run_says_nothing(swsearch, protein_db):
-    shown = swsearch("query", QUERIES, protein_db, "--top", "1", "--store", "none").out
-    assert "masked" not in shown
-    assert "composition" not in shown
-
-
 def test_simulated_statistics_are_labelled(swsearch, protein_db, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     scoring = ["--matrix", "BLOSUM80", "--gap-open", "18", "--gap-extend", "2"]
     shown = swsearch("query", QUERIES, protein_db, "--top", "1", *scoring)
     assert "residues (simulated statistics)" in shown.out
     assert "statistics    simulated with 65,536 pairs" in swsearch("runs", "show", "latest").out
-    refused = swsearch("query", QUERIES, protein_db, "--top", "1", "--gap-open", "3", "--store", "none")
-    assert refused.code == 0
-    assert "no E-values: no parameters are published for BLOSUM62 with gap costs 3/1" in refused.err
-    assert "choose larger gap costs" in refused.err
 
 
 def test_a_batch_with_a_mask_resumes_and_tells_cases_apart(swsearch, protein_db, tmp_path):
