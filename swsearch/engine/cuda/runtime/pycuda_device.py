@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import struct
 import threading
+from collections import defaultdict
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
@@ -143,18 +144,6 @@ class _TranslatedErrors:
             raise self._device.failure from error
 
 
-class _Streams(dict[Stream, Any]):
-    """The streams of a device. Each is made at its first use, because few users of a device need all."""
-
-    def __init__(self, driver: Any) -> None:
-        super().__init__()
-        self._driver = driver
-
-    def __missing__(self, stream: Stream) -> Any:
-        made = self[stream] = self._driver.Stream()
-        return made
-
-
 _opened = threading.local()
 
 
@@ -217,7 +206,7 @@ class PyCudaDevice:
             raise EngineUnavailable("cuda", str(error)) from error
         self._context = device.retain_primary_context()
         self._context.push()
-        self._streams = _Streams(driver)
+        self._streams: dict[Stream, Any] = defaultdict(driver.Stream)  # few users of a device need all
         _opened_here().append(self)
         self.failure: DeviceLost | None = None
         self._abandoned: list[Any] = []
