@@ -57,10 +57,14 @@ def create_app(settings: Settings) -> FastAPI:
     service = Service(settings)
     metrics = Metrics(service)
     hub = Hub(service)
+
+    def died() -> None:
+        metrics.worker_restarts.inc()
+        hub.look_at_all()
+
     silence = settings.limits.worker_silence_seconds
     workers = [
-        ServerWorker(command, hub.hint, hub.hint_begun, metrics.worker_restarts.inc, silence)
-        for command in settings.worker_commands
+        ServerWorker(command, hub.hint_changed, hub.hint_ended, died, silence) for command in settings.worker_commands
     ]
     readers = Readers()
 
@@ -70,7 +74,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     def cancelled(key: str) -> None:
         wake()
-        hub.hint([key])
+        hub.hint_ended([key])
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:

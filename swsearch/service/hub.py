@@ -1,14 +1,15 @@
-"""Who waits for a change of a search: streams of events, and requests that are held until there is something to say.
+"""Who waits for a search: streams of its changes, and requests that are held until its end.
 
-One task looks at the searches that anybody waits for: at those that a worker says it has changed, at once, and at all
-of them twice a second. A thousand streams therefore cost one query of the store per look.
+One task looks at the searches that anybody waits for: at those of the streams that a worker says it has changed, at
+once, and at all of them twice a second. A thousand streams therefore cost one query of the store per look. A held
+request is told of the end by the worker, and then reads the store itself, together with what else it answers.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
@@ -40,12 +41,8 @@ _BREATH_SECONDS: Final = 0.01
 
 @dataclass(eq=False)
 class _Watcher:
-    """Somebody who waits for a search: for its end alone, or for changes.
+    """A stream; ``looked`` is set when there is something to say, and not before ``not_before`` except the end."""
 
-    ``looked`` is set when there is something to say, and not before ``not_before`` unless it is the end.
-    """
-
-    until_end: bool = False
     looked: asyncio.Event = field(default_factory=asyncio.Event)
     not_before: float = 0.0
 
@@ -56,11 +53,13 @@ class Hub:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._watched: dict[str, set[_Watcher]] = {}
+        self._held: dict[str, set[asyncio.Event]] = {}
+        """The requests that are held until the end of a search; each event is set when it may have come."""
         self._found: dict[str, SearchStatus | None] = {}
         self._hint = asyncio.Event()
         self._hinted: set[str] = set()
         self._unheard: dict[str, None] = {}
-        """Searches that were hinted at while nobody waited for them, the last one at the end."""
+        """Searches that may have ended while no request was held for them, the last one at the end."""
         self._looks_at_all = 0.0
         self._is_released = False
         self._task: asyncio.Task[None] | None = None
@@ -93,31 +92,59 @@ class Hub:
         for watchers in self._watched.values():
             for watcher in watchers:
                 watcher.looked.set()
+        for key in self._held:
+            self._tell_held(key)
 
-    def hint(self, keys: Iterable[str] | None = None) -> None:
-        """Look now: these searches may have changed; without keys, any."""
-        if keys is None:
-            self._looks_at_all = 0.0
-        else:
-            for key in keys:
-                if key in self._watched:
-                    self._hinted.add(key)
-                else:
-                    self._unheard.pop(key, None)
-                    self._unheard[key] = None
-            while len(self._unheard) > _MOST_UNHEARD:
-                del self._unheard[next(iter(self._unheard))]
+    def look_at_all(self) -> None:
+        """Look now at all searches that anybody waits for: any of them may have changed."""
+        self._looks_at_all = 0.0
         self._hint.set()
 
-    def hint_begun(self, keys: Iterable[str]) -> None:
-        """Look now at those of these searches whose begin, which is not their end, matters to somebody who waits."""
-        if some := [key for key in keys if not self._is_until_end(key)]:
-            self.hint(some)
+    def hint_changed(self, keys: Iterable[str]) -> None:
+        """Look now at these searches, as far as there are streams of their changes."""
+        if watched := self._watched.keys() & keys:
+            self._hinted |= watched
+            self._hint.set()
 
-    async def changes(self, key: str, *, until_end: bool = False) -> AsyncIterator[SearchStatus]:
+    def hint_ended(self, keys: Collection[str]) -> None:
+        """Tell those who wait for these searches that they may have ended."""
+        for key in keys:
+            if key in self._held:
+                self._tell_held(key)
+            else:
+                self._unheard.pop(key, None)
+                self._unheard[key] = None
+        while len(self._unheard) > _MOST_UNHEARD:
+            del self._unheard[next(iter(self._unheard))]
+        self.hint_changed(keys)
+
+    async def may_have_ended(self, key: str, seconds: float) -> bool:
+        """Return True when a search may have ended; False when the time is over, or the server stops.
+
+        The caller has just seen that the search is unfinished, and looks again.
+        """
+        if self._is_released:
+            return False
+        if key in self._unheard:
+            del self._unheard[key]
+            return True
+        ended = asyncio.Event()
+        self._held.setdefault(key, set()).add(ended)
+        try:
+            async with asyncio.timeout(seconds):
+                await ended.wait()
+        except TimeoutError:
+            return False
+        finally:
+            self._held[key].discard(ended)
+            if not self._held[key]:
+                del self._held[key]
+        return not self._is_released
+
+    async def changes(self, key: str) -> AsyncIterator[SearchStatus]:
         """The status of a search now and after changes, until it is finished; about once a second, the end at once.
 
-        With ``until_end``, only the end is sure to be among them. It also ends when the server stops.
+        It also ends when the server stops.
 
         Raises
         ------
@@ -125,7 +152,7 @@ class Hub:
             It was deleted.
         """
         last: SearchStatus | None = None
-        with self._watching(key, until_end=until_end) as watcher:
+        with self._watching(key) as watcher:
             while True:
                 while key not in self._found or (last is not None and self._found[key] == last):
                     if self._is_released:
@@ -143,25 +170,13 @@ class Hub:
                     return
                 await watcher.looked.wait()
 
-    async def finished(self, key: str, seconds: float) -> SearchStatus | None:
-        """Return when a search is finished, with its status, or when the time is over, with None."""
-        with suppress(TimeoutError, SearchNotFound):
-            async with asyncio.timeout(seconds):
-                found = [status async for status in self.changes(key, until_end=True) if status.search.is_finished]
-                return found[0] if found else None
-        return None
-
     @contextmanager
-    def _watching(self, key: str, *, until_end: bool) -> Iterator[_Watcher]:
-        """A context in which somebody waits for a search; the first look is at once.
-
-        Whoever waits for the end has just seen that the search is unfinished, so nothing is new without a hint.
-        """
-        watcher = _Watcher(until_end)
+    def _watching(self, key: str) -> Iterator[_Watcher]:
+        """A context in which a stream waits for a search; the first look is at once."""
+        watcher = _Watcher()
         self._watched.setdefault(key, set()).add(watcher)
         self._found.pop(key, None)
-        if not until_end or key in self._unheard:
-            self.hint([key])
+        self.hint_changed([key])
         try:
             yield watcher
         finally:
@@ -170,9 +185,9 @@ class Hub:
                 del self._watched[key]
                 self._found.pop(key, None)
 
-    def _is_until_end(self, key: str) -> bool:
-        """Whether nobody waits for a change of a search, unless it is its end."""
-        return all(watcher.until_end for watcher in self._watched.get(key, ()))
+    def _tell_held(self, key: str) -> None:
+        for ended in self._held[key]:
+            ended.set()
 
     async def _look(self) -> None:
         while True:
@@ -181,27 +196,28 @@ class Hub:
                     await self._hint.wait()
             self._hint.clear()
             began = time.monotonic()
-            if began >= self._looks_at_all:
-                keys = list(self._watched)
+            is_of_all = began >= self._looks_at_all
+            keys = list(self._watched if is_of_all else self._watched.keys() & self._hinted)
+            ends = list(self._held) if is_of_all else []
+            if is_of_all:
                 self._looks_at_all = began + LOOK_SECONDS
-            else:
-                keys = [key for key in self._hinted if key in self._watched]
             self._hinted.clear()
-            if not keys:
+            if not keys and not ends:
                 continue
-            ends = [key for key in keys if self._is_until_end(key)]
-            others = list(set(keys).difference(ends))
             try:
-                found = await self.short_call(self._service.statuses, others, ends)
+                found = await self.short_call(self._service.statuses, keys, ends)
             except SwSearchError:
                 await asyncio.sleep(LOOK_SECONDS)
                 self._looks_at_all = 0.0
                 continue
-            await self._tell([*others, *found.keys() & set(ends)], found)
+            for key in found.keys() & self._held.keys():
+                if found[key].search.is_finished:
+                    self._tell_held(key)
+            await self._tell(keys, found)
             await asyncio.sleep(min(LOOK_SECONDS, _PAUSE * (time.monotonic() - began)))
 
     async def _tell(self, keys: Sequence[str], found: Mapping[str, SearchStatus]) -> None:
-        """Wake those who wait for an end, then those who wait for a change, the longest ones first and a few at a time.
+        """Wake the streams of searches that have ended, then the others, the longest ones first and a few at a time.
 
         A hint ends this early: what has ended meanwhile is more urgent, and the others are woken after the next look.
         """

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import re
-from collections.abc import AsyncIterator, Mapping
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from fastapi import APIRouter, Depends, FastAPI, Header, Path, Query, Request, Response, params
 from fastapi.dependencies.utils import get_flat_params
@@ -36,6 +37,7 @@ from swsearch.service.submit import Submission
 from swsearch.store.results import SORTS, HitFilter, HitView
 from swsearch.store.search_records import StoredSearch
 
+T = TypeVar("T")
 MAX_WAIT: Final = 50.0
 """Longest time for which a request is held, in seconds; proxies end requests after 60."""
 MAX_PAGE: Final = 1000
@@ -154,9 +156,10 @@ async def submit(
         raise InputError("an Idempotency-Key has 1 to 200 printable ASCII characters, without blanks")
     submission = Submission(body.queries, body.database, body.options, body.alphabet, idempotency_key, body.subjects)
     stored, is_new = await submitted(request, submission)
-    status = await held_status(request, stored, wait)
+    answer = partial(_found_search, service_of(request), hits)
+    content = await held(request, stored.key, wait, answer, is_unfinished=not stored.is_finished)
     headers = {"Location": f"/api/v1/searches/{stored.key}"}
-    return await _written(request, status, hits, 201 if is_new else 200, headers)
+    return Response(content, 201 if is_new else 200, headers, media_type="application/json")
 
 
 async def submitted(request: Request, submission: Submission) -> tuple[StoredSearch, bool]:
@@ -169,32 +172,35 @@ async def submitted(request: Request, submission: Submission) -> tuple[StoredSea
     )
 
 
-async def held_status(request: Request, search: StoredSearch, seconds: float) -> SearchStatus:
-    """The status of a search as soon as it is finished, or as it is after this time."""
-    service, hub = service_of(request), hub_of(request)
-    if seconds and not search.is_finished:
-        status = await hub.finished(search.key, seconds)
-        if status is not None:
-            return status
-        search = await hub.short_call(service.search, search.key, search.owner)
-    if search.is_finished:  # most are, and a thread would take longer than the rest of the answer
-        return service.status_of(search)
-    return await hub.short_call(service.status_of, search)
+async def held(
+    request: Request, key: str, seconds: float, answer: Callable[[SearchStatus], T], *, is_unfinished: bool = False
+) -> T:
+    """What a function makes of the status of a search of the sender, when it is finished or the time is over.
+
+    ``is_unfinished`` says that the caller has just seen that it is. The status is read and the answer made by one call
+    of a thread.
+    """
+    service, hub, owner = service_of(request), hub_of(request), owner_of(request)
+    ends = time.monotonic() + seconds
+
+    def look(*, waits: bool) -> tuple[str, T | None]:
+        search = service.search(key, owner)
+        return search.key, None if waits and not search.is_finished else answer(service.status_of(search))
+
+    waits = seconds > 0
+    if waits and is_unfinished:
+        waits = await hub.may_have_ended(key, seconds)
+    while True:
+        own_key, answered = await hub.short_call(look, waits=waits)
+        if answered is not None:
+            return answered
+        waits = await hub.may_have_ended(own_key, ends - time.monotonic())
 
 
-async def _written(
-    request: Request,
-    status: SearchStatus,
-    n_hits: int,
-    code: int = 200,
-    headers: Mapping[str, str] | None = None,
-) -> Response:
-    """The answer with a status, written by the model itself: many clients repeat this request."""
+def _found_search(service: Service, n_hits: int, status: SearchStatus) -> bytes:
+    """A search with the best hits of its first query, as JSON that the models write: many clients repeat a request."""
     content = api_models.search_answer(status).model_dump_json().encode()
-    if n_hits:
-        found = await hub_of(request).short_call(_first_hits, service_of(request), status.search, n_hits)
-        content = content[:-1] + b',"hits":' + found + b"}"
-    return Response(content, code, headers, media_type="application/json")
+    return content[:-1] + b',"hits":' + _first_hits(service, status.search, n_hits) + b"}" if n_hits else content
 
 
 def _first_hits(service: Service, search: StoredSearch, n_hits: int) -> bytes:
@@ -220,9 +226,9 @@ def searches(
 @router.get("/searches/{key}", response_model=api_models.FoundSearch)
 async def search(request: Request, key: Key, wait: Wait = 0, hits: FirstHits = 0) -> Response:
     """A search and how far it is."""
-    found = await hub_of(request).short_call(service_of(request).search, key, owner_of(request))
-    status = await held_status(request, found, wait)
-    return await _written(request, status.under(key), hits)
+    service = service_of(request)
+    content = await held(request, key, wait, lambda status: _found_search(service, hits, status.under(key)))
+    return Response(content, media_type="application/json")
 
 
 @router.get("/searches/{key}/events", response_class=EventSourceResponse)

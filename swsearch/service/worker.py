@@ -13,7 +13,7 @@ waits are stored in one transaction, which takes a third of the time; if more ar
 moment.
 
 Its input may be a pipe: each line is a hint that there may be work, and its end is the order to stop, so that no worker
-outlives the server that started it. Its output then has a line for each change, ``changed`` or ``begun`` and the
+outlives the server that started it. Its output then has a line for each change, ``changed`` or ``ended`` and the
 keys of the searches, which the server passes on, and a line ``alive`` for each second with progress. Hints only save
 time; without them a worker looks for work several times a second.
 """
@@ -43,7 +43,7 @@ from swsearch.service.estimates import Pace
 from swsearch.service.logs import log, log_seldom
 from swsearch.service.searcher_cache import SearcherCache
 from swsearch.service.submit import fingerprint
-from swsearch.service.worker_processes import ALIVE, BEGUN, CHANGED, READY
+from swsearch.service.worker_processes import ALIVE, CHANGED, ENDED, READY
 from swsearch.store.queue import MAX_LOSSES, Queue
 from swsearch.store.scheduling import Query
 from swsearch.store.search_records import Batch, Completed, Lease, Parameters, SearchedDatabase
@@ -277,8 +277,8 @@ class SearchWorker:
                 if self._running[0].searcher is running.searcher:  # the engine takes the second behind the first
                     running.start()
             self._begin(running)
-        is_begun = running is not None and not running.refused
-        self._say_changed(batch.keys.values(), BEGUN if is_begun else CHANGED)
+        goes_on = running is not None and not running.refused
+        self._say(CHANGED if goes_on else ENDED, batch.keys.values())
         return True
 
     def _take_next(self, running: _RunningBatch) -> None:
@@ -312,7 +312,7 @@ class SearchWorker:
             reason = f"the database {database.name} cannot be opened at the moment{problem}; it is tried again"
             self._queue.put_off(self.name, {query.search_id for query in batch.queries}, reason)
             log_seldom("database cannot be opened", worker=self.name, message=str(error))
-            self._say_changed(batch.keys.values())
+            self._say(CHANGED, batch.keys.values())
             return False
         self._closed_until.pop(database, None)
         return True
@@ -431,14 +431,16 @@ class SearchWorker:
 
     def _store(self, results: Sequence[_Result]) -> None:
         """Store results and say which searches have changed; called by the thread that stores."""
-        self._queue.complete(self.name, [completed for _, completed in results], self._keep)
+        have_ended = self._queue.complete(self.name, [completed for _, completed in results], self._keep)
         beat()  # the search may be waiting for this
-        keys = {}
+        keys: dict[str, list[str]] = {}
         for running, completed in results:
             query = completed.query
             running.in_hand.discard((query.search_id, query.number))
-            keys[query.search_id] = running.batch.keys[query.search_id]
-        self._say_changed(keys.values())
+            word = ENDED if have_ended.get(query.search_id, True) else CHANGED
+            keys.setdefault(word, []).append(running.batch.keys[query.search_id])
+        for word, of_word in keys.items():
+            self._say(word, of_word)
 
     def _progress(self) -> None:
         self._progressed = time.monotonic()
@@ -471,13 +473,10 @@ class SearchWorker:
                 self._wake.set()
         self.stop()
 
-    def _say_changed(self, keys: Iterable[str], how: str = CHANGED) -> None:
-        self._say(" ".join([how, *keys]))
-
-    def _say(self, word: str) -> None:
+    def _say(self, word: str, keys: Iterable[str] = ()) -> None:
         if self._hints:
             with self._saying, suppress(OSError, ValueError):
-                sys.stdout.write(word + "\n")
+                sys.stdout.write(" ".join([word, *keys]) + "\n")
                 sys.stdout.flush()
 
 

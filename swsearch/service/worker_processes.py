@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -21,9 +21,9 @@ READY: Final = "ready"
 ALIVE: Final = "alive"
 """The message of a worker whose work has made progress."""
 CHANGED: Final = "changed"
-"""The word before the keys of searches that have changed; without keys, any of them may have."""
-BEGUN: Final = "begun"
-"""The word before the keys of searches of which queries have been begun, and none has ended."""
+"""The word before the keys of searches that have changed and go on."""
+ENDED: Final = "ended"
+"""The word before the keys of searches that may have ended."""
 
 _DRAIN_SECONDS: Final = 60.0
 """Time that a worker has to finish what it has in hand when the server stops."""
@@ -51,10 +51,8 @@ class ServerWorker:
     ----------
     command : sequence of str
         The command that starts it.
-    on_change : callable
-        Called with the keys of searches that it has changed, or with None if any search may have changed.
-    on_begin : callable
-        Called with the keys of searches that it has begun.
+    on_change, on_end : callable
+        Called with the keys of searches of which it says :data:`CHANGED` or :data:`ENDED`.
     on_death : callable
         Called when it died; it is started again afterwards.
     silence : float
@@ -67,14 +65,13 @@ class ServerWorker:
     def __init__(
         self,
         command: Sequence[str],
-        on_change: Callable[[Iterable[str] | None], None],
-        on_begin: Callable[[Iterable[str]], None],
+        on_change: Callable[[list[str]], object],
+        on_end: Callable[[list[str]], object],
         on_death: Callable[[], None],
         silence: float,
     ) -> None:
         self._command = command
-        self._on_change = on_change
-        self._on_begin = on_begin
+        self._hear = {CHANGED: on_change, ENDED: on_end}
         self._on_death = on_death
         self._silence = silence
         self._process: Process | None = None
@@ -120,23 +117,17 @@ class ServerWorker:
                 process.stdin.close()
             while line := await self._next_line(process):
                 word, *keys = line.decode("ascii", "replace").split() or [ALIVE]
-                if word == ALIVE:
-                    continue
                 if word == READY:
                     self.is_ready = True
-                else:
+                elif word in self._hear:
                     pause = _FIRST_PAUSE
-                if word == BEGUN:
-                    self._on_begin(keys)
-                else:
-                    self._on_change(keys or None)
+                    self._hear[word](keys)
             code = await process.wait()
             self.is_ready = False
             if self._stopping:
                 return
             log("worker died", "error", code=code, restart_in_seconds=pause)
             self._on_death()
-            self._on_change(None)
             await asyncio.sleep(pause)
             pause = min(_LONGEST_PAUSE, pause * 2)
 

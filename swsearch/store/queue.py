@@ -170,7 +170,7 @@ class Queue:
 
     # --- completing ---
 
-    def complete(self, worker: str, completed: Sequence[Completed], keep: timedelta | None) -> list[bool]:
+    def complete(self, worker: str, completed: Sequence[Completed], keep: timedelta | None) -> dict[int, bool]:
         """Commit the results of queries and end their leases, in one transaction.
 
         Parameters
@@ -182,8 +182,9 @@ class Queue:
 
         Returns
         -------
-        list of bool
-            Whether each result was stored. It was not if its search was cancelled or deleted, or if the lease was lost.
+        dict of int to bool
+            The searches of which results were stored, each with whether it has ended. None is stored of a search that
+            was cancelled or deleted, or of a query whose lease was lost.
         """
         these = [(each.query.search_id, each.query.number) for each in completed]
         with self._store.writing() as rows:
@@ -197,8 +198,8 @@ class Queue:
             hits = Counter[int]()
             for each in kept:
                 hits[each.query.search_id] += len(each.result.hits)
-            _count(rows, searches, [each.query for each in kept], DONE, keep, hits)
-        return [query in held for query in these]
+            ended = _count(rows, searches, [each.query for each in kept], DONE, keep, hits)
+        return {search_id: search_id in ended for search_id, _ in held}
 
     def fail(self, worker: str, query: Lease, reason: str, keep: timedelta | None) -> bool:
         """Store that a query cannot be searched; returns whether the lease was still held."""
@@ -364,8 +365,10 @@ def _count(
     state: str,
     keep: timedelta | None,
     hits: Counter[int],
-) -> None:
+) -> set[int]:
     """Count queries that are done or failed, end their leases, and end the searches of which they were the last.
+
+    Returns the searches that have ended.
 
     ``hits`` are the numbers of their stored alignments by the search.
     """
@@ -400,6 +403,7 @@ def _count(
     rows.change_all("DELETE FROM search_queries WHERE search_id = ?", [(id,) for id in ids])
     finish = f"UPDATE runs SET state = '{FINISHED}', finished_at = ? WHERE id = ?"
     rows.change_all(finish, [(now, searches[id].run_id) for id in ids])
+    return set(ids)
 
 
 def _held(rows: Rows, which: str, *values: Any) -> tuple[dict[int, QueuedSearch], list[Lease]]:

@@ -34,7 +34,7 @@ def run(hub, steps):
     async def beside():
         hub.start()
         while not hub._looks_at_all:
-            hub.hint()
+            hub.look_at_all()
             await asyncio.sleep(0)
         await steps()
         await hub.stop()
@@ -48,20 +48,52 @@ async def until(condition):
         await asyncio.sleep(0)
 
 
-def test_a_request_that_is_held_until_the_end_reads_the_store_once(searches):
+def test_a_request_that_is_held_is_told_of_the_end_without_a_look(searches):
     hub = Hub(searches)
 
     async def steps():
-        held = asyncio.create_task(hub.finished("held", LIMIT_SECONDS))
-        await until(lambda: "held" in hub._watched)
-        hub.hint_begun(["held"])
-        assert not hub._hint.is_set(), "a begin is not an end"
-        searches.is_finished = True
-        hub.hint(["held"])
-        assert (await held).search.is_finished
+        held = asyncio.create_task(hub.may_have_ended("held", LIMIT_SECONDS))
+        await until(lambda: "held" in hub._held)
+        hub.hint_changed(["held"])
+        assert not hub._hint.is_set(), "a change is not an end"
+        hub.hint_ended(["held"])
+        assert await held
+        assert not hub._held
 
     run(hub, steps)
-    assert searches.looks == [([], ["held"])]
+    assert searches.looks == []
+
+
+def test_an_end_of_which_no_worker_has_told_is_seen_by_the_next_look_at_all(searches):
+    hub = Hub(searches)
+
+    async def steps():
+        held = asyncio.create_task(hub.may_have_ended("held", LIMIT_SECONDS))
+        await until(lambda: "held" in hub._held)
+        hub.look_at_all()
+        await until(lambda: searches.looks)
+        await asyncio.sleep(0.1)
+        assert not held.done(), "it is unfinished"
+        searches.is_finished = True
+        hub.look_at_all()
+        assert await held
+
+    run(hub, steps)
+    assert searches.looks == [([], ["held"])] * 2
+
+
+def test_nobody_is_held_longer_than_the_time_or_the_server(searches):
+    hub = Hub(searches)
+
+    async def steps():
+        assert not await hub.may_have_ended("held", 0.01)
+        held = asyncio.create_task(hub.may_have_ended("held", LIMIT_SECONDS))
+        await until(lambda: "held" in hub._held)
+        hub.release()
+        assert not await held
+        assert not await hub.may_have_ended("held", LIMIT_SECONDS)
+
+    run(hub, steps)
 
 
 def test_a_stream_of_changes_has_the_begin_too(searches):
@@ -70,7 +102,7 @@ def test_a_stream_of_changes_has_the_begin_too(searches):
     async def steps():
         stream = hub.changes("seen")
         assert not (await anext(stream)).search.is_finished
-        hub.hint_begun(["seen", "another"])
+        hub.hint_changed(["seen", "another"])
         await until(lambda: len(searches.looks) > 1)
         await stream.aclose()
 
@@ -82,17 +114,17 @@ def test_an_end_between_the_answer_of_the_store_and_the_wait_is_not_missed(searc
     hub = Hub(searches)
 
     async def steps():
-        searches.is_finished = True
-        hub.hint(["quick"])
-        assert (await hub.finished("quick", LIMIT_SECONDS)).search.is_finished
+        hub.hint_ended(["quick"])
+        assert await hub.may_have_ended("quick", LIMIT_SECONDS)
+        assert not await hub.may_have_ended("quick", 0.01), "it is told once"
 
     run(hub, steps)
-    assert searches.looks == [([], ["quick"])]
+    assert searches.looks == []
 
 
 def test_hints_that_nobody_waits_for_are_forgotten_the_oldest_first(searches, monkeypatch):
     monkeypatch.setattr("swsearch.service.hub._MOST_UNHEARD", 2)
     hub = Hub(searches)
     for key in ("first", "second", "first", "third"):
-        hub.hint([key])
+        hub.hint_ended([key])
     assert list(hub._unheard) == ["first", "third"]

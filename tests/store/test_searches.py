@@ -59,8 +59,7 @@ def work(searches, target):
 
 def complete(work, worker, query, run_id, result, keep):
     """Commit one query; return whether it was stored."""
-    (is_stored,) = work.complete(worker, [Completed(query, run_id, result)], keep)
-    return is_stored
+    return query.search_id in work.complete(worker, [Completed(query, run_id, result)], keep)
 
 
 def claim(work, worker="w1", budget=NEVER, lease=HOUR, databases=(DATABASE,)):
@@ -139,9 +138,10 @@ def test_results_are_stored_together_except_those_without_a_lease(store, searche
     searches.cancel(lost.key)
     completed = [Completed(query, runs[query.search_id], make_query(query.number)) for query in batch.queries]
     of_others = [completed for completed in completed if completed.query.search_id != other.id]
-    assert work.complete("w1", of_others, None) == [each.query.search_id == first.id for each in of_others]
+    assert work.complete("w1", of_others[:1], None) == {first.id: False}
+    assert work.complete("w1", of_others[1:], None) == {first.id: True}
     store.results.add(runs[other.id], make_query(0))
-    assert work.complete("w1", completed, None) == [each.query.search_id == other.id for each in completed]
+    assert work.complete("w1", completed, None) == {other.id: True}
     assert [searches.get(key).state for key in (first.key, lost.key, other.key)] == ["done", "cancelled", "done"]
     for search in (first, other):
         assert list(store.results.queries(runs[search.id])) == [make_query(0), make_query(1)]

@@ -31,7 +31,7 @@ from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.service.answers import told
 from swsearch.service.bodies import sent_fields
 from swsearch.service.databases import OfferedDatabase
-from swsearch.service.json_api import held_status, owner_of, service_of, submitted
+from swsearch.service.json_api import held, owner_of, service_of, submitted
 from swsearch.service.protocols.blast_answers import REPORTS, error_page, state_page, submitted_page
 from swsearch.service.protocols.blast_parameters import Program, checked_parameters, submission_of, whole_of
 from swsearch.service.proxies import address, site_of
@@ -265,8 +265,7 @@ async def _held_status(request: Request, key: str, seconds: float) -> SearchStat
     preferred = _PREFERRED_WAIT.search(request.headers.get("prefer", ""))
     if preferred:
         seconds = min(seconds, float(preferred[1]))
-    found = await run_in_threadpool(service_of(request).search, key, owner_of(request))
-    return await held_status(request, found, seconds)
+    return await held(request, key, seconds, lambda status: status)
 
 
 def _failure(service: Service, status: SearchStatus) -> str | None:

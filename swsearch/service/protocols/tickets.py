@@ -131,14 +131,15 @@ async def _submitted(request: Request, submit: Callable[..., Ticket], *further: 
 
 async def _held_status(request: Request, ticket: Ticket, began: float) -> str:
     """The status of a ticket when it is finished, or when the request has been held long enough."""
+    waits = True
     while True:
         searches = await run_in_threadpool(_searches, request, ticket)
         status = status_of(searches)
-        left = began + HOLD_SECONDS - time.monotonic()
-        if status not in (ticket_jobs.PENDING, ticket_jobs.RUNS) or left <= 0:
+        if status not in (ticket_jobs.PENDING, ticket_jobs.RUNS) or not waits:
             return status
         unfinished = next(search for search in searches if search is not None and not search.is_finished)
-        await hub_of(request).finished(unfinished.key, left)
+        left = began + HOLD_SECONDS - time.monotonic()
+        waits = await hub_of(request).may_have_ended(unfinished.key, left)
 
 
 def _searches(request: Request, ticket: Ticket) -> list[StoredSearch | None]:
