@@ -29,7 +29,7 @@ from swsearch.report.summary import ListEnds
 from swsearch.service.databases import Databases, OfferedDatabase, SubjectSets, is_subject_set
 from swsearch.service.estimates import Estimate, search_estimates
 from swsearch.service.settings import Settings
-from swsearch.service.submit import Submission, check_texts, new_search, options_of
+from swsearch.service.submit import SearchKind, Submission, check_texts
 from swsearch.store.accounts import is_link_key
 from swsearch.store.rows import QUEUED
 from swsearch.store.search_records import NewSearch, StoredSearch
@@ -46,7 +46,7 @@ _LONGEST_PAUSE: Final = 0.02
 searches that come meanwhile are stored together."""
 _SHORT: Final = 4096
 """Length of queries, or of a description of options, that are read in a moment."""
-_MOST_ACCEPTED: Final = 1000
+_MOST_KINDS: Final = 1000
 """Number of databases with options that are remembered."""
 
 
@@ -87,8 +87,8 @@ class Service(Closeable):
         self._lock = threading.Lock()
         self._estimates: tuple[float, dict[str, tuple[str, int]], float, dict[str, Estimate]] = (-1.0, {}, 0.0, {})
         """When the estimates were made, of what, with which speed, and the estimates."""
-        self._accepted: set[str] = set()
-        """Databases and options of searches that were accepted, as far as such searches are checked in a moment."""
+        self._kinds: dict[str, SearchKind] = {}
+        """Those of searches that were accepted, by :func:`_kind`, as far as such searches are checked in a moment."""
 
     def close(self) -> None:
         """Store what was submitted, and close the connections to the store."""
@@ -117,26 +117,28 @@ class Service(Closeable):
         """Check a search and let it be stored, as :meth:`submit` does; the future raises Refused and StoreError."""
         check_texts(submission)
         database = self.databases.current(self._database_name(submission, owner))
-        new = new_search(submission, owner, database, self.settings.limits)
-        self._check_organisms(new)
-        kind = _kind(submission)
-        if len(kind) <= _SHORT and submission.subjects is None and "taxid" not in submission.options:
-            if len(self._accepted) >= _MOST_ACCEPTED:
-                self._accepted.clear()
-            self._accepted.add(kind)
+        limits, name = self.settings.limits, _kind(submission)
+        kind = self._kinds.get(name)
+        if kind is None or kind.database != database.searched:
+            kind = SearchKind.of(submission.options, database, limits)
+        new = kind.search(submission, owner, limits)
+        self._check_organisms(kind)
+        if len(name) <= _SHORT and submission.subjects is None and "taxid" not in submission.options:
+            if len(self._kinds) >= _MOST_KINDS:
+                self._kinds.clear()
+            self._kinds[name] = kind
         return self._submissions.store(new)
 
     def is_quick(self, submission: Submission) -> bool:
         """Whether :meth:`begin_to_submit` takes about a millisecond: nothing must be simulated, packed or opened."""
-        return len(submission.queries) <= _SHORT and submission.subjects is None and _kind(submission) in self._accepted
+        return len(submission.queries) <= _SHORT and submission.subjects is None and _kind(submission) in self._kinds
 
-    def _check_organisms(self, new: NewSearch) -> None:
+    def _check_organisms(self, kind: SearchKind) -> None:
         """Refuse taxonomy ids that no subject of the database has, as far as its stored taxonomy tells."""
-        if new.options["taxid"] is None:
+        if kind.options.taxid is None:
             return
-        filters = options_of(new.options).subject_filters
-        with self.databases.open(new.database.name, new.database.digest) as database:
-            if (problem := refused_taxids(database, filters)) is not None:
+        with self.databases.open(kind.database.name, kind.database.digest) as database:
+            if (problem := refused_taxids(database, kind.options.subject_filters)) is not None:
                 raise Refused("no_such_organism", self.databases.without_paths(problem))
 
     def _database_name(self, submission: Submission, owner: str) -> str:

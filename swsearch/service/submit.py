@@ -73,45 +73,68 @@ def check_texts(submission: Submission) -> None:
             check_words(value, f"--{name.replace('_', '-')}")
 
 
-def new_search(submission: Submission, owner: str, database: OfferedDatabase, limits: ServerLimits) -> NewSearch:
-    """The search of a submission.
+@dataclass(frozen=True)
+class SearchKind:
+    """What searches of one database with the same options have in common; their queries are in one engine call."""
 
-    Raises
-    ------
-    InputError
-        The queries or the options cannot be used.
-    Refused
-        A limit is exceeded.
-    """
-    options = search_options(submission.options, limits)
-    alphabet = ALPHABETS[database.catalogue.alphabet]
-    requirements = Requirements(database.name, alphabet, options.translate)
-    requirements.check_database()
-    aligned = options.aligned_alphabet(alphabet)
-    scheme = options.scheme(aligned)
-    preparer = Preparer(options, scheme)
-    records = read_text(submission.queries, requirements, submission.alphabet, limits)
-    # Six frames have a third of the residues each.
-    subject_residues = database.catalogue.n_residues * (2 if options.subject_frames != (0,) else 1)
-    queries = []
-    for record in records:
-        requirements.check_query(record)
-        cells = sum(preparer.frame_lengths(len(record))) * subject_residues * options.iterations
-        queries.append(NewQuery(record.header, record.letters, cells))
-    asked = all_of((query.header, query.letters) for query in queries).digest
-    assert asked is not None
-    parameters = options.as_parameters()
-    compatible = fingerprint(database.searched, parameters)
-    return NewSearch(
-        owner=owner,
-        database=database.searched,
-        options=parameters,
-        fingerprint=compatible,
-        content=content(compatible, asked),
-        asked_digest=asked,
-        queries=queries,
-        idempotency_key=submission.idempotency_key,
-    )
+    database: SearchedDatabase
+    options: SearchOptions
+    parameters: Parameters
+    fingerprint: str
+    requirements: Requirements
+    preparer: Preparer
+    subject_residues: int
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], database: OfferedDatabase, limits: ServerLimits) -> SearchKind:
+        """The kind of searches with these options.
+
+        Raises
+        ------
+        InputError
+            The options cannot be used.
+        Refused
+            A limit is exceeded.
+        """
+        options = search_options(given, limits)
+        alphabet = ALPHABETS[database.catalogue.alphabet]
+        requirements = Requirements(database.name, alphabet, options.translate)
+        requirements.check_database()
+        preparer = Preparer(options, options.scheme(options.aligned_alphabet(alphabet)))
+        # Six frames have a third of the residues each.
+        subject_residues = database.catalogue.n_residues * (2 if options.subject_frames != (0,) else 1)
+        parameters = options.as_parameters()
+        compatible = fingerprint(database.searched, parameters)
+        return cls(database.searched, options, parameters, compatible, requirements, preparer, subject_residues)
+
+    def search(self, submission: Submission, owner: str, limits: ServerLimits) -> NewSearch:
+        """The search of a submission, which has the options of this kind.
+
+        Raises
+        ------
+        InputError
+            The queries cannot be used.
+        Refused
+            A limit is exceeded.
+        """
+        queries = []
+        for record in read_text(submission.queries, self.requirements, submission.alphabet, limits):
+            self.requirements.check_query(record)
+            rows = sum(self.preparer.frame_lengths(len(record)))
+            cells = rows * self.subject_residues * self.options.iterations
+            queries.append(NewQuery(record.header, record.letters, cells))
+        asked = all_of((query.header, query.letters) for query in queries).digest
+        assert asked is not None
+        return NewSearch(
+            owner=owner,
+            database=self.database,
+            options=self.parameters,
+            fingerprint=self.fingerprint,
+            content=content(self.fingerprint, asked),
+            asked_digest=asked,
+            queries=queries,
+            idempotency_key=submission.idempotency_key,
+        )
 
 
 def search_options(given: Mapping[str, Any], limits: ServerLimits) -> SearchOptions:
