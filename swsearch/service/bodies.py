@@ -112,13 +112,13 @@ async def whole_body(headers: Headers, receive: Receive, scope: Scope, most: int
         Too many bytes are in memory.
     """
     take = TAKE.get()
-    too_large = EarlyAnswer(413, "too_large", f"the request has more than {most:,} bytes")
+    too_large = partial(EarlyAnswer, 413, "too_large", f"the request has more than {most:,} bytes")
     charset = _CHARSET.search(headers.get("content-type", ""))
     if charset is not None and charset[1].lower() not in _CHARSETS:
         raise EarlyAnswer(415, "bad_encoding", "send texts in UTF-8")
     length = headers.get("content-length", "")
     if length.isdecimal() and int(length) > most:
-        raise too_large
+        raise too_large()
     parts: list[bytes] = []
     n_bytes = 0
     try:
@@ -126,7 +126,7 @@ async def whole_body(headers: Headers, receive: Receive, scope: Scope, most: int
             parts.append(part)
             n_bytes += len(part)
             if n_bytes > most:
-                raise too_large
+                raise too_large()
             take(len(part))
     except ClientDisconnect as error:
         raise EarlyAnswer(400, "bad_input", "the request ended early") from error

@@ -176,7 +176,7 @@ class Databases:
         with self._lock:
             self._seen[name] = path
             try:
-                found = os.stat(path / CATALOGUE)
+                found = os.stat(f"{path}/{CATALOGUE}")
             except OSError as error:
                 raise DatabaseError(f"the database {name} cannot be read at the moment") from error
             stamp = (found.st_mtime_ns, found.st_ino, found.st_size)

@@ -10,7 +10,7 @@ import asyncio
 import itertools
 import re
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
@@ -19,6 +19,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from fastapi import APIRouter, Depends, FastAPI, Header, Path, Query, Request, Response, params
 from fastapi.dependencies.utils import get_flat_params
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 
@@ -72,26 +73,31 @@ _TOKENS: Final[dict[str, dict[str, str]]] = {
 }
 
 
-async def refuse_unknown_parameters(request: Request) -> None:  # a plain function would be given a thread
-    """Refuse parameters of an address that its endpoint does not have, rather than answer another question.
+class StrictRoute(APIRoute):
+    """A route that refuses parameters that its endpoint does not have, rather than answer another question.
 
-    Raises
-    ------
-    RequestValidationError
-        There is one; the message names the nearest known one, or all.
+    The error names the nearest known parameter, or all.
     """
-    if not request.query_params:
-        return
-    fields = get_flat_params(request.scope["route"].dependant)
-    known = [field.alias for field in fields if isinstance(field.field_info, params.Query)]
-    for name in request.query_params:
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            advice = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known) or 'none'}"
-            raise RequestValidationError([{"loc": ("query", name), "msg": f"no such parameter here; {advice}"}])
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """What answers a request."""
+        answer = super().get_route_handler()
+        fields = get_flat_params(self.dependant)
+        known = [field.alias for field in fields if isinstance(field.field_info, params.Query)]
+
+        async def strict(request: Request) -> Response:
+            for name in request.query_params:
+                if name not in known:
+                    near = get_close_matches(name, known, n=1)
+                    advice = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known) or 'none'}"
+                    problem = {"loc": ("query", name), "msg": f"no such parameter here; {advice}"}
+                    raise RequestValidationError([problem])
+            return await answer(request)
+
+        return strict
 
 
-router = APIRouter(prefix="/api/v1", responses=_ERRORS, dependencies=[Depends(refuse_unknown_parameters)])
+router = APIRouter(prefix="/api/v1", responses=_ERRORS, route_class=StrictRoute)
 
 Key = Annotated[str, Path(description="The id of a search.", max_length=64)]
 Number = Annotated[int, Path(ge=0, le=2**31, description="The number of a query in its search, from 0.")]
