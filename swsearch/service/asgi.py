@@ -82,7 +82,7 @@ def create_app(settings: Settings) -> FastAPI:
         sys.setswitchinterval(SWITCH_SECONDS)
         # Many threads use the service; the workers and the hub belong to this loop.
         in_loop = asyncio.get_running_loop().call_soon_threadsafe
-        service.on_submit = lambda: in_loop(wake)
+        service.on_submit = wake
         service.on_cancel = lambda key: in_loop(cancelled, key)
         hub.start()
         for worker in workers:

@@ -8,7 +8,9 @@ server was killed, so that no worker outlives it.
 from __future__ import annotations
 
 import asyncio
+import socket
 import sys
+import threading
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -32,8 +34,6 @@ _LONGEST_PAUSE: Final = 10.0
 """Seconds between the death of a worker and the next start; doubled at each death before it has done anything."""
 _LINE_BYTES: Final = 1 << 20
 """Longest message of a worker; it may have the keys of all searches of a batch."""
-_MAX_UNREAD: Final = 1 << 20
-"""Bytes that a worker may leave unread; further messages are not sent to it."""
 
 
 def worker_command(databases: Sequence[str], options: Sequence[str]) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ def worker_command(databases: Sequence[str], options: Sequence[str]) -> tuple[st
 
 
 class ServerWorker:
-    """A worker process of a server, which is kept running; it belongs to one event loop.
+    """A worker process of a server, which is kept running; it belongs to one event loop, but for :meth:`wake`.
 
     Parameters
     ----------
@@ -75,6 +75,9 @@ class ServerWorker:
         self._on_death = on_death
         self._silence = silence
         self._process: Process | None = None
+        self._hints: socket.socket | None = None
+        """The other end of its input."""
+        self._hinting = threading.Lock()
         self._task: asyncio.Task[None] | None = None
         self._stopping = False
 
@@ -83,19 +86,16 @@ class ServerWorker:
         self._task = asyncio.create_task(self._run())
 
     def wake(self) -> None:
-        """Say that there may be work."""
-        process = self._process
-        if process is not None and process.stdin is not None and process.returncode is None:
-            with suppress(OSError, RuntimeError):
-                if process.stdin.transport.get_write_buffer_size() < _MAX_UNREAD:
-                    process.stdin.write(b"\n")
+        """Say that there may be work; any thread may call this."""
+        with self._hinting, suppress(OSError):  # it has ended, or leaves so much unread that it will look in any case
+            if self._hints is not None:
+                self._hints.send(b"\n")
 
     async def stop(self, seconds: float = _DRAIN_SECONDS) -> None:
         """Let it finish what it has in hand, and wait for its end; after this time it is killed."""
         self._stopping = True
         process = self._process
-        if process is not None and process.stdin is not None:
-            process.stdin.close()
+        self._talk_to(None)
         if self._task is None:
             return
         try:
@@ -109,12 +109,15 @@ class ServerWorker:
     async def _run(self) -> None:
         pause = _FIRST_PAUSE
         while not self._stopping:
-            self._process = process = await asyncio.create_subprocess_exec(
-                *self._command, stdin=PIPE, stdout=PIPE, limit=_LINE_BYTES
-            )
-            assert process.stdin is not None
+            ours, theirs = socket.socketpair()
+            ours.setblocking(False)
+            with theirs:
+                self._process = process = await asyncio.create_subprocess_exec(
+                    *self._command, stdin=theirs, stdout=PIPE, limit=_LINE_BYTES
+                )
+            self._talk_to(ours)
             if self._stopping:
-                process.stdin.close()
+                self._talk_to(None)
             while line := await self._next_line(process):
                 word, *keys = line.decode("ascii", "replace").split() or [ALIVE]
                 if word == READY:
@@ -130,6 +133,13 @@ class ServerWorker:
             self._on_death()
             await asyncio.sleep(pause)
             pause = min(_LONGEST_PAUSE, pause * 2)
+
+    def _talk_to(self, hints: socket.socket | None) -> None:
+        """Send hints to another process from now on, or to none; the end of those to the last one tells it to stop."""
+        with self._hinting:
+            last, self._hints = self._hints, hints
+            if last is not None:
+                last.close()
 
     async def _next_line(self, process: Process) -> bytes:
         """The next line of a process, empty at its end; a process that says nothing for too long is killed.
