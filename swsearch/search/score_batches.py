@@ -114,10 +114,10 @@ class ScoreBatch:
         requests = requests_by_length(self._profiles, partition, self.min_scores)
         return [replace(request, bound=bound) for request, bound in zip(requests, bounds, strict=True)]
 
-    def begin(self) -> None:
-        """Start to score, if the engine works in the background."""
-        if isinstance(self._engine, BackgroundEngine) and not self._needs_all_scores:
-            self._begun += [self._engine.begin(self.requests(partition), partition) for partition in self.partitions]
+    def begin(self, engine: BackgroundEngine) -> None:
+        """Start to score, by the engine of this batch, which works in the background."""
+        if not self._needs_all_scores:
+            self._begun += [engine.begin(self.requests(partition), partition) for partition in self.partitions]
 
     def wait_until_prepared(self) -> None:
         """If the engine works in the background, wait until it has started."""

@@ -241,7 +241,8 @@ class Searcher(PlannedSearch):
 
     def _begin(self, batch: list[PreparedQuery]) -> ScoreBatch:
         scores = self._score_batch(batch)
-        scores.begin()
+        if self._gpus is not None:
+            scores.begin(self._gpus)
         return scores
 
     def _score_batch(self, batch: list[PreparedQuery]) -> ScoreBatch:
