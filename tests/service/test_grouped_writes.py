@@ -188,9 +188,23 @@ def test_what_was_submitted_is_stored_before_the_end(store):
     assert (first.result(0), second.result(0)) == (("stored first", True), ("stored second", True))
 
 
+def test_a_search_is_one_of_the_present_generation_whatever_was_submitted_before(databases, tmp_path, monkeypatch):
+    settings = Settings({"few.db": databases / "few.db"}, str(tmp_path / "hits.sqlite"))
+    with Service(settings) as service:
+        first = Submission(">q\nMKVLAAGIVGLLLAQ\n", "few.db", {"top": 3})
+        before, _ = service.submit(first, "ann")
+        offered = service.databases.current("few.db")
+        newer = replace(offered, catalogue=replace(offered.catalogue, generation=7))
+        monkeypatch.setattr(service.databases, "current", lambda name: newer)
+        after, is_new = service.submit(first, "ann")
+        assert is_new
+        assert (before.database.generation, after.database.generation) == (1, 7)
+        assert before.content != after.content, "the results of the last generation are not those of this one"
+
+
 def test_a_submission_like_one_that_was_accepted_is_checked_in_a_moment(databases, tmp_path, monkeypatch):
     """Only such a submission may be checked by the thread of short calls, which all other requests wait for."""
-    monkeypatch.setattr("swsearch.service.service._MOST_ACCEPTED", 2)
+    monkeypatch.setattr("swsearch.service.service._MOST_KINDS", 2)
     settings = Settings({"few.db": databases / "few.db"}, str(tmp_path / "hits.sqlite"))
     with Service(settings) as service:
         first = Submission(">q\nMKVLAAGIVGLLLAQ\n", "few.db", {"top": 3})
