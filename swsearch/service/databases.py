@@ -35,7 +35,7 @@ from swsearch.database.reader import DatabasePart, PackedDatabase
 from swsearch.errors import DatabaseError, InputError, Refused
 from swsearch.options import EVERY_SUBJECT
 from swsearch.service.logs import log_seldom
-from swsearch.service.sent_text import bytes_of, check_wanted, messages_name
+from swsearch.service.sent_text import bytes_of, check_wanted
 from swsearch.service.settings import ServerLimits
 from swsearch.store.accounts import LOCAL_OWNER
 from swsearch.store.search_records import Parameters, SearchedDatabase
@@ -283,8 +283,12 @@ _PREFIX: Final = "subjects-"
 _OWNER: Final = "owner-"
 """Beginning of the names of the files that stand for owners; the rest is a digest, since a name may have a slash."""
 _NAME: Final = re.compile(rf"{_PREFIX}[0-9a-f]{{20}}")
-SUBJECTS: Final = "the subjects"
-"""The beginning of a message about sent subjects."""
+_SUBJECTS: Final = "the subjects"
+"""What messages call sent subjects."""
+
+
+class SubjectsError(InputError):
+    """Sent subjects that cannot be searched."""
 
 
 def is_subject_set(name: str) -> bool:
@@ -326,23 +330,18 @@ class SubjectSets:
 
         Raises
         ------
-        InputError
-            The text cannot be read as sequences; the message begins with :data:`SUBJECTS` and names record, line and
-            column.
+        SubjectsError
+            The text cannot be read as sequences; the message names record, line and column.
         Refused
             There are too many residues, or all sets that the owner may have are being searched.
         DatabaseError
             The folder cannot be written.
         """
-        raw = bytes_of(text, SUBJECTS)
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=".", dir=self._folder) as own:
-                source, built = Path(own) / "subjects.fasta", Path(own) / "database"
-                source.write_bytes(raw)
-                with messages_name(SUBJECTS, str(source)):
-                    report = build_database(source, built, threads=1, progress=self._check_size)
-                name = _PREFIX + report.catalogue.digest[:20]
+                built = Path(own) / "database"
+                name = _PREFIX + self._built(text, Path(own) / "subjects.fasta", built)[:20]
                 with self._locked():
                     self._make_room(name, _file_of(owner), searched)
                     # A folder replaces none that has files: then the set is there already, and is only used once more.
@@ -354,12 +353,22 @@ class SubjectSets:
             raise DatabaseError("the folder of sent subjects cannot be written at the moment") from error
         return name
 
+    def _built(self, text: str, source: Path, built: Path) -> str:
+        """Build the database of a text, which is written to a file; returns its digest."""
+        try:
+            source.write_bytes(bytes_of(text, _SUBJECTS))
+            return build_database(source, built, threads=1, progress=self._check_size).catalogue.digest
+        except Refused:
+            raise
+        except InputError as error:
+            raise SubjectsError(error.marked.replace(str(source), _SUBJECTS)) from error
+
     def _check_size(self, _n_subjects: int, n_residues: int) -> None:
         """Refuse subjects as soon as too many residues of them are read."""
         check_wanted()
         most = self._limits.subject_residues
         if n_residues > most:
-            problem = f"{SUBJECTS} have more than {counted(most, 'residue')}, and this server takes no more"
+            problem = f"{_SUBJECTS} have more than {counted(most, 'residue')}, and this server takes no more"
             raise Refused("too_many_subjects", problem)
 
     @contextmanager

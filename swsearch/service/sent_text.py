@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Final
 
-from swsearch.errors import AlphabetMismatch, FastaFormatError, InputError
+from swsearch.errors import InputError
 from swsearch.sequences.archives import MAGIC_BYTES, archive_format
 
 _NO_TEXT: Final = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -52,17 +51,6 @@ def bytes_of(text: str, what: str) -> bytes:
     if archive_format(raw[:MAGIC_BYTES]) is not None:
         raise InputError(f"{what} are an archive; send their text")
     return raw
-
-
-@contextmanager
-def messages_name(what: str, path: str) -> Iterator[None]:
-    """A context in which errors about a file name the sent text that was written to it."""
-    try:
-        yield
-    except FastaFormatError as error:
-        raise error.replaced(path=what) from error
-    except AlphabetMismatch as error:
-        raise InputError(error.marked.replace(path, what)) from error
 
 
 def _unusable(what: str, text: str, place: int) -> InputError:

@@ -23,7 +23,7 @@ from swsearch.database.export import export
 from swsearch.errors import AlphabetMismatch, DatabaseError, InputError, Refused, SearchNotFound
 from swsearch.options import INCLUSION_EVALUE, SEARCH_FILES
 from swsearch.search.options import SearchOptions
-from swsearch.service.databases import SUBJECTS, is_subject_set
+from swsearch.service.databases import SubjectsError, is_subject_set
 from swsearch.service.json_api import hub_of, owner_of, service_of
 from swsearch.service.service import SearchStatus
 from swsearch.service.submit import Submission
@@ -217,7 +217,7 @@ def field_of(error: InputError, database: str, alphabet: str | None) -> str | No
     """
     if isinstance(error, Refused):
         return _FIELDS.get(error.code, "sequences")
-    if str(error).startswith(SUBJECTS):
+    if isinstance(error, SubjectsError):
         return "subjects"
     if isinstance(error, AlphabetMismatch):
         # The database refuses what is translated, or the queries are not what they are said to be.
