@@ -47,6 +47,13 @@ class _Watcher:
     not_before: float = 0.0
 
 
+@dataclass(frozen=True)
+class Unfinished:
+    """A search that a request waits for (:meth:`Hub.held`)."""
+
+    key: str
+
+
 class Hub:
     """The waiting room; it belongs to one event loop."""
 
@@ -117,6 +124,22 @@ class Hub:
         while len(self._unheard) > _MOST_UNHEARD:
             del self._unheard[next(iter(self._unheard))]
         self.hint_changed(keys)
+
+    async def held(self, look: Callable[..., _T | Unfinished], seconds: float, seen: Unfinished | None = None) -> _T:
+        """What a function finds when it need not wait any more: ``look(waits=False)`` when the time is over.
+
+        ``look(waits=True)`` may return a search that it waits for. It is called by the thread of short calls, after
+        each possible end of that search, and at first, unless the caller has just ``seen`` that one is unfinished.
+        """
+        ends = time.monotonic() + seconds
+        waits = seconds > 0
+        while True:
+            if waits and seen is not None:
+                waits = await self.may_have_ended(seen.key, ends - time.monotonic())
+            found = await self.short_call(look, waits=waits)
+            if not isinstance(found, Unfinished):
+                return found
+            seen = found
 
     async def may_have_ended(self, key: str, seconds: float) -> bool:
         """Return True when a search may have ended; False when the time is over, or the server stops.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import re
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
 from difflib import get_close_matches
@@ -30,7 +29,7 @@ from swsearch.sequences.fasta_text import MAX_FLANK, SubjectPart
 from swsearch.sequences.record import identifier
 from swsearch.service import api_models
 from swsearch.service.bodies import readers_of
-from swsearch.service.hub import Hub
+from swsearch.service.hub import Hub, Unfinished
 from swsearch.service.proxies import address
 from swsearch.service.reports import Download
 from swsearch.service.service import SearchStatus, Service
@@ -186,21 +185,13 @@ async def held(
     ``is_unfinished`` says that the caller has just seen that it is. The status is read and the answer made by one call
     of a thread.
     """
-    service, hub, owner = service_of(request), hub_of(request), owner_of(request)
-    ends = time.monotonic() + seconds
+    service, owner = service_of(request), owner_of(request)
 
-    def look(*, waits: bool) -> tuple[str, T | None]:
+    def look(*, waits: bool) -> T | Unfinished:
         search = service.search(key, owner)
-        return search.key, None if waits and not search.is_finished else answer(service.status_of(search))
+        return Unfinished(search.key) if waits and not search.is_finished else answer(service.status_of(search))
 
-    waits = seconds > 0
-    if waits and is_unfinished:
-        waits = await hub.may_have_ended(key, seconds)
-    while True:
-        own_key, answered = await hub.short_call(look, waits=waits)
-        if answered is not None:
-            return answered
-        waits = await hub.may_have_ended(own_key, ends - time.monotonic())
+    return await hub_of(request).held(look, seconds, Unfinished(key) if is_unfinished else None)
 
 
 def _found_search(service: Service, n_hits: int, status: SearchStatus) -> bytes:

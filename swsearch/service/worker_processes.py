@@ -113,7 +113,7 @@ class ServerWorker:
             ours.setblocking(False)
             with theirs:
                 self._process = process = await asyncio.create_subprocess_exec(
-                    *self._command, stdin=theirs, stdout=PIPE, limit=_LINE_BYTES
+                    *self._command, stdin=theirs.fileno(), stdout=PIPE, limit=_LINE_BYTES
                 )
             self._talk_to(ours)
             if self._stopping:

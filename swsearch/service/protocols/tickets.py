@@ -36,6 +36,7 @@ from swsearch.service import api_models
 from swsearch.service.answers import OF_PROTOCOL
 from swsearch.service.bodies import readers_of, sent_fields
 from swsearch.service.databases import OfferedDatabase
+from swsearch.service.hub import Unfinished
 from swsearch.service.json_api import hub_of, owner_of, service_of
 from swsearch.service.protocols import ticket_jobs
 from swsearch.service.protocols.ticket_jobs import (
@@ -131,15 +132,15 @@ async def _submitted(request: Request, submit: Callable[..., Ticket], *further: 
 
 async def _held_status(request: Request, ticket: Ticket, began: float) -> str:
     """The status of a ticket when it is finished, or when the request has been held long enough."""
-    waits = True
-    while True:
-        searches = await run_in_threadpool(_searches, request, ticket)
+
+    def look(*, waits: bool) -> str | Unfinished:
+        searches = _searches(request, ticket)
         status = status_of(searches)
-        if status not in (ticket_jobs.PENDING, ticket_jobs.RUNS) or not waits:
-            return status
-        unfinished = next(search for search in searches if search is not None and not search.is_finished)
-        left = began + HOLD_SECONDS - time.monotonic()
-        waits = await hub_of(request).may_have_ended(unfinished.key, left)
+        if waits and status in (ticket_jobs.PENDING, ticket_jobs.RUNS):
+            return next(Unfinished(one.key) for one in searches if one is not None and not one.is_finished)
+        return status
+
+    return await hub_of(request).held(look, began + HOLD_SECONDS - time.monotonic())
 
 
 def _searches(request: Request, ticket: Ticket) -> list[StoredSearch | None]:
