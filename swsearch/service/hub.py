@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Itera
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
-from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Final, ParamSpec, TypeVar
 
 from swsearch.errors import SearchNotFound, SwSearchError
@@ -39,27 +39,13 @@ _BREATH_SECONDS: Final = 0.01
 """Number of streams that get a status at once, and the time for other requests before the next ones."""
 
 
-@dataclass(eq=False)
-class _Watcher:
-    """A stream; ``looked`` is set when there is something to say, and not before ``not_before`` except the end."""
-
-    looked: asyncio.Event = field(default_factory=asyncio.Event)
-    not_before: float = 0.0
-
-
-@dataclass(frozen=True)
-class Unfinished:
-    """A search that a request waits for (:meth:`Hub.held`)."""
-
-    key: str
-
-
 class Hub:
     """The waiting room; it belongs to one event loop."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._watched: dict[str, set[_Watcher]] = {}
+        self._watched: dict[str, dict[asyncio.Event, float]] = {}
+        """The streams of a search; each event is set when there is something to say, before its time only the end."""
         self._held: dict[str, set[asyncio.Event]] = {}
         """The requests that are held until the end of a search; each event is set when it may have come."""
         self._found: dict[str, SearchStatus | None] = {}
@@ -96,11 +82,8 @@ class Hub:
     def release(self) -> None:
         """Let nobody wait any more, because the server stops: streams end, and held requests are answered."""
         self._is_released = True
-        for watchers in self._watched.values():
-            for watcher in watchers:
-                watcher.looked.set()
-        for key in self._held:
-            self._tell_held(key)
+        for looked in (*chain(*self._watched.values()), *chain(*self._held.values())):
+            looked.set()
 
     def look_at_all(self) -> None:
         """Look now at all searches that anybody waits for: any of them may have changed."""
@@ -116,30 +99,28 @@ class Hub:
     def hint_ended(self, keys: Collection[str]) -> None:
         """Tell those who wait for these searches that they may have ended."""
         for key in keys:
-            if key in self._held:
-                self._tell_held(key)
-            else:
+            for ended in self._held.get(key, ()):
+                ended.set()
+            if key not in self._held:
                 self._unheard.pop(key, None)
                 self._unheard[key] = None
         while len(self._unheard) > _MOST_UNHEARD:
             del self._unheard[next(iter(self._unheard))]
         self.hint_changed(keys)
 
-    async def held(self, look: Callable[..., _T | Unfinished], seconds: float, seen: Unfinished | None = None) -> _T:
-        """What a function finds when it need not wait any more: ``look(waits=False)`` when the time is over.
+    async def held(self, look: Callable[[bool], tuple[_T | None, str]], seconds: float, unfinished: str = "") -> _T:
+        """What a function has found when nothing is waited for any more.
 
-        ``look(waits=True)`` may return a search that it waits for. It is called by the thread of short calls, after
-        each possible end of that search, and at first, unless the caller has just ``seen`` that one is unfinished.
+        The thread of short calls calls it with whether the request may still wait; if it may, the function can return
+        None and the key of an ``unfinished`` search, and is called again when that may have ended. The caller may have
+        just seen one.
         """
-        ends = time.monotonic() + seconds
-        waits = seconds > 0
-        while True:
-            if waits and seen is not None:
-                waits = await self.may_have_ended(seen.key, ends - time.monotonic())
-            found = await self.short_call(look, waits=waits)
-            if not isinstance(found, Unfinished):
-                return found
-            seen = found
+        ends, waits, found = time.monotonic() + seconds, seconds > 0, None
+        while found is None:
+            if waits and unfinished:
+                waits = await self.may_have_ended(unfinished, ends - time.monotonic())
+            found, unfinished = await self.short_call(look, waits)
+        return found
 
     async def may_have_ended(self, key: str, seconds: float) -> bool:
         """Return True when a search may have ended; False when the time is over, or the server stops.
@@ -175,42 +156,38 @@ class Hub:
             It was deleted.
         """
         last: SearchStatus | None = None
-        with self._watching(key) as watcher:
+        with self._watching(key) as looked:
             while True:
                 while key not in self._found or (last is not None and self._found[key] == last):
                     if self._is_released:
                         return
-                    watcher.looked.clear()
-                    await watcher.looked.wait()
+                    looked.clear()
+                    await looked.wait()
                 found = self._found[key]
                 if found is None:
                     raise SearchNotFound(key)
                 last = found
-                watcher.looked.clear()
-                watcher.not_before = time.monotonic() + STREAM_SECONDS
+                looked.clear()
+                self._watched[key][looked] = time.monotonic() + STREAM_SECONDS
                 yield found
                 if found.search.is_finished or self._is_released:
                     return
-                await watcher.looked.wait()
+                await looked.wait()
 
     @contextmanager
-    def _watching(self, key: str) -> Iterator[_Watcher]:
+    def _watching(self, key: str) -> Iterator[asyncio.Event]:
         """A context in which a stream waits for a search; the first look is at once."""
-        watcher = _Watcher()
-        self._watched.setdefault(key, set()).add(watcher)
+        looked = asyncio.Event()
+        self._watched.setdefault(key, {})[looked] = 0.0
         self._found.pop(key, None)
         self.hint_changed([key])
         try:
-            yield watcher
+            yield looked
         finally:
-            self._watched[key].discard(watcher)
+            del self._watched[key][looked]
             if not self._watched[key]:
                 del self._watched[key]
                 self._found.pop(key, None)
-
-    def _tell_held(self, key: str) -> None:
-        for ended in self._held[key]:
-            ended.set()
 
     async def _look(self) -> None:
         while True:
@@ -234,8 +211,8 @@ class Hub:
                 self._looks_at_all = 0.0
                 continue
             for key in found.keys() & self._held.keys():
-                if found[key].search.is_finished:
-                    self._tell_held(key)
+                for ended in self._held[key] if found[key].search.is_finished else ():
+                    ended.set()
             await self._tell(keys, found)
             await asyncio.sleep(min(LOOK_SECONDS, _PAUSE * (time.monotonic() - began)))
 
@@ -244,21 +221,21 @@ class Hub:
 
         A hint ends this early: what has ended meanwhile is more urgent, and the others are woken after the next look.
         """
-        due: list[_Watcher] = []
+        due: list[tuple[float, asyncio.Event]] = []
         now = time.monotonic()
         for key in keys:
             if key not in self._watched:
                 continue
             status = self._found[key] = found.get(key)
             if status is None or status.search.is_finished:
-                for watcher in self._watched[key]:
-                    watcher.looked.set()
+                for looked in self._watched[key]:
+                    looked.set()
             else:
-                due += [watcher for watcher in self._watched[key] if now >= watcher.not_before]
-        due.sort(key=lambda watcher: watcher.not_before)
+                due += [(not_before, looked) for looked, not_before in self._watched[key].items() if now >= not_before]
+        due.sort(key=lambda one: one[0])
         for first in range(0, len(due), _AT_ONCE):
-            for watcher in due[first : first + _AT_ONCE]:
-                watcher.looked.set()
+            for _, looked in due[first : first + _AT_ONCE]:
+                looked.set()
             if first + _AT_ONCE < len(due):
                 await asyncio.sleep(_BREATH_SECONDS)
                 if self._hint.is_set():

@@ -29,7 +29,7 @@ from swsearch.sequences.fasta_text import MAX_FLANK, SubjectPart
 from swsearch.sequences.record import identifier
 from swsearch.service import api_models
 from swsearch.service.bodies import readers_of
-from swsearch.service.hub import Hub, Unfinished
+from swsearch.service.hub import Hub
 from swsearch.service.proxies import address
 from swsearch.service.reports import Download
 from swsearch.service.service import SearchStatus, Service
@@ -187,11 +187,11 @@ async def held(
     """
     service, owner = service_of(request), owner_of(request)
 
-    def look(*, waits: bool) -> T | Unfinished:
+    def look(waits: bool) -> tuple[T | None, str]:
         search = service.search(key, owner)
-        return Unfinished(search.key) if waits and not search.is_finished else answer(service.status_of(search))
+        return None if waits and not search.is_finished else answer(service.status_of(search)), search.key
 
-    return await hub_of(request).held(look, seconds, Unfinished(key) if is_unfinished else None)
+    return await hub_of(request).held(look, seconds, key if is_unfinished else "")
 
 
 def _found_search(service: Service, n_hits: int, status: SearchStatus) -> bytes:

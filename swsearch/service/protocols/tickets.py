@@ -36,7 +36,6 @@ from swsearch.service import api_models
 from swsearch.service.answers import OF_PROTOCOL
 from swsearch.service.bodies import readers_of, sent_fields
 from swsearch.service.databases import OfferedDatabase
-from swsearch.service.hub import Unfinished
 from swsearch.service.json_api import hub_of, owner_of, service_of
 from swsearch.service.protocols import ticket_jobs
 from swsearch.service.protocols.ticket_jobs import (
@@ -133,12 +132,12 @@ async def _submitted(request: Request, submit: Callable[..., Ticket], *further: 
 async def _held_status(request: Request, ticket: Ticket, began: float) -> str:
     """The status of a ticket when it is finished, or when the request has been held long enough."""
 
-    def look(*, waits: bool) -> str | Unfinished:
+    def look(waits: bool) -> tuple[str | None, str]:
         searches = _searches(request, ticket)
         status = status_of(searches)
         if waits and status in (ticket_jobs.PENDING, ticket_jobs.RUNS):
-            return next(Unfinished(one.key) for one in searches if one is not None and not one.is_finished)
-        return status
+            return None, next(one.key for one in searches if one is not None and not one.is_finished)
+        return status, ""
 
     return await hub_of(request).held(look, began + HOLD_SECONDS - time.monotonic())
 
