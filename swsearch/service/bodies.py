@@ -35,9 +35,8 @@ from starlette.types import Message, Receive, Scope
 from swsearch.errors import InputError, Refused
 from swsearch.sequences.archives import MAGIC_BYTES, archive_format, decompressed
 from swsearch.service.answers import EarlyAnswer
-from swsearch.service.sent_text import NOT_WANTED, TAKE, Take
+from swsearch.service.sent_text import NOT_WANTED, TAKE, Take, plain_text
 from swsearch.service.settings import ServerLimits
-from swsearch.service.submit import plain_text
 
 SMALL_BYTES: Final = 64 << 10
 """Bytes of each body that do not count; also the longest JSON beside its texts."""

@@ -6,14 +6,16 @@ outside, so its work asks :func:`check_wanted` between two parts of a text.
 
 from __future__ import annotations
 
+import io
 import re
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Final
 
-from swsearch.errors import InputError
-from swsearch.sequences.archives import MAGIC_BYTES, archive_format
+from swsearch.errors import InputError, Refused
+from swsearch.sequences.archives import MAGIC_BYTES, archive_format, decompressed
+from swsearch.service.settings import ServerLimits
 
 _NO_TEXT: Final = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters and halves of surrogate pairs. JSON can express them; neither a database nor UTF-8 takes all."""
@@ -75,3 +77,37 @@ def check_wanted() -> None:
     """Raise InputError if nobody waits for the result of this thread's work any more."""
     if NOT_WANTED.get(_NEVER).is_set():
         raise InputError("the request ended early")
+
+
+def plain_text(uploaded: bytes, limits: ServerLimits) -> str:
+    """The text of an uploaded file, which may be compressed (gzip, bzip2, xz or zstd).
+
+    Raises
+    ------
+    InputError
+        The archive is damaged.
+    Refused
+        The text is longer than a request may be, or too many bytes are in memory.
+    """
+    form = archive_format(uploaded[:MAGIC_BYTES])
+    content_bytes = uploaded
+    if form is not None:
+        reader = decompressed(io.BytesIO(uploaded), form)
+        parts = []
+        n_bytes = 0
+        try:
+            while n_bytes <= limits.request_bytes and (part := reader.read(1 << 20)):
+                parts.append(part)
+                n_bytes += len(part)
+                check_wanted()
+                TAKE.get()(len(part))
+        except InputError:
+            raise
+        except Exception as error:  # each decompressor has its own exceptions
+            raise InputError(
+                "the uploaded archive cannot be read to its end; it may be damaged or cut short"
+            ) from error
+        content_bytes = b"".join(parts)
+    if len(content_bytes) > limits.request_bytes:
+        raise Refused("too_large", f"the uploaded file has more than {limits.request_bytes:,} bytes of text")
+    return content_bytes.decode("utf-8", "surrogateescape")

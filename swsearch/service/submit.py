@@ -8,7 +8,6 @@ compatible, and which are equal.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -24,11 +23,10 @@ from swsearch.search.frames import Preparer
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import Requirements, read_queries
 from swsearch.sequences.alphabet import ALPHABETS
-from swsearch.sequences.archives import MAGIC_BYTES, archive_format, decompressed
 from swsearch.sequences.record import SequenceRecord
 from swsearch.sequences.source import TextInMemory
 from swsearch.service.databases import OfferedDatabase
-from swsearch.service.sent_text import TAKE, bytes_of, check_wanted, check_words
+from swsearch.service.sent_text import bytes_of, check_wanted, check_words
 from swsearch.service.settings import ServerLimits
 from swsearch.store.search_records import NewQuery, NewSearch, Parameters, SearchedDatabase, content
 from swsearch.words import counted, shortened
@@ -218,40 +216,6 @@ def read_text(
     if not is_fasta:
         raise InputError("the queries are profiles, which a server does not search; send sequences")
     return read_queries(text_of_queries, requirements, force_alphabet=alphabet is not None, on_record=on_record)
-
-
-def plain_text(uploaded: bytes, limits: ServerLimits) -> str:
-    """The text of an uploaded file, which may be compressed (gzip, bzip2, xz or zstd).
-
-    Raises
-    ------
-    InputError
-        The archive is damaged.
-    Refused
-        The text is longer than a request may be, or too many bytes are in memory.
-    """
-    form = archive_format(uploaded[:MAGIC_BYTES])
-    content_bytes = uploaded
-    if form is not None:
-        reader = decompressed(io.BytesIO(uploaded), form)
-        parts = []
-        n_bytes = 0
-        try:
-            while n_bytes <= limits.request_bytes and (part := reader.read(1 << 20)):
-                parts.append(part)
-                n_bytes += len(part)
-                check_wanted()
-                TAKE.get()(len(part))
-        except InputError:
-            raise
-        except Exception as error:  # each decompressor has its own exceptions
-            raise InputError(
-                "the uploaded archive cannot be read to its end; it may be damaged or cut short"
-            ) from error
-        content_bytes = b"".join(parts)
-    if len(content_bytes) > limits.request_bytes:
-        raise Refused("too_large", f"the uploaded file has more than {limits.request_bytes:,} bytes of text")
-    return content_bytes.decode("utf-8", "surrogateescape")
 
 
 # --- fingerprints ---

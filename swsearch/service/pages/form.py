@@ -21,8 +21,9 @@ from swsearch.search.options import SearchOptions
 from swsearch.sequences.alphabet import DNA
 from swsearch.sequences.fasta_text import without_layout
 from swsearch.service.pages.searches import field_of
+from swsearch.service.sent_text import plain_text
 from swsearch.service.service import Service
-from swsearch.service.submit import Submission, plain_text
+from swsearch.service.submit import Submission
 
 FIRST: Final = ("top", "evalue", "translate")
 """The options that are shown at once; the others are behind one fold."""
