@@ -29,10 +29,10 @@ from swsearch.report.summary import ListEnds
 from swsearch.service.databases import Databases, OfferedDatabase, SubjectSets, is_subject_set
 from swsearch.service.estimates import Estimate, search_estimates
 from swsearch.service.settings import Settings
-from swsearch.service.submit import SearchKind, Submission, check_texts
+from swsearch.service.submit import SearchMaker, Submission, check_texts, options_of, search_maker
 from swsearch.store.accounts import is_link_key
 from swsearch.store.rows import QUEUED
-from swsearch.store.search_records import NewSearch, StoredSearch
+from swsearch.store.search_records import NewSearch, SearchedDatabase, StoredSearch
 from swsearch.store.searches import OwnerLimits
 from swsearch.store.store import Store
 from swsearch.typing import Closeable
@@ -87,8 +87,8 @@ class Service(Closeable):
         self._lock = threading.Lock()
         self._estimates: tuple[float, dict[str, tuple[str, int]], float, dict[str, Estimate]] = (-1.0, {}, 0.0, {})
         """When the estimates were made, of what, with which speed, and the estimates."""
-        self._kinds: dict[str, SearchKind] = {}
-        """Those of searches that were accepted, by :func:`_kind`, as far as such searches are checked in a moment."""
+        self._makers: dict[str, tuple[SearchedDatabase, SearchMaker]] = {}
+        """What makes searches like those that were accepted, by :func:`_kind`, as far as it does so in a moment."""
 
     def close(self) -> None:
         """Store what was submitted, and close the connections to the store."""
@@ -117,28 +117,29 @@ class Service(Closeable):
         """Check a search and let it be stored, as :meth:`submit` does; the future raises Refused and StoreError."""
         check_texts(submission)
         database = self.databases.current(self._database_name(submission, owner))
-        limits, name = self.settings.limits, _kind(submission)
-        kind = self._kinds.get(name)
-        if kind is None or kind.database != database.searched:
-            kind = SearchKind.of(submission.options, database, limits)
-        new = kind.search(submission, owner, limits)
-        self._check_organisms(kind)
-        if len(name) <= _SHORT and submission.subjects is None and "taxid" not in submission.options:
-            if len(self._kinds) >= _MOST_KINDS:
-                self._kinds.clear()
-            self._kinds[name] = kind
+        kind = _kind(submission)
+        searched, maker = self._makers.get(kind, (None, None))
+        if maker is None or searched != database.searched:
+            maker = search_maker(submission.options, database, self.settings.limits)
+        new = maker(submission, owner)
+        self._check_organisms(new)
+        if len(kind) <= _SHORT and submission.subjects is None and "taxid" not in submission.options:
+            if len(self._makers) >= _MOST_KINDS:
+                self._makers.clear()
+            self._makers[kind] = new.database, maker
         return self._submissions.store(new)
 
     def is_quick(self, submission: Submission) -> bool:
         """Whether :meth:`begin_to_submit` takes about a millisecond: nothing must be simulated, packed or opened."""
-        return len(submission.queries) <= _SHORT and submission.subjects is None and _kind(submission) in self._kinds
+        return len(submission.queries) <= _SHORT and submission.subjects is None and _kind(submission) in self._makers
 
-    def _check_organisms(self, kind: SearchKind) -> None:
+    def _check_organisms(self, new: NewSearch) -> None:
         """Refuse taxonomy ids that no subject of the database has, as far as its stored taxonomy tells."""
-        if kind.options.taxid is None:
+        if new.options["taxid"] is None:
             return
-        with self.databases.open(kind.database.name, kind.database.digest) as database:
-            if (problem := refused_taxids(database, kind.options.subject_filters)) is not None:
+        filters = options_of(new.options).subject_filters
+        with self.databases.open(new.database.name, new.database.digest) as database:
+            if (problem := refused_taxids(database, filters)) is not None:
                 raise Refused("no_such_organism", self.databases.without_paths(problem))
 
     def _database_name(self, submission: Submission, owner: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -51,6 +51,9 @@ class Submission:
     subjects: str | None = None
 
 
+SearchMaker = Callable[[Submission, str], NewSearch]
+
+
 def check_texts(submission: Submission) -> None:
     """Refuse a submission with a text that could not be stored or sent back, whichever field or option has it.
 
@@ -71,68 +74,48 @@ def check_texts(submission: Submission) -> None:
             check_words(value, f"--{name.replace('_', '-')}")
 
 
-@dataclass(frozen=True)
-class SearchKind:
-    """What searches of one database with the same options have in common; their queries are in one engine call."""
+def search_maker(given: Mapping[str, Any], database: OfferedDatabase, limits: ServerLimits) -> SearchMaker:
+    """The function that makes a search of this database with these options, of a submission and its owner.
 
-    database: SearchedDatabase
-    options: SearchOptions
-    parameters: Parameters
-    fingerprint: str
-    requirements: Requirements
-    preparer: Preparer
-    subject_residues: int
+    It raises InputError if the queries cannot be used, and Refused if a limit is exceeded.
 
-    @classmethod
-    def of(cls, given: Mapping[str, Any], database: OfferedDatabase, limits: ServerLimits) -> SearchKind:
-        """The kind of searches with these options.
+    Raises
+    ------
+    InputError
+        The options cannot be used.
+    Refused
+        A limit is exceeded.
+    """
+    options = search_options(given, limits)
+    alphabet = ALPHABETS[database.catalogue.alphabet]
+    requirements = Requirements(database.name, alphabet, options.translate)
+    requirements.check_database()
+    preparer = Preparer(options, options.scheme(options.aligned_alphabet(alphabet)))
+    # Six frames have a third of the residues each.
+    subject_residues = database.catalogue.n_residues * (2 if options.subject_frames != (0,) else 1)
+    searched, parameters = database.searched, options.as_parameters()
+    compatible = fingerprint(searched, parameters)
 
-        Raises
-        ------
-        InputError
-            The options cannot be used.
-        Refused
-            A limit is exceeded.
-        """
-        options = search_options(given, limits)
-        alphabet = ALPHABETS[database.catalogue.alphabet]
-        requirements = Requirements(database.name, alphabet, options.translate)
-        requirements.check_database()
-        preparer = Preparer(options, options.scheme(options.aligned_alphabet(alphabet)))
-        # Six frames have a third of the residues each.
-        subject_residues = database.catalogue.n_residues * (2 if options.subject_frames != (0,) else 1)
-        parameters = options.as_parameters()
-        compatible = fingerprint(database.searched, parameters)
-        return cls(database.searched, options, parameters, compatible, requirements, preparer, subject_residues)
-
-    def search(self, submission: Submission, owner: str, limits: ServerLimits) -> NewSearch:
-        """The search of a submission, which has the options of this kind.
-
-        Raises
-        ------
-        InputError
-            The queries cannot be used.
-        Refused
-            A limit is exceeded.
-        """
+    def search(submission: Submission, owner: str) -> NewSearch:
         queries = []
-        for record in read_text(submission.queries, self.requirements, submission.alphabet, limits):
-            self.requirements.check_query(record)
-            rows = sum(self.preparer.frame_lengths(len(record)))
-            cells = rows * self.subject_residues * self.options.iterations
+        for record in read_text(submission.queries, requirements, submission.alphabet, limits):
+            requirements.check_query(record)
+            cells = sum(preparer.frame_lengths(len(record))) * subject_residues * options.iterations
             queries.append(NewQuery(record.header, record.letters, cells))
         asked = all_of((query.header, query.letters) for query in queries).digest
         assert asked is not None
         return NewSearch(
             owner=owner,
-            database=self.database,
-            options=self.parameters,
-            fingerprint=self.fingerprint,
-            content=content(self.fingerprint, asked),
+            database=searched,
+            options=parameters,
+            fingerprint=compatible,
+            content=content(compatible, asked),
             asked_digest=asked,
             queries=queries,
             idempotency_key=submission.idempotency_key,
         )
+
+    return search
 
 
 def search_options(given: Mapping[str, Any], limits: ServerLimits) -> SearchOptions:

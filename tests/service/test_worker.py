@@ -35,7 +35,7 @@ from swsearch.service.databases import Databases
 from swsearch.service.estimates import HIT_SECONDS, QUERY_SECONDS, Pace
 from swsearch.service.searcher_cache import SearcherCache
 from swsearch.service.settings import ServerLimits
-from swsearch.service.submit import SearchKind, Submission
+from swsearch.service.submit import Submission, search_maker
 from swsearch.service.worker import SearchWorker
 from swsearch.store.queue import Queue
 from swsearch.store.store import Store
@@ -159,7 +159,7 @@ def running(store, offered, **options):
 
 
 def new_search(given, owner, database, limits):
-    return SearchKind.of(given.options, database, limits).search(given, owner, limits)
+    return search_maker(given.options, database, limits)(given, owner)
 
 
 def submit(store, offered, n_queries, **options):
