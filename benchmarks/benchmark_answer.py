@@ -28,7 +28,7 @@ STEPS = {
     "swsearch.service.service": {
         "Service.begin_to_submit": "the request is checked",
         "Service._submit_all": "the search is stored",
-        "Service.statuses": "the end is read",
+        "Service.search": "the end is read",
     },
     "swsearch.store.queue": {
         "Queue.claim": "the worker claims",
