@@ -294,6 +294,11 @@ class Catalogue:
         return hashlib.sha256(f"{self.digest} {files}".encode()).hexdigest()
 
     @property
+    def taxonomy_digest(self) -> str | None:
+        """SHA-256 of the stored organisms, in hexadecimal; None if they are not stored."""
+        return None if self.taxonomy is None else self.taxonomy.digest
+
+    @property
     def n_subjects(self) -> int:
         """Number of subjects in all segments, without removed ones."""
         return sum(segment.n_subjects - segment.n_removed for segment in self.segments)

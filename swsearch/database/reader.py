@@ -114,7 +114,7 @@ class Member:
     @property
     def taxonomy_digest(self) -> str | None:
         """SHA-256 of the stored organisms, in hexadecimal; None if they are not stored."""
-        return None if self.catalogue.taxonomy is None else self.catalogue.taxonomy.digest
+        return self.catalogue.taxonomy_digest
 
 
 class PackedDatabase(Closeable):

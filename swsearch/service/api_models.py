@@ -84,6 +84,8 @@ class DatabaseName(BaseModel):
 class Database(DatabaseName):
     """A database that can be searched."""
 
+    name_in_reports: str = Field(description="Name that reports print, that of its folder; a link has another one.")
+    taxonomy_digest: str | None = Field(description="SHA-256 of its organisms; null if they are not stored.")
     alphabet: str
     n_subjects: int
     n_residues: int
@@ -195,6 +197,8 @@ def database_answer(offered: OfferedDatabase) -> Database:
         name=offered.name,
         digest=catalogue.digest,
         generation=catalogue.generation,
+        name_in_reports=offered.name_in_reports,
+        taxonomy_digest=catalogue.taxonomy_digest,
         alphabet=catalogue.alphabet,
         n_subjects=catalogue.n_subjects,
         n_residues=catalogue.n_residues,

@@ -27,6 +27,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from urllib.parse import quote, urlencode, urlsplit
 
+from swsearch import __version__
 from swsearch.arguments import function, number, optional, text
 from swsearch.errors import InputError, SwSearchError
 from swsearch.folders import locked_file, user_cache
@@ -304,7 +305,7 @@ class Client:
     # --- the server ---
 
     def databases(self) -> list[dict[str, Any]]:
-        """The databases: name, alphabet, digest, generation, numbers of subjects and residues."""
+        """The databases: name, alphabet, digests, generation, numbers of subjects and residues."""
         return self._get_list("/databases")
 
     def usage(self) -> list[dict[str, Any]]:
@@ -404,19 +405,20 @@ def announced(url: str) -> Iterator[None]:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             stack.callback(os.close, locked_file(path, fcntl.LOCK_EX))
             stack.callback(path.unlink, missing_ok=True)
-            path.write_text(url, encoding="utf-8")
+            path.write_text(f"{__version__} {url}", encoding="utf-8")
         yield
 
 
 def running_servers() -> list[str]:
-    """The addresses of this user's servers on this machine; what killed ones have left is removed."""
+    """The addresses of this user's servers of this version on this machine; what killed ones have left is removed."""
     found = []
     for path in sorted(user_cache(_SERVERS).glob(f"{socket.gethostname()}-*")):
         with suppress(OSError):
             try:
                 os.close(locked_file(path, fcntl.LOCK_EX | fcntl.LOCK_NB))
             except BlockingIOError:
-                found.append(path.read_text(encoding="utf-8"))
+                version, _, url = path.read_text(encoding="utf-8").partition(" ")
+                found += [url] if version == __version__ else []
             else:
                 path.unlink()
     return found

@@ -54,6 +54,8 @@ class OfferedDatabase:
 
     name: str
     catalogue: Catalogue
+    name_in_reports: str
+    """The name of its folder, which differs from ``name`` where a symbolic link is offered."""
 
     @property
     def searched(self) -> SearchedDatabase:
@@ -182,7 +184,8 @@ class Databases:
             stamp = (found.st_mtime_ns, found.st_ino, found.st_size)
             known = self._known.get(name)
             if known is None or known[0] != stamp:
-                self._known[name] = known = (stamp, OfferedDatabase(name, load_catalogue(path)))
+                folder = os.path.basename(os.path.realpath(path))
+                self._known[name] = known = (stamp, OfferedDatabase(name, load_catalogue(path), folder))
             return known[1]
 
     def most_hits(self, name: str, options: Parameters) -> int:
