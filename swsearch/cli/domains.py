@@ -46,13 +46,11 @@ def domains(
     from swsearch.cli.databases import open_databases
     from swsearch.domains.annotation import DomainLimits, open_annotation
     from swsearch.domains.domain_report import FORMATS
-    from swsearch.sequences.source import refuse_repeated_pipes
 
     name = arguments.format_by_name(arguments.format, "table", arguments.out, FORMATS)
     if name not in FORMATS:
         raise InputError(f"--format {name!r}: choose {', '.join(FORMATS)}")
     limits = DomainLimits(arguments.evalue, arguments.thresholds, arguments.overlaps)
-    refuse_repeated_pipes([proteins, *models])
     with (
         open_databases(proteins, threads=arguments.threads) as database,
         open_annotation(database, models, limits, arguments.machine) as annotation,

@@ -166,9 +166,7 @@ def _opened(
     from swsearch.run.surveys import survey
     from swsearch.search.queries import QueryFiles
     from swsearch.sequences.record import SequenceRecord
-    from swsearch.sequences.source import refuse_repeated_pipes
 
-    refuse_repeated_pipes([*paths, *databases])
     files = QueryFiles.of_sequences(paths)
     groups = [databases] if arguments.together else [[path] for path in databases]
     subjects = [stack.enter_context(open_databases(paths, threads=arguments.threads)) for paths in groups]

@@ -186,8 +186,9 @@ def tell_files(parameters: Iterable[Any], values: Mapping[str, Any]) -> None:
     Raises
     ------
     InputError
-        An output must not be written.
+        An output must not be written, or a pipe is read by two arguments or options.
     """
+    inputs: list[str] = []
     registry().write("", "-")
     for one in parameters:
         value = values.get(one.name)
@@ -197,8 +198,13 @@ def tell_files(parameters: Iterable[Any], values: Mapping[str, Any]) -> None:
         for name in map(str, value if isinstance(value, (list, tuple)) else [value]):
             if not one.type.is_written:
                 one.type.tell(registry(), option, name)
+                inputs += [name] if one.type in (INPUT_PATH, INPUT_NAME) else []
             elif name != "-":
                 one.type.tell(registry(), option, of_share(name, values.get("shard")))
+    if len(inputs) > 1:
+        from swsearch.sequences.source import refuse_repeated_pipes  # only here: most commands do not read sequences
+
+        refuse_repeated_pipes(inputs)
 
 
 def of_share(name: str, shard: str | None) -> str:

@@ -161,12 +161,9 @@ def execute(files: list[str], arguments: options.Arguments, *, skip_refused: boo
         has_queries=bool(arguments.in_pssm),
         are_defaults=not arguments.gives("db"),
     )
-    from swsearch.sequences.source import refuse_repeated_pipes
-
     paths += map(str, arguments.in_pssm or [])
     running = CommandRun(arguments, paths)
     arguments = running.arguments
-    refuse_repeated_pipes([*paths, *databases])
     query_residues = _about_residues(paths)
     are_many = partial(_are_many, paths, arguments.query_format)
     with (

@@ -26,6 +26,7 @@ from swsearch.file_registry import registry
 from swsearch.sequences.archives import MAGIC_BYTES, archive_format, decompressed
 
 STDIN: Final = "-"
+_NAMES_OF_STDIN: Final = (STDIN, "/dev/stdin")
 _BLOCK_BYTES: Final = 1 << 20
 _SEQUENCE_STARTS: Final = (b">", b"@", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 BEFORE_TEXT: Final = b"\xef\xbb\xbf \t\r\n"
@@ -192,7 +193,7 @@ def shown_name(path: str | os.PathLike[str]) -> str:
 def source_name(path: str | os.PathLike[str]) -> str:
     """The name of a source without its folder; ``<stdin>`` for standard input and ``<pipe>`` for ``/dev/fd/63``."""
     name = given_name(path)
-    if name in (STDIN, "/dev/stdin"):
+    if name in _NAMES_OF_STDIN:
         return "<stdin>"
     if name.startswith(("/dev/fd/", "/proc/self/fd/")):
         return "<pipe>"
@@ -218,8 +219,8 @@ def refuse_repeated_pipes(paths: Sequence[str | os.PathLike[str]]) -> None:
         if not stat.S_ISFIFO(found.st_mode) and name != STDIN:
             continue
         if (found.st_dev, found.st_ino) in seen:
-            problem = "is named twice and can be read only once; give a file for one of them"
-            raise InputError(f"{shown_name(path)} {problem}")
+            shown = shown_name(STDIN) if name in _NAMES_OF_STDIN else shown_name(path)
+            raise InputError(f"{shown} is named twice and can be read only once; give a file for one of them")
         seen.add((found.st_dev, found.st_ino))
 
 

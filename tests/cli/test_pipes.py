@@ -127,6 +127,34 @@ def test_a_pipe_is_named_once(shell, tmp_path):
     assert "<stdin> is named twice" in outcome.stderr
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "query - p.db --contexts - --sensitive",
+        "query - p.db --exclude /dev/stdin",
+        "query /dev/stdin p.db --include -",
+        "query q.fa - --taxid 9606 --taxid-map /dev/stdin",
+        "batch /dev/fd/0 p.db --in-pssm -",
+        "query - -",
+        "msa - -",
+        "domains - /dev/stdin",
+        "rbh - /dev/stdin",
+    ],
+)
+def test_stdin_is_read_once_whatever_names_it(shell, words):
+    """Source: the line of `swsearch query - -`. A second reader would find nothing in it, or half of it."""
+    outcome = shell(f"cat q.fa | swsearch {words}")
+    line = "swsearch: error: <stdin> is named twice and can be read only once; give a file for one of them\n"
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (1, "", line)
+
+
+def test_a_file_as_stdin_may_be_opened_a_second_time(shell):
+    """Only ``-`` moves its place."""
+    outcome = shell("swsearch query - /dev/stdin --store none --format tsv < q.fa")
+    assert outcome.returncode == 0
+    assert outcome.stdout == shell("swsearch query q.fa q.fa --store none --format tsv").stdout != ""
+
+
 def test_a_catalogue_does_not_keep_the_number_of_a_pipe(shell):
     assert shell("swsearch index <(cat q.fa) -o new.db && swsearch db info new.db | grep sources").stdout.split() == [
         "sources",
