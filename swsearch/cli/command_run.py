@@ -105,7 +105,7 @@ class CommandRun:
                 raise InputError(f"--{name} is for the workers of a cluster; name one with --cluster, or leave it out")
         appended = "each event is appended as it happens, which no archive can take"
         refuse_compressed(arguments.events, "--events", appended)
-        self.report = _asked_report(arguments)
+        self.report = requested_report(arguments)
         if arguments.translate is None:  # the alphabets may call for one, and only then are its options judged
             arguments = arguments.changed(genetic_code=None, max_intron=None)
         _ = arguments.asked
@@ -273,8 +273,14 @@ def _say_not_stored(error: StoreError, n_stored: int = 0) -> None:
     say(f"warning: {kept}: {error.marked}")
 
 
-def _asked_report(arguments: options.Arguments) -> Report | None:
-    """The report; None if none is requested."""
+def requested_report(arguments: options.Arguments) -> Report | None:
+    """The report of a search; None if none is requested.
+
+    Raises
+    ------
+    InputError
+        There is no such format, or an option that concerns reports is given for none or does not fit the format.
+    """
     from swsearch.cli.report import asked_report, refuse_unused
 
     if arguments.format == "none" and arguments.fields is not None:

