@@ -25,7 +25,7 @@ import numpy as np
 from swsearch.database.opening import Databases, opened
 from swsearch.database.partition import Partition
 from swsearch.deterministic import exp, log
-from swsearch.domains.decoding import DecodedProtein, Decoder, Domain
+from swsearch.domains.decoding import DecodedProtein, Decoder, Domain, with_mean_scores
 from swsearch.domains.model_library import ModelLibrary
 from swsearch.engine.registry import Machine
 from swsearch.errors import InputError
@@ -238,7 +238,7 @@ class Annotation:
         for number, (query, read) in enumerate(self.families.models()):
             self.searcher.check(query)
             waiting.append((number, read))
-            yield query
+            yield replace(query, scores=with_mean_scores(query.scores))
 
     def _least_bits(self, model: FamilyModel) -> float:
         """The least score of a protein and of a domain that is reported."""

@@ -11,6 +11,9 @@ The score of a domain is ln(F / N) / ln 2, where F is the sum of all paths throu
 the protein without a domain, minus a bias: ln(1 + r / 256) / ln 2, where r are the odds of the envelope's residues in
 the composition of the states that are expected there. The score of the protein is that of all its paths, with the
 biases of its domains, or the sum of its positive domains if that is larger.
+
+A letter for several amino acids has the mean of their scores, by their shares among unrelated residues, and in a bias
+the mean of their odds. ``*`` has no odds in a pair; in insertions and outside of domains all letters are equal.
 """
 
 from __future__ import annotations
@@ -29,8 +32,8 @@ from swsearch.deterministic import LN2, exp, log, sum_in_order
 from swsearch.query.columns import SubjectOdds
 from swsearch.query.hmm import FamilyModel
 from swsearch.query.profile import DM, MI, MM
-from swsearch.sequences.alphabet import CODE_MASK, N_AMINO_ACIDS, N_CODES, PROTEIN
-from swsearch.typing import Codes, Floats
+from swsearch.sequences.alphabet import AMINO_ACIDS, CODE_MASK, IUPAC_AMINO_ACIDS, N_AMINO_ACIDS, N_CODES, PROTEIN
+from swsearch.typing import Codes, Floats, ScoreTable
 
 BIAS_SHARE: Final = 1.0 / 256.0
 """The prior odds of a composition of its own."""
@@ -40,9 +43,15 @@ COMPOSITION: Final = (
 )  # fmt: skip
 """Of unrelated residues in HMMER's models, that of Swiss-Prot 50.8, in the order ``ARNDCQEGHILKMFPSTWYV``. The search
 has another one (:func:`swsearch.scoring.ungapped.background`), with which scores would be 0.5 bits higher."""
+MAY_BE: Final = {**IUPAC_AMINO_ACIDS, "J": "IL", "U": "C", "O": "K"}
+"""The amino acids that each other letter may be; as in HMMER, selenocysteine and pyrrolysine are read as cysteine and
+lysine."""
+_OTHERS: Final = [PROTEIN.code(letter) for letter in MAY_BE]
 _LOG_BIAS_SHARE: Final = float(log(BIAS_SHARE))
 _NO_BITS: Final = -1e6
 """Below every score."""
+_WHOLE: Final = 4096
+"""The whole of which shares are counted in whole numbers."""
 _TINY: Final = float(np.finfo(np.float64).tiny)
 """In place of 0, which has no logarithm."""
 
@@ -149,22 +158,53 @@ def entry_probabilities(family: FamilyModel) -> Floats:
     return occupied / float(sum_in_order(occupied * np.arange(len(occupied), 0, -1)))
 
 
+@lru_cache(maxsize=1)
+def _shares() -> Floats:
+    """The shares of the amino acids among the unrelated residues that a letter of :data:`MAY_BE` is, shape (6, 20)."""
+    may_be = np.array([[amino_acid in several for amino_acid in AMINO_ACIDS] for several in MAY_BE.values()])
+    weights = may_be * np.array(COMPOSITION)
+    shares: Floats = weights / sum_in_order(weights, axis=1)[:, None]
+    return shares
+
+
+def with_mean_scores(scores: ScoreTable) -> ScoreTable:
+    """The score table of a search, in which letters for several amino acids have the mean of their scores."""
+    shares = np.rint(_WHOLE * _shares())  # sums of whole numbers are exact in any order
+    table = scores.copy()
+    table[:, _OTHERS] = np.floor(scores[:, :N_AMINO_ACIDS].astype(np.float64) @ shares.T / _WHOLE + 0.5)
+    return table
+
+
 def _odds(columns: Floats) -> Floats:
-    """The odds of each position and residue code, float64 of shape (length, 32); 1 for other letters than amino acids,
-    0 for codes that are not letters.
-    """
+    """The odds of each position and residue code, float64 of shape (length, 32); 0 for ``*`` and padding."""
     odds = np.zeros((len(columns), N_CODES))
-    odds[:, : len(PROTEIN.letters)] = 1.0
     odds[:, :N_AMINO_ACIDS] = columns / np.array(COMPOSITION)
+    shares = _shares()
+    scores = np.zeros((len(columns), *shares.shape))
+    np.multiply(log(odds[:, None, :N_AMINO_ACIDS]), shares, out=scores, where=shares > 0.0)
+    odds[:, _OTHERS] = exp(sum_in_order(scores, axis=2))
     return odds
 
 
 @lru_cache(maxsize=1)
 def _odds_of_residues() -> NDArray[np.int16]:
-    """The odds of the amino acids for each residue code, as :class:`SubjectOdds` has them, shape (32, 20)."""
-    odds = np.ones((N_CODES, N_AMINO_ACIDS))
+    """The odds of the amino acids for each residue code, as :class:`SubjectOdds` has them, shape (32, 20).
+
+    A letter for several has the mean of their odds, which is not less than that of the mean of their scores.
+    """
+    odds = np.zeros((N_CODES, N_AMINO_ACIDS))
     odds[:N_AMINO_ACIDS] = np.diag(1.0 / np.array(COMPOSITION))
+    odds[_OTHERS] = _shares() / np.array(COMPOSITION)
     return np.rint(256.0 * odds).astype(np.int16)
+
+
+def _of_all_letters(composition: Floats) -> Floats:
+    """The odds of each residue code in a composition, from those of the amino acids; 1 for ``*``."""
+    odds = np.ones(N_CODES)
+    odds[:N_AMINO_ACIDS] = composition
+    may_be = _shares() > 0.0
+    odds[_OTHERS] = sum_in_order(composition * may_be, axis=1) / np.count_nonzero(may_be, axis=1)
+    return odds
 
 
 def _of_none(n: Floats) -> Floats:
@@ -196,8 +236,8 @@ def _scored(
     domains = []
     in_domains = sum_of_domains = expected_sum = all_expected = 0.0
     for first, last, value, exponent, accuracy, composition, pairs in several:
-        counts = np.bincount(kinds[first:last], minlength=N_AMINO_ACIDS)[:N_AMINO_ACIDS]
-        expected = float(sum_in_order(counts * log(np.maximum(composition, _TINY))))
+        counts = np.bincount(kinds[first:last], minlength=N_CODES)
+        expected = float(sum_in_order(counts * log(np.maximum(_of_all_letters(composition), _TINY))))
         score = log_of(value, exponent)
         bias = _log1p_exp(expected + _LOG_BIAS_SHARE)
         bits = (score + (n - (last - first)) * residue - of_none - bias) / LN2

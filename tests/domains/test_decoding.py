@@ -20,6 +20,8 @@ from tests.query.test_columns import random_codes, random_gaps
 
 DATA = Path(__file__).parents[2] / "data"
 LETTERS = "ARNDCQEGHILKMFPSTWYV"
+MEANINGS = {"B": "ND", "Z": "QE", "X": LETTERS, "J": "IL", "U": "C", "O": "K", "*": ""}
+"""The amino acids for which other letters stand in HMMER."""
 
 
 def family_of(rng, length):
@@ -38,6 +40,16 @@ def family_of(rng, length):
 # --- every state of every row, with one logarithm for each ---
 
 
+def scores_of_letters(scores):
+    """The scores of each position and letter: those of amino acids, or means of them."""
+    columns = np.full((len(scores), len(PROTEIN.letters)), -np.inf)
+    for code, letter in enumerate(PROTEIN.letters):
+        several = [LETTERS.index(one) for one in MEANINGS.get(letter, letter)]
+        if several:
+            columns[:, code] = np.average(scores[:, several], axis=1, weights=np.array(COMPOSITION)[several])
+    return columns
+
+
 class Plain:
     """Forward and Backward of a protein in logarithms; several domains, or one with the flanks of ``n`` residues."""
 
@@ -45,7 +57,7 @@ class Plain:
         with np.errstate(divide="ignore"):
             t = np.log(family.model.transitions)
             self.entry = np.log(entry_probabilities(family))
-            odds = np.log(np.hstack([family.model.columns / np.array(COMPOSITION), np.ones((len(t), 12))]))
+            odds = scores_of_letters(np.log(family.model.columns / np.array(COMPOSITION)))
         self.t, self.e = t, odds[:, codes & 31].T  # by residue, then position
         self.n, self.length = len(codes), len(t)
         extra = 3.0 if several else 2.0
@@ -140,7 +152,9 @@ def of_path(plain, pairs):
 
 
 def members(rng, consensus):
-    """Proteins with one domain, a half of one, three of them, one with a gap and an insertion, and none."""
+    """Proteins with one domain, a half of one, three of them, one with a gap and an insertion, two with other letters,
+    and none.
+    """
     around = [random_codes(rng, int(n)) for n in rng.integers(5, 40, 4)]
     changed = np.concatenate([consensus[:8], consensus[11:20], random_codes(rng, 4), consensus[20:]])
     return [
@@ -148,9 +162,17 @@ def members(rng, consensus):
         np.concatenate([around[0], consensus[len(consensus) // 2 :]]),
         np.concatenate([around[0], consensus, around[1], consensus, consensus, around[2]]),
         np.concatenate([changed, around[3]]),
+        with_other_letters(rng, np.concatenate([around[1], consensus, around[2]])),
+        with_other_letters(rng, np.concatenate([consensus, around[3], consensus])),
         random_codes(rng, 60),
         np.full(30, PROTEIN.code("X"), np.uint8),
     ]
+
+
+def with_other_letters(rng, codes):
+    """A tenth of the residues are other letters than amino acids."""
+    others = rng.integers(len(LETTERS), len(PROTEIN.letters), len(codes)).astype(np.uint8)
+    return np.where(rng.random(len(codes)) < 0.1, others, codes)
 
 
 def in_turn(family, sequences, threads=1):
