@@ -79,6 +79,15 @@ def as_options(message: str) -> str:
     return _OPTION.sub(spelled, message)
 
 
+def named_twice(problem: str, content: str, source: str) -> str:
+    """The message that a source, such as a database, must not be given twice, since all its content would count twice.
+
+    >>> named_twice("a.db is named twice", "subjects", "database")
+    'a.db is named twice; its subjects would count twice: name each database once'
+    """
+    return f"{problem}; its {content} would count twice: name each {source} once"
+
+
 def duration(seconds: float) -> str:
     """A duration as text.
 

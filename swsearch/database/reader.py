@@ -32,7 +32,7 @@ from swsearch.hits.result import DIGEST_JOINT
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet
 from swsearch.sequences.record import SequenceRecord, split_header
 from swsearch.typing import Closeable, Codes, Lengths, Offsets, SubjectIndex
-from swsearch.words import counted
+from swsearch.words import counted, named_twice
 
 if TYPE_CHECKING:
     from swsearch.database.stored_taxonomy import DatabaseTaxonomy
@@ -491,4 +491,4 @@ def _check_members(members: Sequence[Member]) -> None:
         equal = (one for one in members[:place] if one.has_content(digest) or member.has_content(one.catalogue.digest))
         if (other := next(equal, None)) is not None:
             same = "is named twice" if other.name == name else f"has the content of {other.name}"
-            raise InputError(f"{name} {same}; its subjects would count twice: name each database once")
+            raise InputError(named_twice(f"{name} {same}", "subjects", "database"))

@@ -12,7 +12,7 @@ import hashlib
 import io
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -31,12 +31,13 @@ from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import split_header
 from swsearch.sequences.source import MAX_LINE_BYTES, HeldFile, seekable, shown_name, text_stream
-from swsearch.words import quoted
+from swsearch.words import named_twice, quoted
 
 LEAST_BYTES: Final = 1 << 20
 """Size of the smallest file whose scores are kept; a smaller one is read in hundredths of a second."""
 _BLOCK_BYTES: Final = 1 << 20
 _LENGTH: Final = re.compile(rb"\nLENG +([0-9]{1,9})")
+_NAME: Final = re.compile(rb"\nNAME +(\S+)")
 
 LibraryModel = tuple[PositionSpecificQuery, Callable[[], FamilyModel]]
 """The query of a model, and the function that returns the complete model."""
@@ -61,19 +62,20 @@ class ModelLibrary:
     Raises
     ------
     InputError
-        A file cannot be read.
+        A file cannot be read, or two models have one name, as in a file that is named twice.
     """
 
     def __init__(self, paths: Sequence[str | os.PathLike[str]], matrix: SubstitutionMatrix) -> None:
         self.paths = tuple(map(seekable, paths))
         self._matrix = matrix
         self._kept = [kept_models(path, matrix) for path in self.paths]
-        sizes = [
-            _size(path) if kept is None else (len(kept), sum(len(query) for query, _ in kept))
+        found = [
+            _found(path) if kept is None else (_names(kept), len(kept), sum(len(query) for query, _ in kept))
             for path, kept in zip(self.paths, self._kept, strict=True)
         ]
-        self.n_models = sum(n_models for n_models, _ in sizes)
-        self.n_positions = sum(n_positions for _, n_positions in sizes)
+        _refuse_repeated_names(self.paths, (names for names, *_ in found))
+        self.n_models = sum(n_models for _, n_models, _ in found)
+        self.n_positions = sum(n_positions for *_, n_positions in found)
 
     def models(self) -> Iterator[LibraryModel]:
         """All models, in order.
@@ -107,15 +109,44 @@ def _itself(model: FamilyModel) -> FamilyModel:
     return model
 
 
-def _size(path: str | os.PathLike[str]) -> tuple[int, int]:
-    """Number of models of a file, and of all their positions, by single lines of them."""
+def _names(kept: Sequence[LibraryModel]) -> list[bytes]:
+    return [query.identifier.encode("utf-8", "surrogateescape") for query, _ in kept]
+
+
+def _refuse_repeated_names(paths: Sequence[str | os.PathLike[str]], of_files: Iterable[Sequence[bytes]]) -> None:
+    """Refuse two models of one name, which no report could tell apart; hmmpress refuses them, too."""
+    files: dict[bytes, int] = {}
+    for number, names in enumerate(of_files):
+        for name in names:
+            first = files.get(name)
+            if first is not None:
+                raise InputError(_repetition(name, paths[first], None if first == number else paths[number]))
+            files[name] = number
+
+
+def _repetition(name: bytes, path: str | os.PathLike[str], other: str | os.PathLike[str] | None) -> str:
+    """The message that two models have a name, in one file or also in another one."""
+    if other is None:
+        problem = f"{shown_name(path)} has two models"
+    elif os.path.realpath(path) == os.path.realpath(other):
+        return named_twice(f"{shown_name(other)} is named twice", "models", "file")
+    else:
+        problem = f"{shown_name(path)} and {shown_name(other)} have a model"
+    model = quoted(name.decode("utf-8", "surrogateescape"))
+    return f"{problem} {model}; give one of them another name, or leave it out"
+
+
+def _found(path: str | os.PathLike[str]) -> tuple[list[bytes], int, int]:
+    """The names of the models of a file, their number, and that of all their positions, by single lines of them."""
+    names: list[bytes] = []
     n_models = n_positions = 0
     with text_stream(path, shown_name(path)) as stream:
         while block := stream.read(_BLOCK_BYTES):
             lines = b"\n" + block + stream.readline(MAX_LINE_BYTES)
+            names += _NAME.findall(lines)
             n_models += lines.count(b"\n//")
             n_positions += sum(map(int, _LENGTH.findall(lines)))
-    return n_models, n_positions
+    return names, n_models, n_positions
 
 
 # --- the scores in the cache ---

@@ -27,12 +27,16 @@ _NICE: Final = ("nice", "-n", "5")
 
 
 def check_families(paths: Sequence[str]) -> tuple[str, ...]:
-    """Files of models; raises InputError for one that cannot be read, or does not begin with a model of proteins."""
+    """Files of models; raises InputError for one that cannot be read, or does not begin with a model of proteins, and
+    for two models of one name.
+    """
+    from swsearch.domains.model_library import ModelLibrary
     from swsearch.query.hmm import read_families
     from swsearch.scoring.matrix import named_matrix
 
     for path in paths:
         next(read_families(path, named_matrix("BLOSUM62")))
+    ModelLibrary(paths, named_matrix("BLOSUM62"))
     return tuple(paths)
 
 

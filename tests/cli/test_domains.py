@@ -109,6 +109,7 @@ def test_table_and_page_show_the_proteins_that_have_domains(swsearch, tmp_path):
         ((PROTEINS, FAMILIES, "--format", "blast6"), "--format 'blast6': choose table, domtblout"),
         ((PROTEINS, FAMILIES, "-o", "x.xlsx"), "there are no reports as .xlsx"),
         (("-", "-"), "<stdin> is named twice"),
+        ((PROTEINS, FAMILIES, FAMILIES), "families.hmm.gz is named twice; its models would count twice"),
     ],
 )
 def test_wrong_input_is_one_line(swsearch, tmp_path, arguments, words):

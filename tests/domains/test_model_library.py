@@ -5,6 +5,7 @@ Expected values: what is reported by reading all models, whose scores are the sa
 
 import gzip
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ from swsearch.errors import InputError
 from swsearch.folders import user_cache
 from swsearch.query.hmm import read_families
 from swsearch.scoring.matrix import named_matrix
+from swsearch.service.domain_finder import check_families
 
 DATA = Path(__file__).parents[2] / "data"
 PROTEINS = DATA / "proteins.fasta.gz"
@@ -69,7 +71,7 @@ def test_kept_scores_and_places_lead_to_the_same_models(models):
 @pytest.mark.parametrize(("identifier", "n_found"), [("OBG_NEIG2", 1), ("A8XL63_CAEBR", 0)])
 def test_only_the_families_that_a_protein_may_have_are_read_again(models, tmp_path, monkeypatch, identifier, n_found):
     """The library has each of two related families thirty times; its copies overlap each other."""
-    models.write_bytes(TEXT * 30)
+    models.write_bytes(b"".join(TEXT.replace(b"NAME  ", b"NAME  %d_" % copy) for copy in range(30)))
     protein = tmp_path / "one.fa"
     with package.open_database(PROTEINS) as database:
         record = next(record for record in database if identifier in record.header)
@@ -122,6 +124,32 @@ def test_what_is_not_the_text_of_a_file_is_not_kept(models, tmp_path):
     ended = subprocess.run([*command[:-1], "tsv", "--quiet"], input=TEXT, capture_output=True, check=False)
     assert ended.returncode == 0, ended.stderr
     assert kept() == before
+
+
+def test_two_models_of_one_name_are_refused(models, tmp_path):
+    """By hand, before and after the scores are kept; hmmpress refuses two models of one name, too."""
+    renamed, other, link = tmp_path / "renamed.hmm", tmp_path / "other.hmm", tmp_path / "link.hmm"
+    renamed.write_bytes(TEXT.replace(b"NAME  ", b"NAME  x"))
+    other.write_bytes(TEXT.replace(b"NAME  Obg", b"NAME  yObg"))
+    link.symlink_to(models)
+    both = tmp_path / "both.hmm"
+    both.write_bytes(renamed.read_bytes() + TEXT + other.read_bytes())
+    for _ in range(2):
+        for paths, message in (
+            ([models, models], f"{models} is named twice; its models would count twice: name each file once"),
+            ([models, renamed, link], f"{link} is named twice"),
+            ([models, renamed, other], f"{models} and {other} have a model 'EngB'; give one of them another name"),
+            ([renamed, both], f"{renamed} and {both} have a model 'xObg'"),
+            ([both], f"{both} has two models 'EngB'"),
+        ):
+            with pytest.raises(InputError, match=re.escape(message)):
+                ModelLibrary(paths, BLOSUM62)
+        with pytest.raises(InputError, match="is named twice"):
+            check_families([str(models), str(models)])
+        assert ModelLibrary([models, renamed], BLOSUM62).n_models == 4
+        for path in (models, renamed, other):
+            read(path)
+        assert len(kept()) == 3
 
 
 def test_a_small_file_is_not_kept(models, monkeypatch):
