@@ -14,7 +14,7 @@
 namespace swsearch::pssm {
 namespace {
 
-constexpr std::size_t kFewestColumns = 16;  // of a task; its first column is counted from nothing
+constexpr std::size_t kFewestLetters = 1 << 18;  // of the columns of a task, a millisecond
 
 struct Range {
     std::size_t first, stop;
@@ -158,7 +158,7 @@ void column_frequencies(const Rows& rows, std::size_t min_width, const double* b
     std::vector<Range> parts(rows.n_rows);
     for (std::size_t i = 0; i < rows.n_rows; ++i) parts[i] = aligned_part(rows.row(i), rows.n_columns);
     const std::size_t n_wanted = static_cast<std::size_t>(std::max(n_threads, 1));
-    const std::size_t size = std::max(kFewestColumns, (rows.n_columns + n_wanted - 1) / n_wanted);
+    const std::size_t size = std::max(kFewestLetters / rows.n_rows + 1, (rows.n_columns + n_wanted - 1) / n_wanted);
     Observer observer;
     parallel_for((rows.n_columns + size - 1) / size, {n_threads, observer}, [&](std::size_t task, std::size_t) {
         ColumnSweep sweep(rows, parts, min_width, background);
