@@ -174,14 +174,12 @@ def export(database: PackedDatabase, out: TextIO, width: int = LINE_WIDTH, *, th
     """
     if width < 0:
         raise ValueError(f"a line cannot have {width} residues")
-    decode = np.zeros(256, dtype=np.uint8)
-    decode[: len(database.alphabet.decode_table)] = database.alphabet.decode_table
 
     def text_of(chunk: SequenceChunk) -> str | SequenceChunk:
         if len(chunk) == 1 and len(chunk.codes) > _PIECE_RESIDUES:
             return chunk  # its text need not be in memory as a whole
         headers = chunk.headers
-        text = _native.write_fasta(headers.data, headers.ends, chunk.codes, chunk.lengths, decode, width)
+        text = _native.write_fasta(headers.data, headers.ends, chunk.codes, chunk.lengths, database.alphabet.decode_table, width)
         return text.tobytes().decode("utf-8", "surrogateescape")
 
     with Threads(threads) as used:
