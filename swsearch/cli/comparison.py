@@ -89,7 +89,7 @@ def cluster(
     from swsearch.cli.databases import open_databases
     from swsearch.run.comparisons import CLUSTER_MODES, PairGraph
     from swsearch.search.queries import SubjectQueries
-    from swsearch.sequences.fasta_text import write_record
+    from swsearch.sequences.fasta_text import write_pieces
 
     if arguments.mode not in CLUSTER_MODES:
         raise InputError(f"--mode {arguments.mode}: choose {', '.join(CLUSTER_MODES)}")
@@ -108,7 +108,7 @@ def cluster(
         if arguments.representatives is not None:
             with result_stream(arguments.representatives, option="--representatives") as stream:
                 for index, *_ in clusters:
-                    write_record(stream, subjects.header(index), subjects.letters(index))
+                    write_pieces(stream, subjects.header(index), [subjects.letters(index)])
     n_single = sum(len(one) == 1 for one in clusters)
     have = "has" if n_single == 1 else "have"
     inform(

@@ -299,14 +299,14 @@ class FastaOutputs(Step):
 
     def end(self) -> None:
         """Write the queries."""
-        from swsearch.sequences.fasta_text import write_record
+        from swsearch.sequences.fasta_text import write_pieces
         from swsearch.sequences.record import SequenceRecord
 
         for number, record in enumerate(self._queries.records(self._searcher)):
             known = self._known[number] if number < len(self._known) else 0
             stream = self._streams[known - 1] if known else None
             if stream is not None and isinstance(record, SequenceRecord):
-                write_record(stream, record.header, record.letters)
+                write_pieces(stream, record.header, [record.letters])
 
 
 def report(

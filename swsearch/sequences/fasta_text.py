@@ -29,24 +29,11 @@ _PRINTED_LINE: Final = re.compile(r"\s*(?:[0-9]+\s+)?([A-Za-z*-]+(?:[ \t]+[A-Za-
 _COMPLEMENT: Final = str.maketrans({**COMPLEMENT, **{one.lower(): other.lower() for one, other in COMPLEMENT.items()}})
 
 
-def write_record(stream: TextIO, header: str, letters: str, width: int = LINE_WIDTH) -> None:
-    r"""Write one record; ``width`` is the number of residues on a line, 0 for all of them on one line.
-
-    ``stream`` must accept surrogate escapes (``errors="surrogateescape"``), and translate no line ends.
-
-    >>> import sys
-    >>> write_record(sys.stdout, "P1 a kinase", "MKVLL", 4)
-    >P1 a kinase
-    MKVL
-    L
-    """
-    write_pieces(stream, header, (letters,), width)
-
-
 def write_pieces(stream: TextIO, header: str, pieces: Iterable[str], width: int = LINE_WIDTH) -> None:
     r"""Write one record whose letters come in pieces of any length, so that a chromosome need not be in memory.
 
-    Parameters are those of :func:`write_record`.
+    ``width`` is the number of residues on a line, 0 for all of them on one line. ``stream`` must accept surrogate
+    escapes (``errors="surrogateescape"``), and translate no line ends.
 
     >>> import sys
     >>> write_pieces(sys.stdout, "P1 a kinase", ["MKV", "LLWY", "R"], 5)

@@ -27,7 +27,7 @@ from swsearch.scoring.ungapped import background
 from swsearch.search.simulation import random_letters, score_all
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.fasta import read_sequences
-from swsearch.sequences.fasta_text import write_record
+from swsearch.sequences.fasta_text import write_pieces
 
 DATA: Final = Path(__file__).resolve().parents[3] / "data"
 N_QUERIES, QUERY_LENGTH = 10, 250
@@ -67,7 +67,7 @@ def write_shuffled(source: Path, target: Path) -> None:
         for number, record in enumerate(read_sequences(source, PROTEIN)):
             keys = random_letters(SHUFFLE_SEED + number, 4 * len(record), uniform).view("<u4")
             letters = "".join(record.letters[place] for place in np.argsort(keys, kind="stable"))
-            write_record(file, record.identifier, letters)
+            write_pieces(file, record.identifier, [letters])
 
 
 def real() -> dict[str, Any]:
