@@ -3,9 +3,6 @@
 A search opens a :class:`PackedDatabase` (:mod:`swsearch.database.opening`), passes its partitions to the engines, and
 looks up the headers and residues of the hits. ``subject_index`` is the 0-based index of a subject in FASTA order over
 all segments, without removed subjects; it is also its index in an export.
-
-A database may be changed while it is open (:mod:`swsearch.database.changes`). An open database remains at its
-generation until it is closed: the files stay mapped, and no change writes to a file in use.
 """
 
 from __future__ import annotations
@@ -111,11 +108,6 @@ class Member:
         """
         return os.path.abspath(self.folder) if self.address in PIPES else self.address
 
-    @property
-    def taxonomy_digest(self) -> str | None:
-        """SHA-256 of the stored organisms, in hexadecimal; None if they are not stored."""
-        return self.catalogue.taxonomy_digest
-
 
 class PackedDatabase(Closeable):
     r"""One packed database, or several as one, open for reading; a context manager.
@@ -128,7 +120,8 @@ class PackedDatabase(Closeable):
     :func:`swsearch.database.opening.open_database` opens it, and reads only the catalogue; arrays are read when they
     are used. Threads may share the object. Returned arrays stay valid after :meth:`close`, which only releases the
     maps. Pickling saves paths and digests; unpickling opens the databases again and fails if their content has changed.
-    Changes of a database on disk do not affect an open one.
+    A database that is changed on the disk (:mod:`swsearch.database.changes`) remains at its generation while it is
+    open: the files stay mapped, and no change writes to a file in use.
 
     Parameters
     ----------
@@ -167,7 +160,8 @@ class PackedDatabase(Closeable):
             for member, n_before in zip(members, self._n_before, strict=False)
             for segment in shifted(member.segments, n_before)
         )
-        self._is_closed = False
+        self.is_closed = False
+        """Whether :meth:`close` was called; nothing can then be read through this object."""
         self.n_subjects = self.catalogue.n_subjects
         """Number of subjects, without removed ones."""
         self._parts = parts_of(self._segments)
@@ -204,16 +198,11 @@ class PackedDatabase(Closeable):
 
     def close(self) -> None:
         """Release the maps; the database cannot be read through this object afterwards."""
-        self._is_closed = True
+        self.is_closed = True
         self._segments = ()
         self._parts = []
         self.members = tuple(replace(member, segments=()) for member in self.members)
         self._release()
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether :meth:`close` was called; nothing can then be read through this object."""
-        return self._is_closed
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -241,7 +230,7 @@ class PackedDatabase(Closeable):
 
     def check_open(self) -> None:
         """Raise DatabaseError if the database is closed."""
-        if self._is_closed:
+        if self.is_closed:
             raise DatabaseError(f"{self.name} is closed; keep it open until all results are read, or open it again")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -299,8 +288,7 @@ class PackedDatabase(Closeable):
     @property
     def taxonomy_digest(self) -> str | None:
         """SHA-256 of the stored organisms, in hexadecimal; None if there are none. Those of several are joined."""
-        digests = [digest for member in self.members if (digest := member.taxonomy_digest) is not None]
-        return DIGEST_JOINT.join(digests) or None
+        return DIGEST_JOINT.join(filter(None, (member.catalogue.taxonomy_digest for member in self.members))) or None
 
     @property
     def subject_index(self) -> SubjectIndex:
@@ -343,7 +331,8 @@ class PackedDatabase(Closeable):
 
     def length(self, subject_index: int) -> int:
         """Number of residues of a subject."""
-        return self.stored_range(subject_index)[2]
+        segment, fasta_index = self._find(subject_index)
+        return segment.stored_range(fasta_index)[2]
 
     def lengths(self, subject_index: SubjectIndex) -> Lengths:
         """Numbers of residues of subjects; uint32, in the shape of ``subject_index``, each below ``n_subjects``."""
@@ -397,33 +386,26 @@ class PackedDatabase(Closeable):
 
     def codes(self, subject_index: int) -> Codes:
         """Residue codes of a subject; uint8, shape (length,), a read-only view, checked to be letters."""
-        segment, fasta_index = self._find(subject_index)
-        residues, start, length = segment.stored_range(fasta_index)
-        codes = residues[start : start + length]
-        segment.check_letters(codes, self.alphabet)
-        return codes
+        return self._codes(subject_index, 0, None)
 
     def letters(self, subject_index: int, start: int = 0, stop: int | None = None) -> str:
         """The letters of a subject from ``start`` to ``stop`` (0-based, half-open; None: its end), as written."""
+        return self.alphabet.decode(self._codes(subject_index, start, stop))
+
+    def _codes(self, subject_index: int, start: int, stop: int | None) -> Codes:
         segment, fasta_index = self._find(subject_index)
         residues, begin, length = segment.stored_range(fasta_index)
         first, last, _ = slice(start, stop).indices(length)
         codes = residues[begin + first : begin + max(first, last)]
         segment.check_letters(codes, self.alphabet)
-        return self.alphabet.decode(codes)
-
-    def stored_range(self, subject_index: int) -> tuple[Codes, int, int]:
-        """All residues of a subject's segment, the index of the subject's first residue there, and its length.
-
-        The subject is followed by padding up to the next multiple of 16, and then by other subjects.
-        """
-        segment, fasta_index = self._find(subject_index)
-        return segment.stored_range(fasta_index)
+        return codes
 
     def stored_ranges(
         self, subject_index: SubjectIndex, *, checked: bool = True
     ) -> Iterator[tuple[NDArray[np.intp], Codes, Offsets, Lengths]]:
-        """The results of :meth:`stored_range` for several subjects, segment by segment, ``checked`` to be letters.
+        """Where several subjects are, segment by segment, ``checked`` to be letters.
+
+        A subject is followed by padding up to the next multiple of 16, and then by other subjects.
 
         Yields
         ------

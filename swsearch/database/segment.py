@@ -249,7 +249,7 @@ class Segment:
         return self.lengths[self.stored_at(fasta_indices)]
 
     def stored_range(self, fasta_index: int) -> tuple[Codes, int, int]:
-        """The result of :meth:`PackedDatabase.stored_range` for the subject at ``fasta_index``."""
+        """All residues, the index of the first one of the subject at ``fasta_index``, and its length."""
         self._check_layout()
         stored = int(self.positions[fasta_index])  # as stored_at, without its arrays: a search asks for every hit
         if stored >= self.entry.n_subjects or int(self.order[stored]) != fasta_index:

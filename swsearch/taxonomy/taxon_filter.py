@@ -100,7 +100,7 @@ class TaxonFilter:
 
 def _refuse_lack(database: PackedDatabase) -> None:
     """Refuse several databases of which only some have a taxonomy: descendants in the others would be left out."""
-    lacking = next((one.name for one in database.members if one.taxonomy_digest is None), None)
+    lacking = next((one.name for one in database.members if one.catalogue.taxonomy_digest is None), None)
     if lacking is not None:
         advice = f"store one with `swsearch db taxonomy {lacking} TAXDUMP`, or give {option('taxonomy')}"
         raise InputError(

@@ -138,8 +138,9 @@ def shared_database(tmp_path_factory: pytest.TempPathFactory) -> PackedDatabase:
 
 def test_stored_range_has_the_promised_padding(shared_database: PackedDatabase) -> None:
     """Expected values: by the format, padding up to multiples of 16 bytes, and 64 bytes at the end."""
-    for subject_index in range(shared_database.n_subjects):
-        residues, start, length = shared_database.stored_range(subject_index)
+    every = np.arange(shared_database.n_subjects, dtype=np.uint32)
+    ((_, residues, starts, lengths),) = shared_database.stored_ranges(every)
+    for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
         assert start % 16 == 0
         stop = start + -(-length // 16) * 16
         assert (residues[start + length : stop] == PAD_CODE).all()
