@@ -23,7 +23,7 @@ array                dtype, shape               meaning
 ``common_name_ends`` uint32 (n,)
 ``blast_names``      bytes
 ``blast_name_ends``  uint32 (n,)
-``merged``           uint32 (2 n_merged,)       pairs of a former id and the id into which it was merged
+``merged``           uint32 (2 n_merged,)       pairs of a former id, ascending, and the id into which it was merged
 ``deleted``          uint32 (n_deleted,)        deleted ids, ascending
 ===================  =========================  ==========================================================
 """
@@ -85,26 +85,8 @@ _DOMAINS: Final = ("domain", "superkingdom", "acellular root")
 class Taxonomy:
     """A taxonomic tree; :func:`build_tree` makes one. Taxa are numbered from 0 in the order of the tree.
 
-    Attributes
-    ----------
-    taxids : uint32 array, shape (n_taxa,)
-    parents : uint32 array, shape (n_taxa,)
-        Index of each taxon's parent; a root is its own.
-    by_taxid : uint32 array, shape (n_taxa,)
-        Indices of the taxa in ascending order of their ids.
-    ranks : uint16 array, shape (n_taxa,)
-        Index of each taxon's rank in ``rank_names``.
-    rank_names : Texts
-    names : Texts
-        Scientific names; empty where unknown.
-    common_names : Texts
-        Common names, those of GenBank first; empty where there is none.
-    blast_names : Texts
-        BLAST's names of large groups, such as ``mammals``; empty for taxa that have none of their own.
-    merged : uint32 array, shape (n_merged, 2)
-        Former ids, ascending, and the ids into which they were merged.
-    deleted : uint32 array, shape (n_deleted,)
-        Deleted ids, ascending.
+    The arrays are those of the module's table; ``merged`` has the shape (n_merged, 2). Names are empty where there are
+    none. Common names are those of GenBank first; BLAST's are those of large groups, such as ``mammals``.
     """
 
     taxids: Numbers
