@@ -212,41 +212,38 @@ def publish(folder: Path, target: Path, *, overwrite: bool) -> None:
         with writer_lock(target, wait=True):
             _exchange(folder, target)
         return
-    failure = _renamed(folder, target, _NO_REPLACE)
-    if failure in (errno.EINVAL, errno.ENOSYS):
-        check_target(target, overwrite=False)
-        os.rename(folder, target)
-    elif failure == errno.EEXIST:
-        raise DatabaseError(f"{target} came into being during the build; choose another name or remove it")
-    elif failure:
-        raise OSError(failure, os.strerror(failure), str(target))
+    try:
+        if not _renamed(folder, target, _NO_REPLACE):
+            check_target(target, overwrite=False)
+            os.rename(folder, target)
+    except FileExistsError as error:
+        advice = "choose another name or remove it"
+        raise DatabaseError(f"{target} came into being during the build; {advice}") from error
 
 
 def _exchange(folder: Path, target: Path) -> None:
-    failure = _renamed(folder, target, _EXCHANGE)
-    if failure in (errno.EINVAL, errno.ENOSYS):
-        aside = folder.with_name(f"{folder.name}.old")
-        os.rename(target, aside)
-        try:
-            os.rename(folder, target)
-        except BaseException:
-            os.rename(aside, target)
-            raise
-        os.rename(aside, folder)
-    elif failure:
-        raise OSError(failure, os.strerror(failure), str(target))
+    if _renamed(folder, target, _EXCHANGE):
+        return
+    aside = folder.with_name(f"{folder.name}.old")
+    os.rename(target, aside)
+    try:
+        os.rename(folder, target)
+    except BaseException:
+        os.rename(aside, target)
+        raise
+    os.rename(aside, folder)
 
 
-def _renamed(one: Path, other: Path, flag: int) -> int:
-    """Rename a file or folder by ``renameat2``.
-
-    The result is 0 or an errno: ENOSYS or EINVAL if the C library, the system or the file system cannot do this.
-    """
+def _renamed(one: Path, other: Path, flag: int) -> bool:
+    """Rename by ``renameat2``; false if the C library, the system or the file system cannot do this."""
     library = ctypes.CDLL(None, use_errno=True)
     if not hasattr(library, "renameat2"):
-        return errno.ENOSYS
+        return False
     failed = library.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), flag)
-    return ctypes.get_errno() if failed else 0
+    failure = ctypes.get_errno() if failed else 0
+    if failure not in (0, errno.EINVAL, errno.ENOSYS):
+        raise OSError(failure, os.strerror(failure), str(other))
+    return not failed
 
 
 def disk_error(error: OSError, target: Path) -> DatabaseError:
