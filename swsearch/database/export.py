@@ -85,18 +85,13 @@ def remaining_chunks(
             places.segments[number].check_letters(chosen, alphabet)
         return SequenceChunk(alphabet, codes, places.lengths, places.headers)
 
-    return threads.in_order(chunk_of, _places(parts, chunk_residues, is_wanted))
-
-
-def _places(
-    parts: Iterable[Sequence[Segment]],
-    chunk_residues: int,
-    is_wanted: Callable[[SubjectIndex], NDArray[np.bool_]] | None,
-) -> Iterator[_Places]:
-    for part in parts:
-        for first in range(0, part[0].numbering.n_whole, _BLOCK_SUBJECTS):
-            places = _block(part, first, first + _BLOCK_SUBJECTS, is_wanted)
-            yield from (places[chunk] for chunk in ranges_within(places.lengths, chunk_residues))
+    blocks = (
+        _block(part, first, first + _BLOCK_SUBJECTS, is_wanted)
+        for part in parts
+        for first in range(0, part[0].numbering.n_whole, _BLOCK_SUBJECTS)
+    )
+    chunks = (places[chunk] for places in blocks for chunk in ranges_within(places.lengths, chunk_residues))
+    return threads.in_order(chunk_of, chunks)
 
 
 def _block(
