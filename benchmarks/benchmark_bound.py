@@ -73,7 +73,7 @@ def requests_of(codes: Sequence[np.ndarray], partition: Partition, evalue: float
 
     def min_scores(n_residues: int, lengths: LengthRange = (0, 2**32)) -> list[int]:
         chosen = among[(among >= lengths[0]) & (among <= lengths[1])]
-        return [statistics.min_score(evalue, n_residues, chosen, partition.n_residues, 1)]
+        return statistics.min_scores(evalue, n_residues, [chosen], partition.n_residues, 1)
 
     requests: list[ScoreRequest] = []
     for query in sorted(codes, key=len):

@@ -132,7 +132,7 @@ def judge(
         for number in queries:
             record = records[number]
             profile, screen = make(record)
-            floor = statistics.min_score(deepest, len(record), distinct, residues)
+            (floor,) = statistics.min_scores(deepest, len(record), [distinct], residues)
             profiles = [profile] if screen is None else [profile, screen]
             blocks = engine.score(score_requests(profiles, [floor] * len(profiles)), subjects)
             index, score = blocks[0].subject_index, blocks[0].score

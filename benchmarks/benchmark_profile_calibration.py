@@ -119,7 +119,7 @@ def count(
     counts: list[list[int]] = []
     with CpuEngine(max(1, (os.cpu_count() or 2) // 2)) as engine:
         for number, (profile, length) in enumerate(zip(profiles, lengths, strict=True)):
-            floor = statistics.min_score(max(THRESHOLDS), length, distinct, residues)
+            (floor,) = statistics.min_scores(max(THRESHOLDS), length, [distinct], residues)
             (block,) = engine.score(score_requests([profile], [floor]), partition)
             evalue = statistics.evalue(block.score, length, sizes[block.subject_index], residues)
             if adjust is not None and len(block):

@@ -164,7 +164,7 @@ def search_floor(workload: Workload, query_length: int, lengths: LengthRange | N
     if lengths is not None:
         among = among[(among >= lengths[0]) & (among <= lengths[1])]
     n_strands = len(profiles_of(workload, np.zeros(1, np.uint8)))
-    return statistics.min_score(_FLOOR_EVALUE, query_length, among, workload.partition.n_residues, n_strands)
+    return statistics.min_scores(_FLOOR_EVALUE, query_length, [among], workload.partition.n_residues, n_strands)[0]
 
 
 def gcups_of(engine: ScoreEngine, workload: Workload, query: Codes, n_queries: int = 1) -> float:

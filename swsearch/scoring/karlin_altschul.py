@@ -180,40 +180,6 @@ class Statistics:
         found: Floats = values[()]
         return found
 
-    def min_score(
-        self,
-        evalue: float,
-        query_length: int,
-        subject_lengths: ArrayLike,
-        search_space_residues: int,
-        strands: int = 1,
-    ) -> int:
-        """The smallest raw score with which a subject can have an E-value of at most ``evalue``.
-
-        A search may discard lower scores without losing a hit: the minimum is taken over all lengths of subjects, and
-        for each length, E decreases as the score increases.
-
-        Parameters
-        ----------
-        evalue : float
-            Cut-off, at least 0; with infinity, all scores of at least 1 pass.
-        query_length, search_space_residues, strands
-            As for :meth:`evalue`.
-        subject_lengths : int array
-            Lengths of the database's subjects; duplicates and order do not matter.
-
-        Returns
-        -------
-        int
-            At least 1.
-
-        Raises
-        ------
-        InputError
-            ``evalue`` is negative or not a number, or there are no subjects; or as for :meth:`evalue`.
-        """
-        return self.min_scores(evalue, query_length, [subject_lengths], search_space_residues, strands)[0]
-
     def min_scores(
         self,
         evalue: float,
@@ -222,7 +188,30 @@ class Statistics:
         search_space_residues: int,
         strands: int = 1,
     ) -> list[int]:
-        """The result of :meth:`min_score` for each group of subject lengths, in less time than one after another."""
+        """The smallest raw score with which a subject of each group can have an E-value of at most ``evalue``.
+
+        A search may discard lower scores without losing a hit: the minimum is taken over all lengths of subjects, and
+        for each length, E decreases as the score increases. Several groups take less time than one after another.
+
+        Parameters
+        ----------
+        evalue : float
+            Cut-off, at least 0; with infinity, all scores of at least 1 pass.
+        query_length, search_space_residues, strands
+            As for :meth:`evalue`.
+        groups : sequence of int arrays
+            Lengths of the subjects of each group; duplicates and order do not matter.
+
+        Returns
+        -------
+        list of int
+            Each at least 1.
+
+        Raises
+        ------
+        InputError
+            ``evalue`` is negative or not a number, or a group has no subjects; or as for :meth:`evalue`.
+        """
         if not evalue >= 0:
             raise InputError(f"E-value cut-off {evalue} is out of range; choose 0 or more")
         lengths_of = [distinct(np.ravel(lengths)) for lengths in groups]

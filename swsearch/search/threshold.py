@@ -268,7 +268,8 @@ class Threshold:
         best = scores >= nth
         evalues = statistics.evalue(scores[best], residues, lengths[best], *space)
         worst = float(np.partition(evalues, self.top - 1)[self.top - 1])
-        return max(least, statistics.min_score(worst, residues, self.of_search.subjects.distinct_lengths, *space))
+        every = [self.of_search.subjects.distinct_lengths]
+        return max(least, *statistics.min_scores(worst, residues, every, *space))
 
     @property
     def chaining(self) -> Chaining | None:

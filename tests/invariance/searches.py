@@ -62,7 +62,7 @@ def numbers(folder: Path, threads: int) -> Iterator[tuple[str, object]]:
             if isinstance(statistics, Statistics):
                 yield f"E-values of {scheme}", statistics.evalue(scores, 311, lengths, 10**7)
                 yield f"bits of {scheme}", statistics.bits(scores)
-                yield f"floor of {scheme}", statistics.min_score(1e-3, 311, lengths, 10**7)
+                yield f"floor of {scheme}", statistics.min_scores(1e-3, 311, [lengths], 10**7)[0]
 
     letters = random_letters(3, 2000, np.full(20, 0.05))
     for name in NAMES:

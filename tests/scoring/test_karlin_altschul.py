@@ -170,7 +170,7 @@ def test_values_are_the_same_bytes_on_every_machine():
 def test_min_score_loses_no_hit_and_is_tight(place, cut, query_length, lengths, strands):
     """Source: the E-values of all lower scores, none of which may pass; at the returned score one does."""
     s, space = SYSTEMS[place], sum(lengths)
-    floor = s.min_score(cut, query_length, lengths, space, strands)
+    (floor,) = s.min_scores(cut, query_length, [lengths], space, strands)
     assert floor >= 1
     below = np.arange(max(1, floor - 500), floor)[:, None]
     assert not np.any(s.evalue(below, query_length, np.array(lengths)[None, :], space, strands) <= cut)
@@ -218,13 +218,13 @@ def test_malformed_arrays_are_refused(changed, message):
 def test_bad_cut_offs_are_named(cut):
     """Source: the documented range."""
     with pytest.raises(InputError, match="choose 0 or more"):
-        BLOSUM62.min_score(cut, 10, [10], 10)
+        BLOSUM62.min_scores(cut, 10, [[10]], 10)
 
 
 def test_a_cut_off_needs_subjects():
     """Source: the documented range."""
     with pytest.raises(InputError, match="no subjects"):
-        BLOSUM62.min_score(10, 10, [], 10)
+        BLOSUM62.min_scores(10, 10, [[]], 10)
 
 
 @pytest.mark.parametrize(("name", "query_length"), [("protein", 60), ("protein", 250), ("dna", 60), ("dna", 250)])
@@ -314,8 +314,8 @@ def check(found, match):
     lengths = np.arange(1, 2000)
     for cut in (0.0, 1e-300, 10.0, float("inf")):
         Counting.calls = 0
-        least = counted.min_score(cut, 49, lengths, 10_000)
-        assert np.any(found.evalue([least], 49, lengths, 10_000) <= cut)
+        least = counted.min_scores(cut, 49, [lengths], 10_000)
+        assert np.any(found.evalue(least, 49, lengths, 10_000) <= cut)
 
 
 def test_a_perfect_match_where_mismatches_cannot_be_has_the_chance_of_its_letters():
