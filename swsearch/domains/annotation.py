@@ -73,6 +73,11 @@ class DomainLimits:
         Thresholds of the models that decide in place of the E-value: ``GA``, ``TC``, ``NC``, or ``none``.
     overlaps : bool
         Whether domains are reported that overlap better ones.
+
+    Raises
+    ------
+    InputError
+        A value is out of its range.
     """
 
     evalue: float = DOMAIN_EVALUE
@@ -80,12 +85,6 @@ class DomainLimits:
     overlaps: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse values that are out of range.
-
-        Raises
-        ------
-        InputError
-        """
         for one in fields(self):
             option_of(one.name).check(getattr(self, one.name))
 
