@@ -66,19 +66,9 @@ class BedReport(_GenomeReport):
         score = 0 if hit.bits is None else max(0, min(_LARGEST_SCORE, round(sum(one.bits or 0.0 for one in chain))))
         sizes = "".join(f"{last - first}," for first, last in blocks_of)
         starts = "".join(f"{first - start}," for first, _ in blocks_of)
-        blocks = (len(blocks_of), sizes, starts)
-        columns = (
-            identifier(hit.subject_header),
-            start,
-            end,
-            identifier(query.header),
-            score,
-            hit.direction,
-            start,
-            end,
-            0,
-        )
-        yield "\t".join(map(str, (*columns, *blocks))) + "\n"
+        subject, name = identifier(hit.subject_header), identifier(query.header)
+        columns = (subject, start, end, name, score, hit.direction, start, end, 0, len(blocks_of), sizes, starts)
+        yield "\t".join(map(str, columns)) + "\n"
 
 
 def _blocks(parts: list[Hit]) -> list[tuple[int, int]]:
@@ -160,13 +150,10 @@ def _gff3_line(
     if exon is not None:
         runs = [(exon.before, "F"), *_joined(shown(query.letters, exon.hit)[2]), (exon.after, "F")]
         attributes["Gap"] = " ".join(f"{operation}{length}" for length, operation in runs if length)
-    identities, columns_of_all = (
-        sum(getattr(hit.alignment, name) for hit in chain) for name in ("identities", "columns")
-    )
-    attributes |= {
-        "score": str(sum(hit.score for hit in chain)),
-        "identity": f"{percent(identities, columns_of_all):.2f}",
-    }
+    identities = sum(hit.alignment.identities for hit in chain)
+    n_columns = sum(hit.alignment.columns for hit in chain)
+    attributes["score"] = str(sum(hit.score for hit in chain))
+    attributes["identity"] = f"{percent(identities, n_columns):.2f}"
     if first.bits is not None:
         attributes["bits"] = f"{sum(hit.bits or 0.0 for hit in chain):.6g}"
     columns = [
