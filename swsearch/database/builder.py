@@ -35,16 +35,9 @@ if TYPE_CHECKING:
 class BuildReport:
     """The result of a build or an addition.
 
-    Attributes
-    ----------
-    path : Path
-    catalogue : Catalogue
-    n_duplicates : int
-        Number of subjects that have the identifier of an earlier subject. They are part of the database.
-    first_duplicate : str or None
-        Identifier of the first of these subjects.
-    notes : tuple of str
-        Messages about taxonomy ids that are not current.
+    ``n_duplicates`` counts the subjects that have the identifier of an earlier subject, which are part of the database;
+    ``first_duplicate`` is the identifier of the first of them. ``notes`` are messages about taxonomy ids that are not
+    current.
     """
 
     path: Path
@@ -199,12 +192,6 @@ def _tree(taxonomy: str | os.PathLike[str] | None, taxid_map: str | os.PathLike[
 
 
 def check_slices(n_slices: int) -> None:
-    """Refuse a number of slices that no database can have.
-
-    Raises
-    ------
-    InputError
-        The number is below 1, or above 128.
-    """
+    """Raise InputError for a number of slices that no database can have: below 1, or above 128."""
     if not 1 <= arguments.whole_number("slices", n_slices) <= MAX_SLICES:
         raise InputError(f"{option('slices', n_slices)}: 1 to {MAX_SLICES} slices are possible")

@@ -58,16 +58,8 @@ _RANGE: Final = re.compile(r"bytes (?:([0-9]+)-[0-9]+|\*)/([0-9]+)")
 class Published:
     """What a provider publishes about a file.
 
-    Attributes
-    ----------
-    address : str
-        That of the list.
-    checksum : str
-        In hexadecimal; its length tells the algorithm.
-    size : int or None
-        In bytes.
-    release : str
-        That of the provider, such as ``2026_04``; empty if the list has none.
+    ``address`` is that of the list. ``checksum`` is in hexadecimal, and its length tells the algorithm; ``size`` is in
+    bytes. ``release`` is that of the provider, such as ``2026_04``, and empty if the list has none.
     """
 
     address: str

@@ -56,21 +56,9 @@ def remaining_chunks(
 ) -> Iterator[SequenceChunk]:
     """The remaining subjects, in order, as chunks of an exported FASTA, which the threads copy.
 
-    Parameters
-    ----------
-    parts : iterable of sequences of Segment
-        Those of :attr:`PackedDatabase.parts`.
-    alphabet : Alphabet
-    threads : Threads
-    is_wanted : callable, optional
-        Returns which of the subjects at some FASTA indices are in the chunks; by default, all.
-    chunk_residues : int
-        Approximate number; a longer sequence is a separate chunk.
-
-    Raises
-    ------
-    DatabaseError
-        The database is damaged; residues are checked to be letters.
+    The parts are those of :attr:`PackedDatabase.parts`. ``is_wanted`` tells which of the subjects at some FASTA indices
+    are in the chunks; by default, all are. A chunk has about ``chunk_residues``, or one longer sequence. Residues are
+    checked to be letters; DatabaseError is raised if the database is damaged.
     """
 
     def chunk_of(places: _Places) -> SequenceChunk:
@@ -174,7 +162,8 @@ def export(database: PackedDatabase, out: TextIO, width: int = LINE_WIDTH, *, th
         if len(chunk) == 1 and len(chunk.codes) > _PIECE_RESIDUES:
             return chunk  # its text need not be in memory as a whole
         headers = chunk.headers
-        text = _native.write_fasta(headers.data, headers.ends, chunk.codes, chunk.lengths, database.alphabet.decode_table, width)
+        letters = database.alphabet.decode_table
+        text = _native.write_fasta(headers.data, headers.ends, chunk.codes, chunk.lengths, letters, width)
         return text.tobytes().decode("utf-8", "surrogateescape")
 
     with Threads(threads) as used:

@@ -234,14 +234,7 @@ class IdentifierSpool:
         self._spool.close()
 
     def add(self, headers: Texts, kept: NDArray[np.bool_] | None = None) -> None:
-        """Add the headers of the next subjects; the arrays must not change.
-
-        Parameters
-        ----------
-        headers : Texts
-        kept : bool array, shape (n,), optional
-            Whether the identifier of each header counts; by default, all of them count.
-        """
+        """Add the headers of the next subjects, of which all or those ``kept`` count; arrays must not change."""
         mask = _ALL if kept is None else kept.view(np.uint8)
         self._running.append(
             self._threads.submit(

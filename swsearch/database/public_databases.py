@@ -118,14 +118,7 @@ def _row(name: str, table: Any, place: str) -> PublicDatabase:
 def get_file(row: PublicDatabase, target: Path, fetching: Fetching, *, overwrite: bool = False) -> None:
     """Fetch a file that is kept as it is, such as profiles for queries.
 
-    Parameters
-    ----------
-    row : PublicDatabase
-    target : Path
-        The new file, which appears when it is complete and has its checksum.
-    fetching : callable
-    overwrite : bool
-        Whether a file is replaced.
+    The target appears when it is complete and has its checksum.
 
     Raises
     ------

@@ -206,25 +206,13 @@ class PackedDatabase(Closeable):
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        """The segments that are open.
-
-        Raises
-        ------
-        DatabaseError
-            The database is closed.
-        """
+        """The segments that are open; raises DatabaseError if the database is closed."""
         self.check_open()
         return self._segments
 
     @property
     def parts(self) -> list[tuple[Segment, ...]]:
-        """The slices together, if there are some, and each further segment by itself: the parts of an export.
-
-        Raises
-        ------
-        DatabaseError
-            The database is closed.
-        """
+        """The slices together, if there are some, and each further segment by itself; raises as :attr:`segments`."""
         self.check_open()
         return self._parts
 

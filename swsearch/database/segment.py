@@ -40,7 +40,7 @@ from swsearch.words import counted
 
 
 def mapped_file(path: Path, dtype: np.dtype[Any], expected: int, n_items: int | None) -> np.ndarray[Any, np.dtype[Any]]:
-    """A file of ``expected`` bytes, mapped read-only, its size checked against the catalogue."""
+    """A file of ``expected`` bytes, mapped read-only; raises DatabaseError for another size or kind of file."""
     if n_items is not None and expected != n_items * dtype.itemsize:
         raise DatabaseError(
             f"{path}: the catalogue gives it {counted(expected, 'byte')} for {counted(n_items, 'subject')}"
@@ -61,13 +61,7 @@ def mapped_file(path: Path, dtype: np.dtype[Any], expected: int, n_items: int | 
 
 
 def mapped_taxonomy(folder: Path, catalogue: Catalogue) -> dict[str, NDArray[Any]] | None:
-    """The arrays of the stored taxonomy by their names; None if there is none.
-
-    Raises
-    ------
-    DatabaseError
-        A file is missing, or has another size or kind.
-    """
+    """The arrays of the stored taxonomy by their names; None if there is none. Raises as :func:`mapped_file`."""
     if (entry := catalogue.taxonomy) is None:
         return None
     lengths = {"taxids": entry.n_taxa, "set_of": entry.n_rows}
@@ -93,14 +87,8 @@ _NO_INVERSE: Final = ("positions.bin or order.bin", "they are not the inverse of
 class Numbering:
     """The ``subject_index`` of the remaining subjects of one FASTA, which is a segment or the whole of some slices.
 
-    Attributes
-    ----------
-    base : int
-        ``subject_index`` of the first subject.
-    n_subjects : int
-        Number of subjects that were not removed.
-    removed : uint32 array, shape (n_removed,)
-        FASTA indices of the removed subjects, ascending.
+    ``base`` is the ``subject_index`` of the first subject, and ``n_subjects`` the number of those that were not
+    removed. ``removed`` has the FASTA indices of the others, ascending.
     """
 
     base: int
@@ -420,13 +408,7 @@ def header_blocks(part: Sequence[Segment], *, with_removed: bool = False) -> Ite
 
 
 def map_segments(folder: Path, catalogue: Catalogue, numbers: Collection[int] | None = None) -> tuple[Segment, ...]:
-    """The segments of a catalogue in its order, or those with the given numbers.
-
-    Raises
-    ------
-    DatabaseError
-        A file of these segments is missing, or has another size or kind.
-    """
+    """The segments of a catalogue in its order, or those with the given numbers; raises as :func:`mapped_file`."""
     if catalogue.alphabet not in ALPHABETS:
         raise DatabaseError(f"{folder}: alphabet {catalogue.alphabet!r} is unknown to this program")
     segments: list[Segment] = []

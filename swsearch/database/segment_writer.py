@@ -148,20 +148,9 @@ def write_segment(
 ) -> WrittenSegment:
     """Write the arrays of the records to new folders; all data is on the disk when the function returns.
 
-    Parameters
-    ----------
-    folder : path
-        That of the database. After an exception, the caller removes the folders of this generation.
-    generation : int
-    chunks : iterable of SequenceChunk
-        At least one chunk, all of one alphabet.
-    threads : Threads
-    known : sequence of Segment
-        Those that the database already has. The number of their subjects and the new ones must fit in 32 bits, and the
-        new ones may repeat identifiers.
-    n_slices : int
-        1 for a segment without slices.
-    progress : callable, optional
+    The folders are made in that of the database; after an exception, the caller removes those of this generation. There
+    is at least one chunk, and all are of one alphabet. ``known`` are the segments that the database already has: the
+    number of their subjects and the new ones must fit in 32 bits, and the new ones may repeat identifiers.
 
     Raises
     ------
@@ -346,14 +335,7 @@ def _equal_in(stored: Segment, first: int, stop: int) -> NDArray[np.uint32]:
 class HashingFile:
     """A new file of one array, whose SHA-256 is computed while it is written; a context manager.
 
-    Parameters
-    ----------
-    path : path
-        A file that does not exist.
-    dtype : str
-        What the values are converted to.
-    threads : Threads, optional
-        Threads that compute the SHA-256; by default, the caller's thread computes it.
+    The values are converted to the dtype. Without threads, the caller's thread computes the SHA-256.
     """
 
     def __init__(self, path: Path, dtype: str, threads: Threads | None = None) -> None:

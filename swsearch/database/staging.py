@@ -126,12 +126,7 @@ def staged_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
 
 
 def check_target(target: Path, *, overwrite: bool) -> None:
-    """Refuse a target that exists and may not be replaced, or has no parent; a link must have been followed.
-
-    Raises
-    ------
-    DatabaseError
-    """
+    """Raise DatabaseError for a target that exists and may not be replaced, or has no parent; it is no link."""
     if not target.parent.is_dir():
         raise DatabaseError(
             f"{target} cannot be written: there is no folder {target.parent}; make it, or choose another"

@@ -41,20 +41,8 @@ def store_organisms(
 ) -> tuple[TaxonomyEntry, tuple[str, ...]]:
     """Write the taxonomy of sequences into the folder of their database; the result is that of :func:`store_taxonomy`.
 
-    Parameters
-    ----------
-    folder : Path
-    generation : int
-    parts : iterable of sequences of Segment
-        Those of all rows, removed subjects included.
-    tree : Taxonomy
-    taxid_map : path or None
-        A map (:mod:`swsearch.taxonomy.assignment`); without one, ids are those that headers state.
-
-    Raises
-    ------
-    InputError
-        The map cannot be read.
+    The parts are those of all rows, removed subjects included. Without a map (:mod:`swsearch.taxonomy.assignment`), ids
+    are those that headers state. Raises InputError if the map cannot be read.
     """
     headers = (header for part in parts for _, block in header_blocks(part, with_removed=True) for header in block)
     taxids = stated_taxids(headers) if taxid_map is None else mapped_taxids(headers, os.fspath(taxid_map))
@@ -66,14 +54,7 @@ def store_taxonomy(
 ) -> tuple[TaxonomyEntry, tuple[str, ...]]:
     """Write the taxonomy of all rows into the folder of a database; also returns messages about ids not current.
 
-    Parameters
-    ----------
-    folder : Path
-    generation : int
-    tree : Taxonomy
-        Has at least the taxa of the rows.
-    taxids : TaxidSets
-        The ids of each row; ids that were merged are replaced.
+    The tree has at least the taxa of the rows. Ids that were merged are replaced.
     """
     notes = TaxidNotes(tree)
     sets = [tuple(sorted({notes.current(taxid) for taxid in ids})) for ids in taxids.sets]

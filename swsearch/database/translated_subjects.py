@@ -42,17 +42,10 @@ _OFFSETS: Final = np.array([abs(frame) - 1 for frame in FRAMES], dtype=np.uint32
 
 @dataclass(frozen=True, eq=False)
 class _TranslatedSegment:
-    """One segment in six frames.
+    """One segment in six frames; its partition has the frames with at least one codon, by ascending length.
 
-    Attributes
-    ----------
-    segment : Segment
-    partition : Partition
-        The subjects in all frames with at least one codon, by ascending length.
-    positions : uint32 array, shape (n,)
-        Row of each subject in ``starts`` and ``lengths``, indexed by the subject's FASTA index in the segment.
-    starts, lengths : uint64 and uint32 arrays, shape (n_subjects, 6)
-        Index of the first residue, and number of residues, of each subject in each frame, in the partition's residues.
+    ``starts`` and ``lengths``, shape (n_subjects, 6), are those of each subject in each frame, in the residues of the
+    partition. ``positions`` has the row of each subject in them, by the FASTA index in the segment.
     """
 
     segment: Segment
