@@ -108,15 +108,9 @@ class Family:
 class FoundDomain:
     """A domain of a protein.
 
-    Attributes
-    ----------
-    domain : Domain
-    number, n_domains : int
-        Its place among the reported domains of its family in the protein, from 1, and how many there are.
-    evalue : float
-        The expected number of domains with this score or a higher one, in a protein and all models.
-    conditional_evalue : float
-        The same among the models that are reported for the protein.
+    ``evalue`` is the expected number of domains with this score or a higher one, in a protein and all models, and
+    ``conditional_evalue`` the same among the models that are reported for the protein. ``number`` is its place among
+    the ``n_domains`` reported domains of its family in the protein, from 1.
     """
 
     domain: Domain
@@ -148,15 +142,7 @@ class AnnotatedProtein:
 
 @dataclass(frozen=True, eq=False)
 class Annotation:
-    """A library whose families are looked for in the proteins of a database.
-
-    Attributes
-    ----------
-    families : ModelLibrary
-        Its number of models is Z.
-    searcher : Searcher
-    limits : DomainLimits
-    """
+    """A library, whose number of models is Z, and whose families are looked for in the proteins of a database."""
 
     families: ModelLibrary
     searcher: Searcher

@@ -122,11 +122,7 @@ def n_kinds(alphabet: Alphabet) -> int:
 def alignment_codes(query: QueryResult, alphabet: Alphabet) -> Codes:
     """The alignment of a query and its hits as codes; uint8, shape (1 + n_hits, query length), 31 for a gap.
 
-    Parameters
-    ----------
-    query : QueryResult
-    alphabet : Alphabet
-        That of the aligned letters.
+    The alphabet is that of the aligned letters.
     """
     table = bytearray(alphabet.encode_table.tobytes())
     table[ord(GAP)] = PAD_CODE

@@ -65,15 +65,8 @@ def perform(steps: Sequence[Step], run: RunInfo, results: Iterable[QueryResult])
 class ReportContext:
     """What a report reads beside the results.
 
-    Attributes
-    ----------
-    run : RunInfo
-    subjects : SubjectReader or None
-        The database, for reports with letters of subjects that the records of hits do not contain.
-    taxonomy : TaxonomyOfSubjects or None
-        The organisms of the subjects, if they are known.
-    ancestors : CommonAncestors or None
-        That of the report (:attr:`Report.ancestors`).
+    ``subjects`` is the database, for letters of subjects that the records of hits do not contain; ``taxonomy`` has the
+    organisms of the subjects, if they are known. ``ancestors`` is that of the report (:attr:`Report.ancestors`).
     """
 
     run: RunInfo
@@ -83,26 +76,14 @@ class ReportContext:
 
     @property
     def needed_subjects(self) -> SubjectReader:
-        """The reader of subjects.
-
-        Raises
-        ------
-        InputError
-            There is none.
-        """
+        """The reader of subjects; raises InputError if there is none."""
         if self.subjects is None:
             raise InputError("the sequences of these hits are in the database of the search, which was not opened")
         return self.subjects
 
     @property
     def needed_taxonomy(self) -> TaxonomyOfSubjects:
-        """The taxonomy.
-
-        Raises
-        ------
-        InputError
-            There is none.
-        """
+        """The taxonomy; raises InputError if there is none."""
         if self.taxonomy is None:
             raise InputError(f"names and lineages of taxa need a taxonomy; give one with {option('taxonomy')}")
         return self.taxonomy

@@ -161,15 +161,8 @@ _NOUN: Final = ("subject", "subjects")
 class TaxonRow:
     """A taxon with the subjects at and below it.
 
-    Attributes
-    ----------
-    name, rank : str
-        ``rank`` is empty for a taxon without one.
-    level : int
-        Number of taxa above it in the list.
-    taxid, n_subjects : int
-    best_rank : int
-        The rank of its best subject.
+    ``rank`` is empty for a taxon without one. ``level`` is the number of taxa above it in the list, and ``best_rank``
+    the rank of its best subject.
     """
 
     name: str
@@ -184,16 +177,8 @@ class TaxonRow:
 class OrganismTree:
     """The taxa of the subjects of a query.
 
-    Attributes
-    ----------
-    figure : str
-        The graphic with its caption, as the content of a figure; empty if there is no taxon.
-    rows : list of TaxonRow
-        Those of the graphic, each followed by the taxa below it.
-    n_subjects : int
-        Number of subjects with a taxon.
-    unknown : int
-        Number of other subjects.
+    ``figure`` is the graphic with its caption, as the content of a figure, and empty if there is no taxon. ``rows`` are
+    the taxa of the graphic, each followed by those below it. ``n_subjects`` have a taxon, and ``unknown`` have none.
     """
 
     figure: str
@@ -205,14 +190,8 @@ class OrganismTree:
 def organism_tree(taxonomy: TaxonomyOfSubjects, subjects: Sequence[tuple[int, str]], name: str) -> OrganismTree:
     """The taxa of subjects; a subject of several organisms is counted at their lowest common ancestor.
 
-    Parameters
-    ----------
-    taxonomy : TaxonomyOfSubjects
-    subjects : sequence of (int, str)
-        Index and header of each subject, by rank.
-    name : str
-        Prefix of the ids of the graphic's elements, unique in the page; ``-table`` is appended for the element that
-        follows, to which the keyboard can skip.
+    The subjects are their indices and headers, by rank. ``name`` is the prefix of the ids of the graphic's elements,
+    unique in the page; ``-table`` is appended for the element that follows, to which the keyboard can skip.
     """
     from swsearch.taxonomy.subject_taxa import clade_counts, without_repetitions
 

@@ -143,13 +143,8 @@ def rank_codes(tree: Taxonomy, counts: Sequence[TaxonCount]) -> list[str]:
     """The codes of the ranks of taxa.
 
     A taxon of another rank has the code of the nearest taxon above it that has one, with the number of levels between
-    them: ``G1`` is one level below a genus. Above all others is ``R``, the root.
-
-    Parameters
-    ----------
-    tree : Taxonomy
-    counts : sequence of TaxonCount
-        As :func:`swsearch.taxonomy.subject_taxa.clade_counts` lists them.
+    them: ``G1`` is one level below a genus. Above all others is ``R``, the root. The counts are in the order of
+    :func:`swsearch.taxonomy.subject_taxa.clade_counts`.
     """
     codes = []
     above: list[tuple[str, int]] = []  # code and distance at each level

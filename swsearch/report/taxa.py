@@ -117,10 +117,6 @@ class CommonAncestors:
         Hits count whose bit score is at most this percentage below the best; 0 to 100. If a run has no bit scores, raw
         scores take their place.
 
-    Attributes
-    ----------
-    percent : float
-
     Raises
     ------
     InputError
@@ -172,16 +168,7 @@ def _worth(hit: Hit) -> float:
 
 
 def cut_lists(run: RunInfo, percent: float, n_queries: int) -> str | None:
-    """What to tell about the queries whose lists are cut (:meth:`CommonAncestors.is_cut`); None if there are none.
-
-    Parameters
-    ----------
-    run : RunInfo
-    percent : float
-        As for :class:`CommonAncestors`.
-    n_queries : int
-        Number of these queries.
-    """
+    """What to tell about ``n_queries`` whose lists are cut (:meth:`CommonAncestors.is_cut`); None if there are none."""
     if not n_queries:
         return None
     lists = counted(n_queries, "list was", "lists were")

@@ -227,20 +227,9 @@ def estimated_statistics(
 ) -> Statistics:
     """Statistics of a scheme outside the table, from an estimate of its λ, K and mean aligned length.
 
-    The variances of the aligned length are extrapolated from those without gaps, as for DNA (see above).
-
-    Parameters
-    ----------
-    scheme : ScoringScheme
-    ungapped : Ungapped
-        Exact parameters of the same scores without gaps.
-    lam, k : float
-    a : float
-        Mean aligned length per unit of score.
-    source : str
-        A sentence on the method of the estimate.
-    gapped : bool
-        False if the estimate consists of the ungapped parameters.
+    The variances of the aligned length are extrapolated from those without gaps, as for DNA (see above). ``ungapped``
+    are the exact parameters of the same scores without gaps; ``a`` is the mean aligned length per unit of score, and
+    ``source`` a sentence on the method. ``gapped`` is false if the estimate consists of the ungapped parameters.
     """
     row = _Row((float(scheme.gap.open), float(scheme.gap.extend)), lam, k, a, None, None)
     return _statistics(row if gapped else None, ungapped, scheme, 1, 1, source)

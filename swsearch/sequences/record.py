@@ -192,14 +192,8 @@ def invalid_records(
 ) -> Iterator[InvalidRecord]:
     """The invalid records of a block, as the native reader returns them (``simd/index/records.hpp``).
 
-    Parameters
-    ----------
-    arrays : tuple of arrays
-        Number in the block, problem, position and byte of each record; concatenated headers and their ends.
-    path : str
-    n_before : int
-        Number of records of the file before the block.
-    alphabet : Alphabet
+    The arrays are number in the block, problem, position and byte of each record, concatenated headers, and their ends.
+    ``n_before`` records of the file are before the block.
     """
     numbers, problems, residues, letters, header_bytes, header_ends = arrays
     for place, header in enumerate(Texts(header_bytes, header_ends)):

@@ -157,12 +157,7 @@ def clade_counts(tree: Taxonomy, direct: Mapping[int, int]) -> list[TaxonCount]:
     """The taxa with assignments at or below them, each followed by those below it.
 
     Of taxa with one parent, the one with most assignments comes first, then the one that is first in the tree.
-
-    Parameters
-    ----------
-    tree : Taxonomy
-    direct : mapping of int to int
-        For each taxon, the number of assignments to it.
+    ``direct`` has the number of assignments to each taxon itself.
     """
     totals: dict[int, int] = {}
     for taxon, n_direct in direct.items():
@@ -183,13 +178,7 @@ def clade_counts(tree: Taxonomy, direct: Mapping[int, int]) -> list[TaxonCount]:
 
 
 def without_repetitions(counts: list[TaxonCount]) -> list[TaxonCount]:
-    """The same taxa without those whose assignments are all at or below one child; roots are kept.
-
-    Parameters
-    ----------
-    counts : list of TaxonCount
-        As :func:`clade_counts` lists them.
-    """
+    """The taxa of :func:`clade_counts` without those whose assignments are all at or below one child, except roots."""
     kept: list[TaxonCount] = []
     above: list[tuple[int, int]] = []  # depths of the taxa above, those of all and those that are kept
     for place, one in enumerate(counts):
