@@ -31,7 +31,7 @@ from swsearch.report.anchored import aligned_letters, expanded, insertion_widths
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.icicle import organism_tree
 from swsearch.report.links import link_table, links_of
-from swsearch.report.readable import number_cells, number_titles
+from swsearch.report.readable import number_columns
 from swsearch.report.summary import (
     COMPOSITION_NOTE,
     HSP_NOTE,
@@ -399,7 +399,8 @@ def _table(context: ReportContext, query: QueryResult, name: str) -> Iterator[st
     run = context.run
     has_organisms = context.taxonomy is not None
     texts = ["#", "id", "description", *(["organism"] if has_organisms else [])]
-    titles = [*texts, *number_titles(run)]
+    columns = number_columns(run)
+    titles = [*texts, *columns]
     short = len(query.hits) > ROWS_SHOWN
     yield f'<div class="scroll" id="{name}-hits" role="region" aria-labelledby="{name}-caption" tabindex="0">\n'
     yield f'<table id="{name}-table" class="short">\n' if short else "<table>\n"
@@ -422,8 +423,9 @@ def _table(context: ReportContext, query: QueryResult, name: str) -> Iterator[st
         yield f'<td class="text">{text(description)}</td>'
         if has_organisms:
             yield f'<td class="text organism">{text("; ".join(organisms(context, hit)))}</td>'
-        for title, cell in zip(titles[len(texts) :], number_cells(run, query, hit), strict=True):
-            yield f"<td>{cell}</td>" if title == "strand" else f'<td class="number">{cell}</td>'
+        for title, cell in columns.items():
+            kind = "" if title == "strand" else ' class="number"'
+            yield f"<td{kind}>{cell(query, hit)}</td>"
         yield "</tr>\n"
     yield "</tbody>\n</table>\n</div>\n"
     if short:

@@ -12,7 +12,7 @@ alignments of one subject follow each other under its header.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from typing import Final
 
@@ -57,52 +57,45 @@ class TableReport(Report):
             stream.writelines(line + "\n" for line in _table(run, query, self._width))
 
 
-def number_titles(run: RunInfo) -> list[str]:
-    """Column titles of :func:`number_cells`.
+def number_columns(run: RunInfo) -> dict[str, Callable[[QueryResult, Hit], str]]:
+    """The columns of numbers: their titles, and the text of a hit without padding, empty if unknown.
 
     ``hsp`` is the alignment's place among all that its subject has, if these were counted; ``round`` is that in which a
     subject was included first.
     """
-    forward = ["Forward"] if run.is_sensitive else []
-    titles = ["length", "score", "bits", *forward, "E-value", "ident", "cover", "query", "subject"]
-    if run.counts_alignments:
-        titles.append("hsp")
-    if run.iterations > 1:
-        titles.append("round")
-    if run.translates:
-        return [*titles, "frames"]
-    return [*titles, "strand"] if run.aligned_alphabet == "dna" else titles
-
-
-def number_cells(run: RunInfo, query: QueryResult, hit: Hit) -> list[str]:
-    """The numbers of a hit as text without padding; empty if unknown."""
-    alignment = hit.alignment
-    cells = [
-        str(hit.subject_length),
-        str(hit.score),
-        shown_bits(hit.bits),
-        *([shown_bits(hit.forward_bits)] if run.is_sensitive else []),
-        shown_evalue(hit.evalue),
-        f"{whole_percent(alignment.identities, alignment.columns)}%",
-        f"{whole_percent(alignment.query_end - alignment.query_start, query.length)}%",
-        f"{hit.qstart}-{hit.qend}",
-        f"{hit.sstart}-{hit.send}",
-    ]
-    if run.counts_alignments:
-        cells.append("" if hit.n_hsps is None else f"{hit.hsp}/{hit.n_hsps}")
-    if run.iterations > 1:
-        cells.append(str(hit.round or ""))
-    if run.translates:
-        return [*cells, "/".join(map(str, frames(hit)))]
-    return [*cells, hit.strand] if run.aligned_alphabet == "dna" else cells
+    columns: dict[str, Callable[[QueryResult, Hit], str]] = {
+        "length": lambda _, hit: str(hit.subject_length),
+        "score": lambda _, hit: str(hit.score),
+        "bits": lambda _, hit: shown_bits(hit.bits),
+        "Forward": lambda _, hit: shown_bits(hit.forward_bits),
+        "E-value": lambda _, hit: shown_evalue(hit.evalue),
+        "ident": lambda _, hit: f"{whole_percent(hit.alignment.identities, hit.alignment.columns)}%",
+        "cover": lambda query, hit: (
+            f"{whole_percent(hit.alignment.query_end - hit.alignment.query_start, query.length)}%"
+        ),
+        "query": lambda _, hit: f"{hit.qstart}-{hit.qend}",
+        "subject": lambda _, hit: f"{hit.sstart}-{hit.send}",
+        "hsp": lambda _, hit: "" if hit.n_hsps is None else f"{hit.hsp}/{hit.n_hsps}",
+        "round": lambda _, hit: str(hit.round or ""),
+        "frames": lambda _, hit: "/".join(map(str, frames(hit))),
+        "strand": lambda _, hit: hit.strand,
+    }
+    is_there = {
+        "Forward": run.is_sensitive,
+        "hsp": run.counts_alignments,
+        "round": run.iterations > 1,
+        "frames": run.translates is not None,
+        "strand": run.translates is None and run.aligned_alphabet == "dna",
+    }
+    return {title: cell for title, cell in columns.items() if is_there.get(title, True)}
 
 
 def _table(run: RunInfo, query: QueryResult, width: int) -> list[str]:
     """The lines of the table; identifiers and descriptions share the width that the numbers do not use."""
-    titles = number_titles(run)
+    columns = number_columns(run)
     hits = run.listed(query)
-    numbers = [titles, *(number_cells(run, query, hit) for hit in hits)]
-    widths = [max(len(line[column]) for line in numbers) for column in range(len(titles))]
+    numbers = [list(columns), *([cell(query, hit) for cell in columns.values()] for hit in hits)]
+    widths = [max(map(len, column)) for column in zip(*numbers, strict=True)]
     ranks = ["#", *(str(place if run.orders_alignments else hit.rank) for place, hit in enumerate(hits, 1))]
     names = [_TITLES[0], *(one_line(identifier(hit.subject_header)) for hit in hits)]
     described = [_TITLES[1], *(one_line(split_header(hit.subject_header)[1]) for hit in hits)]
@@ -117,9 +110,10 @@ def _table(run: RunInfo, query: QueryResult, width: int) -> list[str]:
 
 def html_table(run: RunInfo, queries: Iterable[QueryResult], n_rows: int) -> str:
     """The first ``n_rows`` hits of some queries as an HTML table, with the columns of the text and the query's id."""
-    titles = ["query id", "subject id", *number_titles(run)]
+    columns = number_columns(run)
+    titles = ["query id", "subject id", *columns]
     lines = [
-        [identifier(query.header), identifier(hit.subject_header), *number_cells(run, query, hit)]
+        [identifier(query.header), identifier(hit.subject_header), *(cell(query, hit) for cell in columns.values())]
         for query in queries
         for hit in run.listed(query)
     ]

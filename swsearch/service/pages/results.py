@@ -30,7 +30,7 @@ from swsearch.report.html import (
     link_list,
     overview,
 )
-from swsearch.report.readable import number_titles
+from swsearch.report.readable import number_columns
 from swsearch.report.summary import (
     COMPOSITION_NOTE,
     HSP_NOTE,
@@ -207,7 +207,7 @@ class HitsView:
     @property
     def extra_titles(self) -> list[str]:
         """Titles of the columns that only some runs have: ``hsp``, and ``strand`` or ``frames``."""
-        return [title for title in number_titles(self.run.info) if title in _NOTES]
+        return [title for title in number_columns(self.run.info) if title in _NOTES]
 
     @property
     def hsp_note(self) -> str:
