@@ -56,32 +56,14 @@ _MAX_DIGITS: Final = 10
 _TAR_MAGIC: Final = (257, b"ustar")
 
 
-class _Names:
-    """The names of one class, as they come: ids, the bytes of all names, and the end of each."""
-
-    def __init__(self) -> None:
-        self.ids = array("I")
-        self.text = bytearray()
-        self.ends = array("I")
-
-    def add(self, taxid: int, name: bytes) -> None:
-        """Add the name of a taxon."""
-        self.ids.append(taxid)
-        self.text += name
-        self.ends.append(len(self.text))
-
-    def texts(self) -> Texts:
-        """The names as a column."""
-        return Texts(np.frombuffer(self.text, np.uint8), _numbers(self.ends))
-
-
 class _Contents:
     """What has been read of the files, line by line."""
 
     def __init__(self) -> None:
         self.ids, self.parents, self.ranks = array("I"), array("I"), array("H")
         self.rank_names: dict[bytes, int] = {}
-        self.names = {kind: _Names() for kinds in _NAME_COLUMNS for kind in kinds}
+        # Of each class of names, as they come: ids, the bytes of all names, and the end of each.
+        self.names = {kind: (array("I"), bytearray(), array("I")) for kinds in _NAME_COLUMNS for kind in kinds}
         self.merged, self.deleted = array("I"), array("I")
 
     def add_lines(self, name: str, file: Iterable[bytes], where: str) -> None:
@@ -109,7 +91,10 @@ class _Contents:
         columns = _columns(line, 4)
         taxid = _number(columns[0])
         if len(columns) == 4 and (names := self.names.get(columns[3].strip(_BLANKS))) is not None:
-            names.add(taxid, columns[1].strip(_BLANKS))
+            ids, text, ends = names
+            ids.append(taxid)
+            text += columns[1].strip(_BLANKS)
+            ends.append(len(text))
 
     def _add_merged(self, line: bytes) -> None:
         former, current = _columns(line, 2)
@@ -123,8 +108,8 @@ class _Contents:
         names = []
         for kinds in _NAME_COLUMNS:
             found = [self.names.pop(kind) for kind in kinds]
-            ids = np.concatenate([_numbers(one.ids) for one in found])
-            names.append((ids, Texts.joined(one.texts() for one in found)))
+            columns = (Texts(np.frombuffer(text, np.uint8), _numbers(ends)) for _, text, ends in found)
+            names.append((np.concatenate([_numbers(ids) for ids, *_ in found]), Texts.joined(columns)))
         return build_tree(
             _numbers(self.ids),
             _numbers(self.parents),
