@@ -154,6 +154,8 @@ TAXONOMY_DTYPES: Final = {**TREE_DTYPES, "set_of": "<u4", "set_taxids": "<u4", "
 """Name and dtype of each array of a taxonomy."""
 OPTIONAL_DTYPES: Final = {"indices": "<u4", "repeats": "<u4"}
 """The same for the arrays that only slices have, and only segments in which subjects have the residues of others."""
+SEGMENT_DTYPES: Final = {**ARRAY_DTYPES, **OPTIONAL_DTYPES}
+"""Both."""
 MAX_SLICES: Final = 128
 """Largest number of slices."""
 

@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 
 from swsearch.arrays import Texts
 from swsearch.database.format import (
-    ARRAY_DTYPES,
     MAX_SUBJECT_LENGTH,
-    OPTIONAL_DTYPES,
+    SEGMENT_DTYPES,
     TAIL_PADDING,
     TAXONOMY_DTYPES,
     TOMBSTONE_DTYPE,
@@ -342,8 +341,7 @@ class Segment:
 
 def _array(folder: Path, entry: SegmentEntry, name: str, n_items: int | None = None) -> np.ndarray[Any, np.dtype[Any]]:
     """One array of a segment that has it."""
-    dtype = np.dtype({**ARRAY_DTYPES, **OPTIONAL_DTYPES}[name])
-    return mapped_file(array_path(folder, name), dtype, entry.arrays[name].size, n_items)
+    return mapped_file(array_path(folder, name), np.dtype(SEGMENT_DTYPES[name]), entry.arrays[name].size, n_items)
 
 
 def repeats_of(folder: Path, entry: SegmentEntry) -> NDArray[np.uint32]:

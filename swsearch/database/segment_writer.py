@@ -35,7 +35,7 @@ from swsearch.database.format import (
     ARRAY_DTYPES,
     MAX_SUBJECT_LENGTH,
     MAX_SUBJECTS,
-    OPTIONAL_DTYPES,
+    SEGMENT_DTYPES,
     TAIL_PADDING,
     FileEntry,
     SegmentEntry,
@@ -382,4 +382,4 @@ class HashingFile:
 
 def _array_file(folder: Path, name: str, threads: Threads) -> HashingFile:
     """The new file of an array of a segment."""
-    return HashingFile(array_path(folder, name), {**ARRAY_DTYPES, **OPTIONAL_DTYPES}[name], threads)
+    return HashingFile(array_path(folder, name), SEGMENT_DTYPES[name], threads)
