@@ -43,7 +43,6 @@ from swsearch.errors import FastaFormatError, InputError
 from swsearch.sequences import checked_text
 from swsearch.sequences.alphabet import INVALID, Alphabet, detect_alphabet
 from swsearch.sequences.archives import ARCHIVE_FORMATS, MAGIC_BYTES, archive_format, decompressed, decompressing
-from swsearch.sequences.checked_text import CheckedStream, first_problem
 from swsearch.sequences.fasta_text import without_layout
 from swsearch.sequences.record import (
     NO_RESIDUES,
@@ -241,7 +240,7 @@ class _SequenceFile:
         def text_blocks() -> Generator[Codes | None, None, None]:
             self._raw.seek(0)
             with decompressing(self._raw, self._format, threads) as text:
-                yield from self._blocks(CheckedStream(text, self.name, is_bare=True), block_bytes)
+                yield from self._blocks(checked_text.CheckedStream(text, self.name, is_bare=True), block_bytes)
 
         blocks = text_blocks() if threads.n_threads == 1 else read_ahead(text_blocks())
         with closing(blocks), closing(threads.in_order(chunk_of, blocks)) as found:
@@ -260,10 +259,10 @@ class _SequenceFile:
             yield from self._fastq_chunks(known, n_before, skips)
         else:
             problem = f"a record of more than {checked_text.MAX_RECORD_BYTES:,} bytes; cut it"
-            found_first = first_problem(self._text(), self.name, None if skips else known)
+            found_first = checked_text.first_problem(self._text(), self.name, None if skips else known)
             raise found_first or FastaFormatError(problem, self.name)
 
-    def _blocks(self, stream: CheckedStream, block_bytes: int) -> Iterator[Codes | None]:
+    def _blocks(self, stream: checked_text.CheckedStream, block_bytes: int) -> Iterator[Codes | None]:
         """The text in blocks of complete records; None instead of a block that would contain too long a record."""
         block_bytes = min(block_bytes, checked_text.MAX_RECORD_BYTES)
         rest = np.empty(0, dtype=np.uint8)
@@ -368,9 +367,9 @@ class _SequenceFile:
             problem = shortened(" ".join(str(error.args[0]).split("\n")), 300) if error.args else "broken record"
             raise FastaFormatError(f"broken FASTQ: {problem}", self.name, record=record_number, line=line) from error
 
-    def _open(self) -> CheckedStream:
+    def _open(self) -> checked_text.CheckedStream:
         self._raw.seek(0)
-        return CheckedStream(decompressed(self._raw, self._format), self.name)
+        return checked_text.CheckedStream(decompressed(self._raw, self._format), self.name)
 
     def _text(self) -> io.TextIOWrapper:
         """The text from its beginning."""
