@@ -127,7 +127,6 @@ PERMITTED = {
     "report/exons.py": "the places of one border, the best of which is taken",
     "hits/formatting.py": "how many digits a number is shown with",
     "service/pages/figures.py": "the colours of the classes of E-values",
-    "store/results.py": "questions of users to a store, in SQL",
 }
 
 
