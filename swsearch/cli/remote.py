@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -23,9 +22,9 @@ from swsearch.errors import InputError, SwSearchError, UsageError
 from swsearch.options import MACHINE, SEARCH_FILES, offered
 
 if TYPE_CHECKING:
-    from swsearch.report.base import Report
     from swsearch.search.queries import QueryFiles
     from swsearch.sequences.alphabet import Alphabet
+    from swsearch.sequences.record import SequenceRecord
     from swsearch.service.client import Client
 
 
@@ -40,15 +39,25 @@ def execute_on_server(url: str, files: list[str], arguments: options.Arguments) 
         raise UsageError("give at least one query file and the name of a database of the server")
     if len(further) > 1 or any(map(os.path.isdir, paths)):
         raise UsageError("a server searches one database at a time; give one, or search with `swsearch query` here")
+    from swsearch.sequences.alphabet import ALPHABETS
+    from swsearch.sequences.fasta import read_sequences
     from swsearch.service.client import Client
 
-    request = _Request.of(paths, arguments)
+    queries, arguments = _checked(paths, arguments)
     client = Client(url, notify=inform)
-    with tempfile.TemporaryFile() as file:
-        submitted = request.submit(client, _searched(client, database), inform)
-        found = request.answer(client, submitted, file)
-        request.print(client, submitted, found, file)
-    if found["failed"]:
+    alphabets = {found["name"]: ALPHABETS[found["alphabet"]] for found in client.databases()}
+    if database in alphabets:
+        searched = {"database": database}
+        alphabet = alphabets[database]
+    elif Path(database).is_file():
+        subjects = list(read_sequences([database]))
+        searched = {"subjects": _fasta(subjects)}
+        alphabet = subjects[0].alphabet
+    else:
+        which = ", ".join(alphabets) or "another server"
+        raise InputError(f"{client.url} has no database {database!r}; choose {which}")
+    submission = _submission(queries, arguments, database, alphabet, inform)
+    if not _search(client, client.submit(**submission, **searched), arguments):
         raise typer.Exit(1)
 
 
@@ -67,99 +76,28 @@ def execute_on_running_server(files: list[str], arguments: options.Arguments) ->
     defaults = {row.name: row.default_in(arguments.command) for row in local if row.panel == MACHINE}
     try:
         paths, database, content = _on_this_machine(files, arguments)
-        request = _Request.of(paths, arguments.changed(**defaults))
+        queries, arguments = _checked(paths, arguments.changed(**defaults))
     except SwSearchError:  # the search on this machine tells it
         return False
-    if request.queries.hold_profiles:
+    if queries.hold_profiles:
         return False
-    for url in running_servers():
-        searched = _offered_by(url, database, content)
-        if searched is not None and _is_answered(request, url, searched, content):
-            return True
-    return False
+    return any(_is_answered(url, queries, arguments, database, content) for url in running_servers())
 
 
-@dataclass(frozen=True)
-class _Searched:
-    """What a server searches: a database by its name there, or subjects, with the name that the user gave."""
-
-    given: str
-    name: str
-    alphabet: Alphabet
-    subjects: str | None = None
+# --- the search ---
 
 
-@dataclass(frozen=True)
-class _Request:
-    """The queries, the options and the report of a search by a server."""
+def _checked(paths: list[str], arguments: options.Arguments) -> tuple[QueryFiles, options.Arguments]:
+    """The queries of a command line and its options, of which ``format`` is that of the report, or ``none``.
 
-    queries: QueryFiles
-    arguments: options.Arguments
-    report: Report | None
+    Raises
+    ------
+    InputError
+        An option has no meaning on a server, or none for the report.
+    """
+    from swsearch.cli.command_run import requested_report
+    from swsearch.search.queries import QueryFiles
 
-    @classmethod
-    def of(cls, paths: list[str], arguments: options.Arguments) -> _Request:
-        """The request of a command line, which is refused if an option has no meaning on a server."""
-        from swsearch.cli.command_run import requested_report
-        from swsearch.search.queries import QueryFiles
-
-        _refuse_options_of_this_machine(arguments)
-        report = requested_report(arguments)
-        return cls(QueryFiles.of(paths, arguments.query_format), arguments, report)
-
-    def submit(self, client: Client, searched: _Searched, tell: Callable[[str], None]) -> dict[str, Any]:
-        """Submit the search; returns it as the server describes it.
-
-        ``top`` is always sent, so that a server with shorter lists refuses the search and does not cut them.
-        """
-        from swsearch.cli.query import translating
-
-        arguments = translating(self.arguments, self.queries, searched.given, searched.alphabet, tell)
-        asked = arguments.asked.as_parameters()
-        given = {name: value for name, value in asked.items() if value is not None and name not in SEARCH_FILES}
-        text = _text(self.queries, searched, arguments)
-        return client.submit(text, searched.name, given, subjects=searched.subjects, alphabet=arguments.alphabet)
-
-    def answer(self, client: Client, submitted: Mapping[str, Any], file: BinaryIO) -> dict[str, Any]:
-        """Wait for a search and write its report to a file; returns the queries that failed and the ends of its lists.
-
-        Nothing is printed yet, so that a server that ends meanwhile leaves no half report.
-
-        Raises
-        ------
-        ServerError
-            The search was cancelled or failed, which is then the ``code``, or the server ends.
-        """
-        from swsearch.service.client import ServerError
-
-        done = _finished(client, submitted)
-        if (state := done["state"]) != "done":
-            reason = f": {done['reason']}" if done["reason"] else ""
-            raise ServerError(200, state, f"{client.url}: the search is {state}{reason}")
-        if self.report is not None:
-            of_report = self.arguments.changed(format=self.report.name)
-            names, part, rows = of_report.fields, of_report.part, of_report.rows or None
-            client.save_report(done["id"], file, self.report.name, names, part, rows, of_report.lca_top)
-        return client.queries(done["id"], limit=1)
-
-    def print(self, client: Client, submitted: Mapping[str, Any], found: Mapping[str, Any], file: BinaryIO) -> None:
-        """Print the report, and say what :meth:`answer` has returned."""
-        if self.report is not None:
-            file.seek(0)
-            with result_stream(self.arguments.out, binary=self.report.binary) as stream:
-                stream.flush()
-                shutil.copyfileobj(file, stream.buffer)
-        for query in found["failed"]:
-            say(f"failed: query {query['number'] + 1}: {query['reason']}")
-        if found["list_ends"] is not None:
-            inform(found["list_ends"])
-        inform(f"stored as search {submitted['id']} at {client.url}")
-
-
-# --- the queries and the options ---
-
-
-def _refuse_options_of_this_machine(arguments: options.Arguments) -> None:
     for row in offered(arguments.command):
         if row.is_local and getattr(arguments, row.name) != row.default_in(arguments.command):
             raise InputError(f"{row.flags[0]} has no meaning with --server, whose machine searches; leave it out")
@@ -167,58 +105,104 @@ def _refuse_options_of_this_machine(arguments: options.Arguments) -> None:
         raise InputError("--store has no meaning with --server, which stores the search itself; leave it out")
     if arguments.matrix is not None and Path(arguments.matrix).exists():
         raise InputError(f"--matrix {arguments.matrix} is a file, which no server reads; give the name of a matrix")
+    report = requested_report(arguments)
+    queries = QueryFiles.of(paths, arguments.query_format)
+    return queries, arguments.changed(format="none" if report is None else report.name)
 
 
-def _text(files: QueryFiles, searched: _Searched, arguments: options.Arguments) -> str:
-    """All queries as FASTA text; they are read here, so that messages name file and line."""
+def _submission(
+    files: QueryFiles,
+    arguments: options.Arguments,
+    database: str,
+    alphabet: Alphabet,
+    tell: Callable[[str], None],
+) -> dict[str, Any]:
+    """What is submitted to search a database of an alphabet, as arguments of :meth:`Client.submit`.
+
+    The queries are read here, so that messages name file and line. ``top`` is always sent, so that a server with
+    shorter lists refuses the search and does not cut them.
+    """
+    from swsearch.cli.query import translating
     from swsearch.search.queries import Requirements, read_queries
 
-    requirements = Requirements(searched.given, searched.alphabet, arguments.translate)
+    arguments = translating(arguments, files, database, alphabet, tell)
+    asked = arguments.asked.as_parameters()
+    requirements = Requirements(database, alphabet, arguments.translate)
     requirements.check_database()
     options.check_alphabet(arguments.alphabet, requirements)
     if files.hold_profiles:
         raise InputError("profiles are searched on this machine alone; leave --server out, or give sequences")
-    parts = []
+    records = []
     for path in files.paths:
         for record in read_queries(path, requirements, force_alphabet=arguments.alphabet is not None):
             requirements.check_query(record)
-            parts.append(f">{record.header}\n{record.letters}\n")
-    return "".join(parts)
+            records.append(record)
+    return {
+        "queries": _fasta(records),
+        "options": {name: value for name, value in asked.items() if value is not None and name not in SEARCH_FILES},
+        "alphabet": arguments.alphabet,
+    }
 
 
-# --- the server ---
+def _fasta(records: Iterable[SequenceRecord]) -> str:
+    return "".join(f">{record.header}\n{record.letters}\n" for record in records)
 
 
-def _searched(client: Client, name: str) -> _Searched:
-    """A database of the server; or a file with subjects on this machine."""
-    from swsearch.sequences.alphabet import ALPHABETS
-    from swsearch.sequences.fasta import read_sequences
+def _search(
+    client: Client,
+    submitted: Mapping[str, Any],
+    arguments: options.Arguments,
+    check: Callable[[dict[str, Any]], None] = lambda _: None,
+) -> bool:
+    """Wait for a search and print its report; returns whether no query has failed.
 
-    offered = {found["name"]: found for found in client.databases()}
-    if name in offered:
-        return _Searched(name, name, ALPHABETS[offered[name]["alphabet"]])
-    if not Path(name).is_file():
-        raise InputError(f"{client.url} has no database {name!r}; choose {', '.join(offered) or 'another server'}")
-    records = list(read_sequences([name]))
-    subjects = "".join(f">{record.header}\n{record.letters}\n" for record in records)
-    return _Searched(name, "", records[0].alphabet, subjects)
+    Nothing is printed before the report is complete, so that a server that ends meanwhile leaves no half report, and
+    before ``check`` was called with the queries that failed.
+
+    Raises
+    ------
+    ServerError
+        The search was cancelled or failed, which is then the ``code``, or the server ends.
+    """
+    from swsearch.report.formats import FORMATS
+    from swsearch.service.client import ServerError
+
+    done = _finished(client, submitted)
+    if (state := done["state"]) != "done":
+        reason = f": {done['reason']}" if done["reason"] else ""
+        raise ServerError(200, state, f"{client.url}: the search is {state}{reason}")
+    chosen = FORMATS.get(arguments.format)
+    with tempfile.TemporaryFile() as report:
+        if chosen is not None:
+            names, part, rows = arguments.fields, arguments.part, arguments.rows or None
+            client.save_report(done["id"], report, chosen.name, names, part, rows, arguments.lca_top)
+        found = client.queries(done["id"], limit=1)
+        check(found)
+        if chosen is not None:
+            report.seek(0)
+            with result_stream(arguments.out, binary=chosen.binary) as stream:
+                stream.flush()
+                shutil.copyfileobj(report, stream.buffer)
+    for query in found["failed"]:
+        say(f"failed: query {query['number'] + 1}: {query['reason']}")
+    if found["list_ends"] is not None:
+        inform(found["list_ends"])
+    inform(f"stored as search {done['id']} at {client.url}")
+    return not found["failed"]
 
 
 def _finished(client: Client, submitted: Mapping[str, Any]) -> dict[str, Any]:
     """A search that is not waiting or running any more; it is cancelled if this command ends before."""
     try:
         with ProgressReport("searching", submitted["cells"], "GCUPS", 1e9) as progress:
-            n_done = 0
 
-            def advance(found: dict[str, Any]) -> None:
-                nonlocal n_done
-                progress.advance(found["cells_done"] - n_done)
-                n_done = found["cells_done"]
+            def show(found: dict[str, Any]) -> None:
+                progress.reach(found["cells_done"])
                 if found["state"] == "queued" and found["position"] is not None:
                     progress.note(f"place {found['position']} in the queue")
 
-            done = client.wait(submitted["id"], advance)
-            advance(done)
+            done = client.wait(submitted["id"], show)
+            show(done)
             return done
     except BaseException:
         with suppress(Exception):
@@ -247,6 +231,7 @@ def _on_this_machine(files: list[str], arguments: options.Arguments) -> tuple[li
     (database,) = databases
     catalogue = load_catalogue(Path(database))
     content = {
+        "alphabet": catalogue.alphabet,
         "digest": catalogue.digest,
         "generation": catalogue.generation,
         "taxonomy_digest": catalogue.taxonomy_digest,
@@ -255,38 +240,42 @@ def _on_this_machine(files: list[str], arguments: options.Arguments) -> tuple[li
     return paths, database, content
 
 
-def _offered_by(url: str, database: str, content: Mapping[str, Any]) -> _Searched | None:
-    """The database of a server that has the content of one of this machine; None if it has none, or does not answer."""
-    from swsearch.sequences.alphabet import ALPHABETS
-    from swsearch.service.client import Client
-
+def _name_of(client: Client, content: Mapping[str, Any]) -> str | None:
+    """The name of a server's database of this content; None if it has none, or does not answer."""
     with suppress(SwSearchError):
-        for offered in Client(url, patience=0).databases():
+        for offered in client.databases():
             if content.items() <= offered.items():
-                return _Searched(database, offered["name"], ALPHABETS[offered["alphabet"]])
+                return str(offered["name"])
     return None
 
 
-def _is_answered(request: _Request, url: str, searched: _Searched, content: Mapping[str, Any]) -> bool:
+def _is_answered(
+    url: str, queries: QueryFiles, arguments: options.Arguments, database: str, content: Mapping[str, Any]
+) -> bool:
     """Whether a server has made the whole search, in a database that is still the same; its report is then printed."""
+    from swsearch.sequences.alphabet import ALPHABETS
     from swsearch.service.client import Client, ServerError
 
-    client = Client(url, notify=inform)
+    hasty = Client(url, patience=0)
+    name = _name_of(hasty, content)
+    if name is None:
+        return False
     told: list[str] = []
-    with tempfile.TemporaryFile() as file:
-        try:
-            submitted = request.submit(Client(url, patience=0), searched, told.append)
-            found = request.answer(client, submitted, file)
-        except ServerError as error:
-            if error.code == "cancelled":
-                raise
-            inform(f"searched on this machine: {error.marked if url in error.marked else f'{url}: {error.marked}'}")
-            return False
-        if found["failed"] or _offered_by(url, searched.given, content) is None:
-            what = "queries have failed" if found["failed"] else "the database has changed"
-            inform(f"searched on this machine: {url}: {what}")
-            return False
+    submission = _submission(queries, arguments, database, ALPHABETS[content["alphabet"]], told.append)
+
+    def check(found: dict[str, Any]) -> None:
+        if found["failed"]:
+            raise ServerError(200, "failed", f"{url}: queries have failed")
+        if _name_of(hasty, content) is None:
+            raise ServerError(200, "changed", f"{url}: the database has changed")
         for message in told:
             inform(message)
-        request.print(client, submitted, found, file)
-    return True
+
+    try:
+        submitted = hasty.submit(**submission, database=name)
+        return _search(Client(url, notify=inform), submitted, arguments, check)
+    except ServerError as error:
+        if error.code == "cancelled":
+            raise
+        inform(f"searched on this machine: {error.marked if url in error.marked else f'{url}: {error.marked}'}")
+        return False
