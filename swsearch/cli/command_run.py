@@ -57,6 +57,9 @@ class CommandRun:
         The options, with the shard in the names of the outputs, and the store that is used.
     shard : Shard
         The shard of the queries that is searched.
+    skips_refused : bool
+        Whether a record that cannot be searched is listed in the outcome. Otherwise, it raises an error before anything
+        is searched.
     must_store : bool
         Whether it is an error if the hits cannot be stored; otherwise, the search continues without a store.
     report : Report or None
@@ -83,6 +86,7 @@ class CommandRun:
             named = {name: type(value)(self.shard.named(str(value))) for name, value in of_rows.items() if value}
             arguments = arguments.changed(**named)
         is_named = arguments.store != DEFAULT_STORE
+        self.skips_refused: bool = arguments.command == "batch"
         self.must_store: bool = arguments.command == "batch" or is_named or arguments.resume is not None
         self.arguments = arguments.changed(store=_named_store(arguments, must_store=self.must_store))
         self.report: Report | None = None
@@ -152,14 +156,13 @@ class CommandRun:
         steps: Sequence[Step],
         of_each: Callable[[QueryResult], QueryResult] | None = None,
         *,
-        skip_refused: bool = False,
         stored_too: bool = True,
     ) -> RunOutcome:
         """Search, with the plan, the progress and the numbers of the search on stderr.
 
         Parameters
         ----------
-        queries, skip_refused, stored_too
+        queries, stored_too
             As for :class:`swsearch.run.Run`.
         found : Survey
             The survey of the queries.
@@ -190,7 +193,7 @@ class CommandRun:
             resume=arguments.resume,
             resume_finished=arguments.command in ("cluster", "rbh"),  # they need all pairs, also those stored before
             asked=found.asked,
-            skip_refused=skip_refused,
+            skip_refused=self.skips_refused,
             search_repeated=every_score or arguments.command in COMPARISONS,  # equal sequences have other partners
             stored_too=stored_too,
             events=events,

@@ -217,7 +217,7 @@ def compared(
         There are no E-values, and nothing else that chooses the hits.
     """
     with (
-        gpus_started(running.arguments, subjects.n_residues, query_residues, lambda _: True) as processes,
+        gpus_started(running.arguments, subjects.n_residues * query_residues, lambda _: True) as processes,
         running.opened(subjects, query_residues, processes),
     ):
         from swsearch.run import survey

@@ -35,10 +35,8 @@ from swsearch.words import counted
 
 if TYPE_CHECKING:
     from swsearch.run import Run, RunOutcome
-    from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import QueryFiles
     from swsearch.search.score_check import SampleCheck, ScoreCheck
-    from swsearch.search.searcher import Searcher
     from swsearch.sequences.alphabet import Alphabet
 
 
@@ -84,7 +82,7 @@ def query(
         if execute_on_running_server(files or [], arguments):
             return
 
-    outcome = execute(files or [], arguments, skip_refused=False)
+    outcome = execute(files or [], arguments)
     if outcome.run_id is not None:
         inform(f"stored as run {outcome.run_id} in {outcome.store}")
 
@@ -118,7 +116,7 @@ def batch(
     is_printed = arguments.format != "none" or arguments.out is not None
     if not is_printed:
         options.refuse_none(arguments.store, ", or print them with --format")
-    outcome = execute(files or [], arguments, skip_refused=True)
+    outcome = execute(files or [], arguments)
     there = "was" if outcome.n_before == 1 else "were"
     before = f", {outcome.n_before:,} {there} there before" if outcome.resumed else ""
     done = f"{counted(outcome.n_done, 'query', 'queries')} done{before}, {len(outcome.failed):,} failed"
@@ -138,7 +136,7 @@ MANY_RESIDUES: Final = 10**9
 """Residues of queries that come through a pipe, whose number is not known before the engine is chosen."""
 
 
-def execute(files: list[str], arguments: options.Arguments, *, skip_refused: bool) -> RunOutcome:
+def execute(files: list[str], arguments: options.Arguments) -> RunOutcome:
     """Search databases with the queries of files.
 
     Parameters
@@ -147,28 +145,19 @@ def execute(files: list[str], arguments: options.Arguments, *, skip_refused: boo
         Query files, then the databases (:mod:`swsearch.cli.query`).
     arguments : Arguments
         The options of the command line.
-    skip_refused : bool
-        Whether to continue after a record that cannot be searched, and list it in the outcome. Otherwise, such a record
-        raises an error before anything is searched.
 
     Returns
     -------
     RunOutcome
     """
-    paths, databases = queries_and_databases(
-        files,
-        arguments.db or (),
-        arguments.command,
-        has_queries=bool(arguments.in_pssm),
-        are_defaults=not arguments.gives("db"),
-    )
+    paths, databases = queries_and_databases(files, arguments)
     paths += map(str, arguments.in_pssm or [])
     running = CommandRun(arguments, paths)
     arguments = running.arguments
     query_residues = _about_residues(paths)
     are_many = partial(_are_many, paths, arguments.query_format)
     with (
-        gpus_started(arguments, about_subjects(databases), query_residues, are_many) as processes,
+        gpus_started(arguments, about_subjects(databases) * query_residues, are_many) as processes,
         ExitStack() as stack,
     ):
         _check_outputs(arguments)  # this imports modules, which takes time, so it is done while GPUs start
@@ -183,6 +172,7 @@ def execute(files: list[str], arguments: options.Arguments, *, skip_refused: boo
 
         from swsearch.cli.report import CutMessage, FastaOutputs, SavedProfiles
         from swsearch.run import survey
+        from swsearch.search.score_check import SampleCheck, ScoreCheck
         from swsearch.search.searcher import Searcher
 
         with running.opened(subjects, query_residues, processes):
@@ -191,23 +181,30 @@ def execute(files: list[str], arguments: options.Arguments, *, skip_refused: boo
             if arguments.in_pssm:
                 _refuse_sequences(queries)
             force_alphabet = arguments.alphabet is not None
-            found = survey(queries, searcher, running.shard, force_alphabet=force_alphabet, skip_refused=skip_refused)
+            found = survey(
+                queries, searcher, running.shard, force_alphabet=force_alphabet, skip_refused=running.skips_refused
+            )
             if arguments.explain:
                 for line in (searcher.engine_choice, *searcher.explain(found.sample)):
                     print(line)
                 raise typer.Exit
-            check = _score_check(searcher) if arguments.plot is not None and isinstance(searcher, Searcher) else None
-            sample = _sample_check(searcher) if arguments.plot is None and arguments.cluster is None else None
+            check = sample = None
+            if arguments.plot is not None and isinstance(searcher, Searcher):
+                check = ScoreCheck(searcher)
+                searcher.observe = check.add
+            elif arguments.plot is None and arguments.cluster is None and SampleCheck.applies(searcher):
+                sample = SampleCheck(searcher)
+                searcher.observe_batch = sample.add
             steps = running.report_steps()
             if arguments.save_pssm is not None:
                 steps.insert(0, SavedProfiles(arguments.save_pssm, searcher.run_info(""), running.stack))
             if arguments.unaligned is not None or arguments.aligned_queries is not None:
                 steps.append(FastaOutputs(running, queries))
             cut = CutMessage(is_search=True)
-            outcome = running.execute(queries, found, [*steps, cut], stored_too=bool(steps), skip_refused=skip_refused)
+            outcome = running.execute(queries, found, [*steps, cut], stored_too=bool(steps))
             if sample is not None:
                 _say_misfits(sample)
-            if arguments.plot is not None and check is not None:
+            if check is not None:
                 scheme = searcher.scheme
                 is_one = outcome.n_done == len(found.sample) == 1
                 scored = found.sample[0].identifier if is_one else counted(outcome.n_done, "query", "queries")
@@ -335,35 +332,6 @@ def _check_outputs(arguments: options.Arguments) -> None:
         check_plot(arguments.plot)
 
 
-def _score_check(searcher: Searcher) -> ScoreCheck:
-    """A counter of the scores of all subjects for the plot; the searcher adds the scores to it."""
-    from swsearch.search.score_check import ScoreCheck
-
-    check = ScoreCheck(searcher)
-    searcher.observe = check.add
-    return check
-
-
-def _sample_check(searcher: PlannedSearch) -> SampleCheck | None:
-    """A check of each query's scores with a sample of the subjects; None if there is none for this search."""
-    from swsearch.engine.protocol import BackgroundEngine
-    from swsearch.search.score_check import SampleCheck
-    from swsearch.search.searcher import Searcher
-
-    if not SampleCheck.applies(searcher):
-        return None
-    if isinstance(searcher, Searcher):
-        check = SampleCheck(searcher, in_background=isinstance(searcher.engine, BackgroundEngine))
-        searcher.observe_batch = check.add
-        return check
-    from swsearch.cluster.cluster_searcher import ClusterSearcher  # only here: most searches have no other processes
-
-    assert isinstance(searcher, ClusterSearcher)
-    check = SampleCheck(searcher, in_background=searcher.works_in_background)
-    searcher.observe_batch = check.add
-    return check
-
-
 def _say_misfits(check: SampleCheck) -> None:
     """Print one warning if queries do not follow the statistics; the log names all of them."""
     of_all = f"{check.n_checked:,} of {counted(check.n_queries, 'query', 'queries')}"
@@ -402,36 +370,19 @@ def is_database(path: str) -> bool:
     return is_url(path) or is_packed(path)
 
 
-def queries_and_databases(
-    files: Sequence[str],
-    further: Sequence[str],
-    command: str,
-    *,
-    has_queries: bool = False,
-    are_defaults: bool = False,
-) -> tuple[list[str], list[str]]:
+def queries_and_databases(files: Sequence[str], arguments: options.Arguments) -> tuple[list[str], list[str]]:
     """The query files and the databases of a search, by the rule above.
 
-    Parameters
-    ----------
-    files : sequence of str
-        The arguments.
-    further : sequence of str
-        The databases of ``--db``.
-    command : str
-        ``query`` or ``batch``.
-    has_queries : bool
-        Whether the search has queries that are not arguments.
-    are_defaults : bool
-        Whether ``further`` are those of the configuration file, which databases among the arguments replace.
+    Databases among the files replace those of the configuration file.
 
     Raises
     ------
     UsageError
         There is no query file or no database, or a database stands before a query file.
     """
+    command, further, has_queries = arguments.command, arguments.db or (), bool(arguments.in_pssm)
     n_last = _n_databases(files)
-    if are_defaults and any(map(is_database, files)):
+    if not arguments.gives("db") and any(map(is_database, files)):
         further = ()
     if not n_last and not further and files and (has_queries or len(files) > 1):
         # A name that does not exist is more probably that of a database than of a sequence file behind databases.

@@ -67,6 +67,8 @@ def execute_on_running_server(files: list[str], arguments: options.Arguments) ->
     There is none if no server has the same database, if those that have it refuse the search or cannot complete it, for
     queries from a pipe, and for wrong arguments. Nothing is printed then.
     """
+    from swsearch.cli.query import queries_and_databases
+    from swsearch.database.opening import load_catalogue
     from swsearch.service.client import running_servers
 
     local = [row for row in offered(arguments.command) if row.is_local]
@@ -75,12 +77,23 @@ def execute_on_running_server(files: list[str], arguments: options.Arguments) ->
     # Of the configured defaults, those of the machine have no effect on what is found and printed.
     defaults = {row.name: row.default_in(arguments.command) for row in local if row.panel == MACHINE}
     try:
-        paths, database, content = _on_this_machine(files, arguments)
+        paths, (database, *others) = queries_and_databases(files, arguments)
+        if others or not all(map(os.path.isfile, paths)):
+            return False
+        catalogue = load_catalogue(Path(database))
         queries, arguments = _checked(paths, arguments.changed(**defaults))
     except SwSearchError:  # the search on this machine tells it
         return False
     if queries.hold_profiles:
         return False
+    # What reports depend on.
+    content = {
+        "alphabet": catalogue.alphabet,
+        "digest": catalogue.digest,
+        "generation": catalogue.generation,
+        "taxonomy_digest": catalogue.taxonomy_digest,
+        "name_in_reports": os.path.basename(os.path.realpath(database)),
+    }
     return any(_is_answered(url, queries, arguments, database, content) for url in running_servers())
 
 
@@ -211,33 +224,6 @@ def _finished(client: Client, submitted: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # --- a running server, or this machine ---
-
-
-def _on_this_machine(files: list[str], arguments: options.Arguments) -> tuple[list[str], str, dict[str, Any]]:
-    """The query files and the database of a search, and that of which reports depend on the database.
-
-    Raises
-    ------
-    SwSearchError
-        The arguments are wrong; or it is not a search of a packed database of this machine with query files.
-    """
-    from swsearch.cli.query import queries_and_databases
-    from swsearch.database.opening import load_catalogue
-
-    are_defaults = not arguments.gives("db")
-    paths, databases = queries_and_databases(files, arguments.db or (), arguments.command, are_defaults=are_defaults)
-    if len(databases) > 1 or not all(map(os.path.isfile, paths)):
-        raise InputError("a running server searches one database, with the queries of files")
-    (database,) = databases
-    catalogue = load_catalogue(Path(database))
-    content = {
-        "alphabet": catalogue.alphabet,
-        "digest": catalogue.digest,
-        "generation": catalogue.generation,
-        "taxonomy_digest": catalogue.taxonomy_digest,
-        "name_in_reports": os.path.basename(os.path.realpath(database)),
-    }
-    return paths, database, content
 
 
 def _name_of(client: Client, content: Mapping[str, Any]) -> str | None:

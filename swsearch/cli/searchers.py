@@ -36,9 +36,7 @@ _SEARCH_MODULES: Final = (
 
 
 @contextlib.contextmanager
-def gpus_started(
-    arguments: Arguments, n_residues: int, query_residues: int, are_many: Callable[[int], bool]
-) -> Iterator[WorkerProcesses | None]:
+def gpus_started(arguments: Arguments, cells: int, are_many: Callable[[int], bool]) -> Iterator[WorkerProcesses | None]:
     """Start the GPUs of a search, if it uses any, while the program opens its databases and imports its modules.
 
     Each GPU has a process of its own, which ends with the context, if that is worthwhile: the processor time of the
@@ -50,15 +48,15 @@ def gpus_started(
     Parameters
     ----------
     arguments : Arguments
-    n_residues, query_residues : int
-        About the numbers of residues of the database and of all queries.
+    cells : int
+        About the number of cells of the search.
     are_many : callable
         Whether there are this many queries or more.
     """
-    gpus = _separate_gpus(arguments, n_residues, query_residues, are_many)
+    gpus = _separate_gpus(arguments, cells, are_many)
     if not gpus:
         if arguments.cluster is None:
-            _warm_up(arguments, n_residues * query_residues)
+            _warm_up(arguments, cells)
         yield None
         return
     from swsearch.cluster.processes import WorkerProcesses
@@ -79,16 +77,14 @@ def _warm_up(arguments: Arguments, cells: int) -> None:
                 importlib.import_module(module)
 
 
-def _separate_gpus(
-    arguments: Arguments, n_residues: int, query_residues: int, are_many: Callable[[int], bool]
-) -> list[int]:
+def _separate_gpus(arguments: Arguments, cells: int, are_many: Callable[[int], bool]) -> list[int]:
     """The GPUs that get a process each; empty if this process uses the GPUs, if any."""
     if arguments.cluster is not None or arguments.explain or arguments.plot is not None:
         return []
     devices = device_list(arguments.devices) or []
     if len(devices) < 2 or arguments.engine not in ("auto", "cuda"):
         return []
-    if n_residues * query_residues < SEPARATE_CELLS:
+    if cells < SEPARATE_CELLS:
         return []
     if arguments.translate in ("subject", "both"):  # each process would translate the database
         return []
@@ -157,17 +153,8 @@ def _open_here(arguments: Arguments, database: PackedDatabase, query_residues: i
     """Open an engine of this process; if subjects are translated, the progress of the translation is reported."""
     from swsearch.search.searcher import searcher_on
 
-    asked = arguments.asked
-    is_translated = asked.translate in ("subject", "both")
     with contextlib.ExitStack() as stack:
-        with (
-            ProgressReport("translating", database.n_residues, "M bases/s", 1e6)
-            if is_translated
-            else contextlib.nullcontext()
-        ) as report:
-            opened = stack.enter_context(
-                searcher_on(
-                    arguments.machine, database, asked, query_residues, None if report is None else report.advance
-                )
-            )
-        yield opened
+        with ProgressReport("translating", database.n_residues, "M bases/s", 1e6) as report:
+            opened = searcher_on(arguments.machine, database, arguments.asked, query_residues, report.advance)
+            searcher = stack.enter_context(opened)
+        yield searcher

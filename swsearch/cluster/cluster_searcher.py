@@ -26,9 +26,8 @@ from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult
 from swsearch.options import DEADLINE_SECONDS, EVERY_SUBJECT, SEARCH_FILES
 from swsearch.search.options import SearchOptions
-from swsearch.search.planned_search import PlannedSearch
+from swsearch.search.planned_search import BatchObserver, PlannedSearch
 from swsearch.search.rounds import search_in_rounds
-from swsearch.search.searcher import BatchObserver
 from swsearch.search.slices import Slice, merge_results, slices_of, whole
 from swsearch.sequences.record import SequenceRecord
 from swsearch.threads import check_threads
@@ -72,12 +71,8 @@ class ClusterSearcher(PlannedSearch):
 
     Attributes
     ----------
-    observe_batch : callable or None
-        As for :class:`swsearch.search.searcher.Searcher`.
     when_answered : callable
         Called when all results of a search are there, before the last are returned; possibly more than once.
-    works_in_background : bool
-        Whether the workers' engines work in the background.
     is_kept : bool
         Whether the engine of each worker keeps the database in its memory, if it has memory of its own.
 
@@ -107,7 +102,6 @@ class ClusterSearcher(PlannedSearch):
             machine=own or replace(machine, threads=None),
             is_scored_here=own is not None,
         )
-        self.observe_batch: BatchObserver | None = None
         self.when_answered: Callable[[], None] = lambda: None
         # Workers may have different engines, and all give the same hits.
         self.engine_name = "cluster" if own is None else own.engine

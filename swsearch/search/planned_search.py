@@ -23,7 +23,7 @@ from swsearch.hits.result import CONTEXTS_DIGEST, TAXONOMY_DIGEST, DatabaseInfo,
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import matrix_text
-from swsearch.search.frames import Preparer
+from swsearch.search.frames import Frame, Preparer
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import Requirements
 from swsearch.search.search_subjects import SearchSubjects
@@ -35,12 +35,15 @@ from swsearch.words import option, shortened
 
 P = ParamSpec("P")
 T = TypeVar("T")
+BatchObserver = Callable[[list[tuple[SequenceRecord, list[Frame]]]], None]
+"""A function of queries and their frames."""
 
 
 class PlannedSearch(ABC):
     """A search of one database, or of several as one, with one set of options. It must not be shared between threads.
 
-    Its kinds set ``engine_name``, which is stored with the run.
+    Its kinds set ``engine_name``, which is stored with the run, and ``works_in_background``: whether the engines do, as
+    those of GPUs.
 
     Parameters
     ----------
@@ -68,6 +71,8 @@ class PlannedSearch(ABC):
     significance : Significance
     thresholds : SearchThresholds
     search_subjects : SearchSubjects
+    observe_batch : callable or None
+        If set, it is called with the queries of each batch after their results.
 
     Raises
     ------
@@ -82,6 +87,8 @@ class PlannedSearch(ABC):
     """
 
     engine_name: str
+    works_in_background: bool
+    observe_batch: BatchObserver | None = None
 
     def __init__(
         self,

@@ -210,11 +210,11 @@ class Misfit:
 class SampleCheck:
     """Checks the queries of a searcher, if its ``observe_batch`` is set to :meth:`add`.
 
-    :meth:`applies` holds for the searcher, which has the subjects in this process. With ``in_background``, its engine
-    works in the background, as a GPU's. ``misfits`` are in the order of the queries.
+    :meth:`applies` holds for the searcher, which has the subjects in this process. ``misfits`` are in the order of the
+    queries.
     """
 
-    def __init__(self, searcher: PlannedSearch, *, in_background: bool = False) -> None:
+    def __init__(self, searcher: PlannedSearch) -> None:
         from swsearch.engine.cpu.engine import CpuEngine
 
         self._searcher = searcher
@@ -224,7 +224,7 @@ class SampleCheck:
         self._n_residues = sum(sample.n_residues for sample in self._samples)
         self._engine = CpuEngine(searcher.threads)
         self._threads = searcher.threads
-        self._share = SHARE * searcher.threads / BACKGROUND_RATE if in_background else SHARE
+        self._share = SHARE * searcher.threads / BACKGROUND_RATE if searcher.works_in_background else SHARE
         self._budget = float(FREE_CELLS * searcher.threads)
         self.n_queries = 0
         self.n_checked = 0

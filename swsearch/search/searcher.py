@@ -31,7 +31,6 @@ from swsearch.hits.score_block import ScoreBlock
 from swsearch.hits.traceback import LocalAligner
 from swsearch.query.profile import PositionSpecificQuery, SubjectRecord
 from swsearch.search.alignments import SubjectAligner
-from swsearch.search.frames import Frame
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch, started
 from swsearch.search.ranking import HitSelection, adjustment_of, merge_frames
@@ -51,8 +50,6 @@ USUAL_RESIDUES: Final = 100_000
 _RANKING_THREADS: Final = 8
 """Queries whose results are computed at once while an engine scores in the background. Alignments and writes to a store
 release Python's global lock, so a GPU waits for them less often (benchmarks/benchmark_gpu_commands.py)."""
-BatchObserver = Callable[[list[tuple[SequenceRecord, list[Frame]]]], None]
-"""A function of queries and their frames."""
 T = TypeVar("T")
 OfScores = Callable[[PreparedQuery, list[ScoreBlock], float, ScoreBatch], T | None]
 """What follows from the scores of a query in a batch, which are one block per profile, and from the time of a cell.
@@ -80,8 +77,6 @@ class Searcher(PlannedSearch):
         If set, it is called for each query with the query's length and the scores of all subjects; for a softly masked
         query these are the scores of its masked profiles. The engine then cannot skip subjects that score too low to be
         reported, and takes longer.
-    observe_batch : callable or None
-        If set, it is called with the queries of each batch after their results.
     """
 
     def __init__(
@@ -104,9 +99,9 @@ class Searcher(PlannedSearch):
         self.engine = engine
         self.engine_name = engine.name
         self.observe: Observer | None = None
-        self.observe_batch: BatchObserver | None = None
         matrix = self.scheme.matrix if self.preparer.changes_scores else None
         gpus = self._gpus = engine if isinstance(engine, BackgroundEngine) else None
+        self.works_in_background = gpus is not None
         one_query = LocalAligner(self.scheme.alphabet, matrix, self.threads, progress=beat)
         aligner = SubjectAligner(self.search_subjects, one_query, gpus)
         self._selection = HitSelection(self, aligner)
