@@ -168,8 +168,7 @@ class Group(TyperGroup):
             left = super().parse_args(ctx, args)
         except Exception as error:
             if is_refusal(error) and not ctx.resilient_parsing:
-                log.begin_log(leniently_parsed(ctx, words).get(log.NAME), ())
-                self._refuse_other_words(ctx, words)
+                self._refuse_other_words(ctx, words, leniently_parsed(ctx, words).get(log.NAME))
             raise
         if not left and self.invoke_without_command and not ctx.resilient_parsing:
             log.begin_log(ctx.meta.get(log.KEY), [text for value in ctx.params.values() for text in texts(value)])
@@ -181,11 +180,11 @@ class Group(TyperGroup):
             return super().resolve_command(ctx, args)
         except Exception as error:
             if is_refusal(error) and not ctx.resilient_parsing:
-                log.begin_log(ctx.meta.get(log.KEY), ())
-                self._refuse_other_words(ctx, args)
+                self._refuse_other_words(ctx, args, ctx.meta.get(log.KEY))
             raise
 
-    def _refuse_other_words(self, ctx: Any, words: list[str]) -> None:
+    def _refuse_other_words(self, ctx: Any, words: list[str], log_file: str | None) -> None:
+        log.begin_log(log_file, ())
         if ctx.parent is None:
             from swsearch.cli.spellings import refuse_other_words
 

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -104,7 +104,7 @@ def cluster(
         outcome = execute([graph])
         clusters = graph.clusters(arguments.mode)
         with result_stream(arguments.out) as stream:
-            (_write_lines if output_format == "tsv" else _write_json)(clusters, subjects, stream)
+            stream.writelines(_text(one, subjects, output_format) for one in clusters)
         if arguments.representatives is not None:
             with result_stream(arguments.representatives, option="--representatives") as stream:
                 for index, *_ in clusters:
@@ -119,25 +119,16 @@ def cluster(
         inform(f"the pairs are run {outcome.run_id} in {outcome.store}")
 
 
-def _identifiers(one: Cluster, subjects: PackedDatabase) -> list[str]:
+def _text(one: Cluster, subjects: PackedDatabase, output_format: str) -> str:
+    """A cluster as one object, or as a line for each member with the representative before it."""
     from swsearch.sequences.record import split_header
 
-    return [split_header(subjects.header(index))[0] for index in one]
-
-
-def _write_lines(clusters: Sequence[Cluster], subjects: PackedDatabase, stream: TextIO) -> None:
-    """One line for each member, with the representative before it; that of the representative itself comes first."""
-    for one in clusters:
-        representative, *others = _identifiers(one, subjects)
-        stream.writelines(f"{representative}\t{member}\n" for member in (representative, *others))
-
-
-def _write_json(clusters: Sequence[Cluster], subjects: PackedDatabase, stream: TextIO) -> None:
-    """One object for each cluster."""
-    for one in clusters:
-        members = _identifiers(one, subjects)
-        described = {"representative": members[0], "size": len(members), "members": members}
-        stream.write(json.dumps(described, ensure_ascii=False) + "\n")
+    members = [split_header(subjects.header(index))[0] for index in one]
+    representative = members[0]
+    if output_format == "tsv":
+        return "".join(f"{representative}\t{member}\n" for member in members)
+    described = {"representative": representative, "size": len(members), "members": members}
+    return json.dumps(described, ensure_ascii=False) + "\n"
 
 
 def rbh(
@@ -186,8 +177,7 @@ def rbh(
         sets = f"{counted(a.n_subjects, 'sequence')} and {b.n_subjects:,}"
         inform(f"{counted(best.n_pairs, 'pair')} of reciprocal best hits among {sets}")
     if forward.run_id is not None:
-        kept = f"run {forward.run_id} has the best hits of {first}, run {backward.run_id} those of {second}"
-        inform(kept)
+        inform(f"run {forward.run_id} has the best hits of {first}, run {backward.run_id} those of {second}")
 
 
 @contextmanager

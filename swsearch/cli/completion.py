@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
@@ -18,14 +17,6 @@ from swsearch.folders import user_store
 
 VARIABLE: Final = "_SWSEARCH_COMPLETE"
 """Environment variable by which the script asks the program for words; the name follows from that of the program."""
-
-
-class Shell(StrEnum):
-    """The shells that have a script."""
-
-    bash = "bash"
-    zsh = "zsh"
-    fish = "fish"
 
 
 def begin_completion() -> None:
@@ -37,7 +28,10 @@ def begin_completion() -> None:
 
 
 def completion(
-    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="Shell for which the script is printed.")],
+    shell: Annotated[
+        Literal["bash", "zsh", "fish"],
+        typer.Argument(metavar="bash|zsh|fish", help="Shell for which the script is printed."),
+    ],
 ) -> None:
     """Print the script that completes commands, options and values in a shell.
 
@@ -48,7 +42,7 @@ def completion(
     """
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
-    print(get_completion_script(prog_name="swsearch", complete_var=VARIABLE, shell=shell.value))
+    print(get_completion_script(prog_name="swsearch", complete_var=VARIABLE, shell=shell))
 
 
 def formats(ctx: Any, args: list[str], incomplete: str) -> list[str]:

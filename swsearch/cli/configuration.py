@@ -193,7 +193,7 @@ def in_plain_words(message: str) -> str:
     return _TYPER_TYPE.sub(lambda match: "is not a whole number" if match[1] == "int" else "is not a number", message)
 
 
-def defaults_of(command: str, options: Sequence[str], commands: Any) -> Iterator[tuple[str, Given]]:
+def defaults_of(command: str, options: Sequence[str]) -> Iterator[Given]:
     """The defaults of the options of a command that the environment and the file have.
 
     Parameters
@@ -202,24 +202,23 @@ def defaults_of(command: str, options: Sequence[str], commands: Any) -> Iterator
         Its name, as ``query`` or ``db info``.
     options : sequence of str
         The names of its options, with ``_``.
-    commands : callable
-        A function without arguments, whose result is the argument of :meth:`ConfigurationFile.tables`; called only if
-        there is a file.
     """
+    from swsearch.cli.command import names_of_all
+
     file = ConfigurationFile.read()
-    own: Mapping[str, Any] = file.tables(commands()).get(command, {}) if file.exists else {}
+    own: Mapping[str, Any] = file.tables(names_of_all()).get(command, {}) if file.exists else {}
     common = {key: value for key, value in file.values.items() if not isinstance(value, dict)}
     for name in options:
         variable = f"{PREFIX}{name.upper()}"
         if is_shared(command, name) and os.environ.get(variable):
-            yield name, Given(name, os.environ[variable], "environment", variable)
+            yield Given(name, os.environ[variable], "environment", variable)
             continue
         for key in (name, name.replace("_", "-")):
             if key in own:
-                yield name, Given(name, own[key], "file", file.line(key, command))
+                yield Given(name, own[key], "file", file.line(key, command))
                 break
             if key in common and is_shared(command, name):
-                yield name, Given(name, common[key], "file", file.line(key))
+                yield Given(name, common[key], "file", file.line(key))
                 break
 
 

@@ -7,7 +7,7 @@ packing, is reported on stderr. Afterwards, the node's cache has the database.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,15 +43,20 @@ class _ShownCaching(CachingReport):
         with ProgressReport("fetching", n_bytes, "MB/s", 1e6) as progress:
             yield progress.advance
 
-    @contextmanager
-    def packing(self) -> Iterator[ReadProgress]:
-        with ProgressReport("packing", 0, "M residues/s", 1e6) as progress:
-            yield lambda _, residues: progress.reach(residues)
+    def packing(self) -> AbstractContextManager[ReadProgress]:
+        return reading("packing")
 
     def packed(self, name: str, built: BuildReport, cache: Path) -> None:
         repeated = repetitions(built)
         more = f"; {repeated}" if repeated else ""
         inform(f"{name}: {contents(built, is_asked=False)}, packed into {cache}{more}")
+
+
+@contextmanager
+def reading(what: str) -> Iterator[ReadProgress]:
+    """Shows how many residues are read."""
+    with ProgressReport(what, 0, "M residues/s", 1e6) as progress:
+        yield lambda _, residues: progress.reach(residues)
 
 
 @contextmanager

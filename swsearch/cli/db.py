@@ -13,7 +13,7 @@ import typer
 from swsearch.cli import options
 from swsearch.cli.command import CommandGroup
 from swsearch.cli.index import Blastdb, Fasta, LeftOut, SkipBad, Skipped, refuse_unused_list, sources_of
-from swsearch.cli.output import ProgressReport, inform, result_stream, say
+from swsearch.cli.output import inform, result_stream, say
 from swsearch.errors import AlphabetMismatch, DatabaseError, InputError, UsageError
 from swsearch.file_registry import registry
 from swsearch.words import counted, quoted
@@ -332,6 +332,7 @@ def add(
 
     Example: swsearch db add proteins.db --blastdb swissprot --skip-bad
     """
+    from swsearch.cli.databases import reading
     from swsearch.database.changes import add_to_database
     from swsearch.database.opening import load_catalogue
     from swsearch.sequences.alphabet import ALPHABETS
@@ -346,13 +347,12 @@ def add(
     sources, _ = sources_of(fasta or [], blastdb or [], ALPHABETS[holds])
     with ExitStack() as stack:
         left_out = LeftOut(skipped, stack)
-        progress = stack.enter_context(ProgressReport("adding", 0, "M residues/s", 1e6))
         added = add_to_database(
             database,
             sources,
             force_alphabet=alphabet is not None,
             threads=threads,
-            progress=lambda _, residues: progress.reach(residues),
+            progress=stack.enter_context(reading("adding")),
             skip=left_out.add if skip_bad else None,
         )
     new = added.catalogue.segments[-1]
@@ -426,12 +426,11 @@ def compact(
 
     Example: swsearch db compact proteins.db --slices 8
     """
+    from swsearch.cli.databases import reading
     from swsearch.database.changes import compact_database
 
-    with ProgressReport("compacting", 0, "M residues/s", 1e6) as progress:
-        done = compact_database(
-            database, slices=slices, threads=threads, progress=lambda _, residues: progress.reach(residues)
-        )
+    with reading("compacting") as progress:
+        done = compact_database(database, slices=slices, threads=threads, progress=progress)
     if done.catalogue is done.before:
         inform(f"{database} is compact already")
         return

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from swsearch.errors import InputError
@@ -118,14 +119,7 @@ def describe_databases(names: Sequence[str], databases: Sequence[PackedDatabase]
 def describe_engines(infos: Iterable[EngineInfo], gcups: Mapping[str, float]) -> dict[str, Any]:
     """The engines in the order in which ``auto`` tries them with their measured speeds, and the one that it takes."""
     engines = [
-        {
-            "name": info.name,
-            "built": info.built,
-            "usable": info.usable,
-            "detail": info.detail or None,
-            "reason": info.reason or None,
-            "gcups": gcups.get(info.name),
-        }
+        {**asdict(info), "detail": info.detail or None, "reason": info.reason or None, "gcups": gcups.get(info.name)}
         for info in infos
     ]
     return {"auto": next(engine["name"] for engine in engines if engine["usable"]), "engines": engines}

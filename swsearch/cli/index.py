@@ -15,7 +15,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.options import INPUT_PATH
-from swsearch.cli.output import ProgressReport, inform, result_stream
+from swsearch.cli.output import inform, result_stream
 from swsearch.errors import InputError, OutputClosed, UsageError
 from swsearch.file_registry import registry
 from swsearch.output_files import COMPRESSED
@@ -154,7 +154,7 @@ def index(fasta: Fasta = None, *, context: typer.Context) -> None:
 
     Example: swsearch index uniprot.fasta.gz -o uniprot.db --taxonomy taxdump.tar.gz
     """
-    from swsearch.cli.databases import built_lines
+    from swsearch.cli.databases import built_lines, reading
     from swsearch.database.builder import build_database
     from swsearch.database.opening import refuse_url
 
@@ -168,7 +168,6 @@ def index(fasta: Fasta = None, *, context: typer.Context) -> None:
     sources, chosen = sources_of(fasta or [], given.blastdb or [], chosen)
     with ExitStack() as stack:
         left_out = LeftOut(given.skipped, stack)
-        progress = stack.enter_context(ProgressReport("indexing", 0, "M residues/s", 1e6))
         built = build_database(
             sources,
             out,
@@ -178,7 +177,7 @@ def index(fasta: Fasta = None, *, context: typer.Context) -> None:
             threads=given.threads,
             taxonomy=given.taxonomy,
             taxid_map=given.taxid_map,
-            progress=lambda _, residues: progress.reach(residues),
+            progress=stack.enter_context(reading("indexing")),
             skip=left_out.add if given.skip_bad else None,
         )
     for line in [*built_lines(out, built, is_asked=given.alphabet is not None), *left_out.lines()]:

@@ -93,9 +93,7 @@ def msa(
         def finish(results: Sequence[QueryResult]) -> QueryResult:
             for result in results:
                 cut.write(result)
-            kept, line = _finished(results, searchers[0], names, rows)
-            inform(line)
-            return kept
+            return _finished(results, searchers[0], names, rows)
 
         found = deep_alignments(queries, searchers, progress.advance)
         beside = ReportContext(run)
@@ -104,21 +102,19 @@ def msa(
             for results, path in zip(found, files_of_queries, strict=True):
                 with text_file(path, "--out") as stream:
                     report.write_all(beside, [finish(results)], stream)
-            cut.end()
-            return
-        with result_stream(None if out is None else Path(out)) as stream:
-            if pair != PAIRINGS[0]:
-                chains = list(found)
-                write_complex(list(map(joined, chains)), list(map(finish, chains)), stream, complete=pair == "complete")
-            else:
-                report.write_all(beside, map(finish, found), stream)
+        else:
+            with result_stream(None if out is None else Path(out)) as stream:
+                if pair == PAIRINGS[0]:
+                    report.write_all(beside, map(finish, found), stream)
+                else:
+                    chains = list(found)
+                    rows_of_each = list(map(finish, chains))
+                    write_complex(list(map(joined, chains)), rows_of_each, stream, complete=pair == "complete")
         cut.end()
 
 
-def _finished(
-    results: Sequence[QueryResult], searcher: Searcher, names: Sequence[str], rows: RowFilter
-) -> tuple[QueryResult, str]:
-    """A query with the hits in all databases that have a row, and a line about its alignment for the user."""
+def _finished(results: Sequence[QueryResult], searcher: Searcher, names: Sequence[str], rows: RowFilter) -> QueryResult:
+    """A query with the hits in all databases that have a row; a line about its alignment is said."""
     from swsearch.report.anchored import alignment_codes, n_kinds, name_of, with_kept_rows
     from swsearch.report.row_filter import effective_number, mean_kinds
     from swsearch.run.deep_alignments import distinct, joined
@@ -131,8 +127,8 @@ def _finished(
     neff = effective_number(codes, kinds, searcher.threads)
     rounds = f"{counted(kept.n_rounds, 'round')}{', converged' if kept.converged else ''}"
     diversity = f"Neff {neff:.2f}, {mean_kinds(codes, kinds):.2f} different residues a column"
-    line = f"{name_of(kept.header)}: {counted(len(codes), 'row')} ({sources}; {rounds}), {diversity}"
-    return kept, line
+    inform(f"{name_of(kept.header)}: {counted(len(codes), 'row')} ({sources}; {rounds}), {diversity}")
+    return kept
 
 
 def _split(files: list[str]) -> tuple[list[str], list[str]]:

@@ -155,9 +155,7 @@ def kept_store(store: str) -> str:
         It is the user's store, and the user has no home folder.
     """
     refuse_none(store)
-    if store != DEFAULT_STORE:
-        return store
-    return str(user_store())
+    return str(user_store()) if store == DEFAULT_STORE else store
 
 
 def created_store(store: str) -> str:
@@ -297,6 +295,14 @@ def table_or_json(name: str) -> str:
 
 DATABASE_HELP: Final = "A database made by `swsearch index`, its URL in an object store, or a sequence file."
 AnyDatabase = Annotated[str, typer.Argument(metavar="DB", click_type=INPUT_NAME, help=DATABASE_HELP)]
+StoredRun = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        autocompletion=completion.runs,
+        help="Number of a run, or latest for the newest finished run, or the newest run if none is finished.",
+    ),
+]
 Threads = Annotated[int | None, declared("threads")]
 Out = Annotated[Path | None, declared("out", "query")]
 Quiet = Annotated[bool, declared("quiet")]
@@ -483,12 +489,10 @@ def check_alphabet(alphabet: str | None, requirements: Requirements) -> None:
     chosen = alphabet_named(alphabet)
     if chosen is None or chosen is requirements.alphabet:
         return
-    other = requirements.advice(chosen)
+    how, advice = "without --translate", f"leave --alphabet out, or {requirements.advice(chosen)}"
     if requirements.translate is not None:
-        taken = f"with --translate {requirements.translate} queries are {requirements.alphabet.name}"
-        raise InputError(f"--alphabet {alphabet}: {taken}; {other}")
-    taken = f"without --translate queries are {requirements.alphabet.name}"
-    raise InputError(f"--alphabet {alphabet}: {taken}; leave --alphabet out, or {other}")
+        how, advice = f"with --translate {requirements.translate}", requirements.advice(chosen)
+    raise InputError(f"--alphabet {alphabet}: {how} queries are {requirements.alphabet.name}; {advice}")
 
 
 def device_list(devices: str | None) -> list[int] | None:

@@ -42,7 +42,7 @@ class Preparation(TyperOption):
         for one in options.values():
             _add(parser, one, [name[1:] for name in one.opts if len(name) > 3], const=True)
             _add(parser, one, [name[1:] for name in one.secondary_opts], const=False)
-        for row in _usable(ctx, options, ctx.meta.get(PROGRAMS)):
+        for row in _usable(ctx):
             target = options.get(row.here)
             names = [name for name in row.names if name == row.name or name not in options]
             if target is not None and row.convert is None:
@@ -100,9 +100,8 @@ def value_behind(words: Sequence[str], at: int) -> str | None:
 
 def one_dash_names(ctx: Any) -> set[str]:
     """The names with one dash that the parser knows, also those of other programs, with ``_`` and with ``-``."""
-    options = _options(ctx)
-    names = {name[1:] for one in options.values() for name in (*one.opts, *one.secondary_opts)}
-    names |= {row.name for row in _usable(ctx, options, ctx.meta.get(PROGRAMS))}
+    names = {name[1:] for one in _options(ctx).values() for name in (*one.opts, *one.secondary_opts)}
+    names |= {row.name for row in _usable(ctx)}
     return names | {name.replace("-", "_").replace("_", "-", 1) for name in names}
 
 
@@ -117,7 +116,7 @@ def explain_unknown(error: Any, ctx: Any, words: Sequence[str], at: int) -> None
     if name[:2] != "--" and not is_long_name(name):
         name, value = name[:2], name[2:] or value
     options = _options(ctx)
-    rows = [row for row in _usable(ctx, options, ALL_PROGRAMS) if row.name == name]
+    rows = [row for row in _usable(ctx, ALL_PROGRAMS) if row.name == name]
     given = value or value_behind(words, at)
     meanings = [
         f"that of {row.program} {described}"
@@ -141,12 +140,10 @@ def configured(ctx: Any, *, on_server: bool = False) -> dict[str, tuple[Any, Giv
 
     With ``on_server``, those of options that concern this machine are left out.
     """
-    from swsearch.cli.command import names_of_all
-
     by_name = option_names(ctx)
     usable = [one for one in by_name if not on_server or one in SEARCH_OPTIONS or one == log.NAME]
-    found = defaults_of(name_of(ctx), usable, names_of_all)
-    return {by_name[key].name: (converted(by_name[key], ctx, given), given) for key, given in found}
+    found = [(by_name[given.name], given) for given in defaults_of(name_of(ctx), usable)]
+    return {one.name: (converted(one, ctx, given), given) for one, given in found}
 
 
 def name_of(ctx: Any) -> str:
@@ -184,11 +181,14 @@ def _add(parser: Any, option: Any, names: Sequence[str], *, const: bool) -> None
         parser.add_option(obj=option, opts=names, dest=option.name, action=action, nargs=option.nargs)
 
 
-def _usable(ctx: Any, options: Mapping[str, Any], programs: Sequence[str] | None) -> Iterable[Spelling]:
-    """The rows that a command can follow: those of a program take precedence over its own names, others do not."""
+def _usable(ctx: Any, programs: Sequence[str] | None = None) -> Iterable[Spelling]:
+    """The rows that a command can follow: those of a program take precedence over its own names, others do not.
+
+    By default, the programs are those whose words are parsed.
+    """
     from swsearch.cli.spellings import FIRST, LAST, SPELLINGS
 
-    command = name_of(ctx)
+    command, options, programs = name_of(ctx), _options(ctx), programs or ctx.meta.get(PROGRAMS)
     for row in SPELLINGS:
         is_own = row.name in options or (not row.here and row.name in FLAGS)
         is_of = not (row.is_short or is_own) if programs is None else row.program in programs
@@ -211,7 +211,7 @@ def replace_names(ctx: Any, opts: dict[str, Any], problems: list[str] | None = N
     from swsearch.cli.spellings import FIRST, LAST
 
     options = _options(ctx)
-    rows = {row.name: row for row in _usable(ctx, options, ctx.meta.get(PROGRAMS))}
+    rows = {row.name: row for row in _usable(ctx)}
     arguments = next((one.name for one in ctx.command.get_params(ctx) if one.nargs == -1), "")
     files = list(opts.pop(arguments, None) or ())
     source_of: dict[str, str] = {}

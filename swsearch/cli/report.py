@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import typer
 
-from swsearch.cli import completion, options
+from swsearch.cli import options
 from swsearch.cli.output import inform, result_stream, say, table_width
 from swsearch.errors import DatabaseError, InputError
 from swsearch.file_registry import is_url
@@ -210,35 +211,29 @@ class SavedProfiles(Step):
     """
 
     def __init__(self, path: Path, run: RunInfo, stack: ExitStack) -> None:
+        from swsearch.query.asn1 import write_checkpoint
+        from swsearch.scoring.matrix import parse_matrix_text
+        from swsearch.scoring.scheme import GapPenalty
+        from swsearch.sequences.alphabet import PROTEIN
+
         if run.query_alphabet != "protein":
             raise InputError("--save-pssm saves profiles of proteins, and these queries are DNA; leave it out")
         if run.lam is None or run.k is None:
             raise InputError(f"--save-pssm: a checkpoint contains λ and K, and there are none: {run.statistics}")
-        self._stream = stack.enter_context(result_stream(path, option="--save-pssm"))
-
-    def begin(self, run: RunInfo) -> None:
-        """Read the matrix of the run."""
-        from swsearch.scoring.matrix import parse_matrix_text
-        from swsearch.sequences.alphabet import PROTEIN
-
-        self._run = run
         self._matrix = parse_matrix_text(run.matrix_scores, run.matrix, PROTEIN)
+        gap = GapPenalty(run.gap_open, run.gap_extend)
+        stream = stack.enter_context(result_stream(path, option="--save-pssm"))
+        self._write = partial(write_checkpoint, stream, gap=gap, matrix=run.matrix, lam=run.lam, k=run.k)
 
     def write(self, result: QueryResult) -> None:
         """Write the profile of a query."""
         import numpy as np
 
-        from swsearch.query.asn1 import write_checkpoint
-        from swsearch.scoring.scheme import GapPenalty
         from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 
-        run = self._run
-        assert run.lam is not None
-        assert run.k is not None
         codes = PROTEIN.encode(result.letters) & np.uint8(CODE_MASK)
         scores = self._matrix.scores[codes, :20] if result.pssm is None else result.pssm.scores
-        gap = GapPenalty(run.gap_open, run.gap_extend)
-        write_checkpoint(self._stream, result.header, codes, scores, gap, run.matrix, lam=run.lam, k=run.k)
+        self._write(result.header, codes, scores)
 
 
 def refuse_shared_stdout(path: Path | None, out: Path | None, *, printed: bool = True) -> None:
@@ -310,14 +305,7 @@ class FastaOutputs(Step):
 
 
 def report(
-    run: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN",
-            autocompletion=completion.runs,
-            help="Number of a run, or latest for the newest finished run, or the newest run if none is finished.",
-        ),
-    ],
+    run: options.StoredRun,
     *,
     context: typer.Context,
 ) -> None:

@@ -188,13 +188,9 @@ def _percent(*options: str) -> Callable[[str], Converted]:
 
 def _switch(option: str, if_yes: str, if_no: str) -> Callable[[str], Converted]:
     """A yes or no as one of two values of an option."""
-
-    def convert(value: str) -> Converted:
-        if value.lower() not in (*_YES, *_NO):
-            raise UsageError(f"say {option} {if_yes} or {option} {if_no}")
-        return [(option, if_yes if value.lower() in _YES else if_no)]
-
-    return convert
+    values = dict.fromkeys(_YES, if_yes) | dict.fromkeys(_NO, if_no)
+    convert = _one_of(option, values, f"say {option} {if_yes} or {option} {if_no}")
+    return lambda value: convert(value.lower())
 
 
 def _composition(value: str) -> Converted:
@@ -231,11 +227,7 @@ def _fixed(option: str, value: str | None = None) -> Callable[[str], Converted]:
 
 def _different(advice: str) -> Callable[[str], Converted]:
     """An option that has the name of one of swsearch and another meaning."""
-
-    def convert(_value: str) -> Converted:
-        raise UsageError(advice)
-
-    return convert
+    return _one_of("", {}, advice)
 
 
 _GAPS: Final = "11 and 1 of MMseqs2 are --gap-open 10 --gap-extend 1"
@@ -474,9 +466,7 @@ def answer(arguments: Sequence[str], commands: Mapping[str, Any]) -> str | None:
     of = ""
     if word in _PROGRAMS_OF_SUITES:
         if len(arguments) == 1 or arguments[1] not in {*PROGRAM_WORDS, *LINES}:
-            return (
-                f"{word} is another program; here it is: swsearch index FASTA… --out DB, then swsearch query QUERY… DB"
-            )
+            return f"{word} is another program; here it is: {_INDEX}, then {_QUERY}"
         of = f"{word} "
         arguments = arguments[1:]
         word = arguments[0]

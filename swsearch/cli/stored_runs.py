@@ -34,15 +34,6 @@ app = CommandGroup(
     no_args_is_help=True,
 )
 
-Run = Annotated[
-    str,
-    typer.Argument(
-        metavar="RUN",
-        autocompletion=completion.runs,
-        help="Number of a run, or latest for the newest finished run, or the newest run if none is finished.",
-    ),
-]
-
 Runs = Annotated[
     list[str],
     typer.Argument(
@@ -117,13 +108,11 @@ def list_runs(store: options.KeptStore = DEFAULT_STORE, format_name: options.Tab
             write_document({"store": opened.name, "n_bytes": n_bytes, "n_free_bytes": n_free, "runs": runs})
             return
     longest = max([len("database"), *(len(run.info.database.name) for run in stored)])
-    counts = f"{'queries':>8}  {'hits':>10}"
-    print(f"{'run':>5}  {'started (UTC)':<19}  {'state':<11}  {counts}  {'database':<{longest}}  command")
+    print(f"  run  started (UTC)        state         queries        hits  {'database':<{longest}}  command")
     for run in stored:
-        started = run.started.strftime("%Y-%m-%d %H:%M:%S")
         counts = f"{run.n_queries:>8,}  {run.n_hits:>10,}"
         of = f"{run.info.database.name:<{longest}}  {one_line(run.info.command)}"
-        print(f"{run.id:>5}  {started}  {run.state:<11}  {counts}  {of}")
+        print(f"{run.id:>5}  {run.started:%Y-%m-%d %H:%M:%S}  {run.state:<11}  {counts}  {of}")
     say(size)
 
 
@@ -134,7 +123,9 @@ def _size_of(store: Store, n_runs: int) -> str:
 
 
 @app.command(short_help="Show what decided a run's hits.")
-def show(run: Run, store: options.KeptStore = DEFAULT_STORE, format_name: options.TableFormat = "table") -> None:
+def show(
+    run: options.StoredRun, store: options.KeptStore = DEFAULT_STORE, format_name: options.TableFormat = "table"
+) -> None:
     """Show everything that decided a run's hits: command, options, scoring, database, versions.
 
     Example: swsearch runs show latest
@@ -238,7 +229,7 @@ def merge(
 
 @app.command(short_help="Copy one run into a store of its own.")
 def export(
-    run: Run,
+    run: options.StoredRun,
     out: Annotated[
         str,
         options.declared(
