@@ -299,9 +299,7 @@ def requested_report(arguments: options.Arguments) -> Report | None:
             raise InputError(f"--lca-top {arguments.lca_top:g} is that of a report; say --format lca")
         refuse_unused(None, arguments)
         return None
-    usual = option_of("format", arguments.command).default_in(arguments.command)
-    name, usual = ("table" if one == "none" else one for one in (arguments.format, usual))
-    report = asked_report(arguments, name, usual)
+    report = asked_report(arguments.changed(format="table") if arguments.format == "none" else arguments)
     refuse_unused(report, arguments)
     return report
 

@@ -93,7 +93,7 @@ def cluster(
 
     if arguments.mode not in CLUSTER_MODES:
         raise InputError(f"--mode {arguments.mode}: choose {', '.join(CLUSTER_MODES)}")
-    output_format = arguments.format_by_name(arguments.format, "tsv", arguments.out, formats)
+    output_format = arguments.format_by_name(arguments.out, formats)
     running = CommandRun(arguments.changed(format="none", out=None))  # the clusters are no report of the search
     running.check()
     with (

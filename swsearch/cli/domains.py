@@ -47,7 +47,7 @@ def domains(
     from swsearch.domains.annotation import DomainLimits, open_annotation
     from swsearch.domains.domain_report import FORMATS
 
-    name = arguments.format_by_name(arguments.format, "table", arguments.out, FORMATS)
+    name = arguments.format_by_name(arguments.out, FORMATS)
     if name not in FORMATS:
         raise InputError(f"--format {name!r}: choose {', '.join(FORMATS)}")
     limits = DomainLimits(arguments.evalue, arguments.thresholds, arguments.overlaps)

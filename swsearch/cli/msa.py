@@ -68,7 +68,7 @@ def msa(
 
     folder = None if out is None or not (out.endswith("/") or Path(out).is_dir()) else Path(out)
     file = out if folder is None else None
-    format_name = arguments.format_by_name(arguments.format, "a3m", file, ALIGNMENTS)
+    format_name = arguments.format_by_name(file, ALIGNMENTS)
     report = _report(format_name, pair)
     if folder is not None and pair != PAIRINGS[0]:
         raise InputError(f"--out {out}: a complex has one alignment; name a file")

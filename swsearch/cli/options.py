@@ -363,15 +363,11 @@ class Arguments:
         """Whether the command line gives one of these parameters; the values of others are defaults."""
         return any(name in names for name in self._given)
 
-    def format_by_name(
-        self, format_name: str, default: str, out: str | os.PathLike[str] | None, formats: Collection[str] = ()
-    ) -> str:
+    def format_by_name(self, out: str | os.PathLike[str] | None, formats: Collection[str] = ()) -> str:
         """The format of a report: as asked, or what the name of its file says if no format is given.
 
         Parameters
         ----------
-        format_name, default : str
-            The format that is given or follows from the command, and that of the command.
         out : path or None
             The file; ``.gz`` and its like may follow the suffix.
         formats : collection of str
@@ -386,8 +382,11 @@ class Arguments:
         """
         from swsearch.report.formats import FOREIGN_SUFFIXES, FORMATS, SUFFIXES
 
-        if out is None or format_name != default or self.gives("format"):
-            return format_name
+        usual = self._rows["format"].default_in(self.command)
+        default = "table" if usual == "none" else usual
+        chosen: str = self.format
+        if out is None or chosen != default or self.gives("format"):
+            return chosen
         path = Path(out)
         suffix = (Path(path.stem) if path.suffix.lower() in COMPRESSED else path).suffix.lower()
         if suffix in FOREIGN_SUFFIXES:
@@ -417,11 +416,6 @@ class Arguments:
             not self.no_bound,
             self.partition_residues,
         )
-
-    @property
-    def cuts_lists(self) -> bool:
-        """Whether a list of hits may end where a larger ``--top`` would continue it."""
-        return any(row.name == "top" for row in offered(self.command))
 
     @property
     def narrowing(self) -> Narrowing:

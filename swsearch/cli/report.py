@@ -19,7 +19,7 @@ from swsearch.cli.output import inform, result_stream, say, table_width
 from swsearch.errors import DatabaseError, InputError
 from swsearch.file_registry import is_url
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.options import EVERY_SUBJECT
+from swsearch.options import EVERY_SUBJECT, offered
 from swsearch.report.base import Report, Step, perform
 from swsearch.words import counted
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 # --- the report ---
 
 
-def asked_report(arguments: options.Arguments, name: str, usual: str = "table") -> Report:
-    """The report in a format, or if that is the usual one, in the one that the name of the output file says.
+def asked_report(arguments: options.Arguments) -> Report:
+    """The report of a command, in the format that is asked for or that the name of the output file says.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def asked_report(arguments: options.Arguments, name: str, usual: str = "table") 
     """
     from swsearch.report.formats import new_report
 
-    name = arguments.format_by_name(name, usual, arguments.out)
+    name = arguments.format_by_name(arguments.out)
     arguments = arguments.changed(format=name)
     return new_report(
         name,
@@ -103,7 +103,8 @@ def steps_of_report(
     report.write_to(stack.enter_context(result_stream(arguments.out, binary=report.binary)), context)
     if context.taxonomy is None:
         return [report]
-    return [report, TaxonMessages(context.taxonomy, report.ancestors if arguments.cuts_lists else None)]
+    cuts_lists = any(row.name == "top" for row in offered(arguments.command))  # where a larger --top would go on
+    return [report, TaxonMessages(context.taxonomy, report.ancestors if cuts_lists else None)]
 
 
 class TaxonMessages(Step):
@@ -327,7 +328,7 @@ def report(
     given = options.Arguments.of(context)
     save_pssm = given.save_pssm
     refuse_shared_stdout(save_pssm, given.out)
-    chosen = asked_report(given, given.format)
+    chosen = asked_report(given)
     narrowing = given.narrowing
     refuse_unused(chosen, given)
     with Store(given.store, only_read=True) as opened:
