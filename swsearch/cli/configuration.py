@@ -255,9 +255,8 @@ def naming_places(context: Any) -> Iterator[None]:
     try:
         yield
     except SwSearchError as error:
-        problem, _, _ = (
-            error.on_command_line().replace("'", "").partition(";")
-        )  # some values have quotes; advice follows
+        # Some values have quotes; advice follows.
+        problem, _, _ = error.on_command_line().replace("'", "").partition(";")
         for name, (value, given) in context.meta.get(PLACES, {}).items():
             is_default = getattr(context.get_parameter_source(name), "name", "") != "COMMANDLINE"
             shown = re.escape(as_options(option(given.name, value)).replace("'", ""))

@@ -231,8 +231,7 @@ def translating(
 
     if arguments.translate is not None:
         return arguments.changed(translate=None if arguments.translate == "none" else arguments.translate)
-    known = None if arguments.alphabet is None else ALPHABETS.get(arguments.alphabet)
-    side = offered_translation(queries, holds, known)
+    side = offered_translation(queries, holds, ALPHABETS.get(arguments.alphabet))
     if side is None:
         return arguments
     found = f"the queries are proteins, {database} is DNA: it is searched in six frames"
@@ -314,20 +313,7 @@ def _check_outputs(arguments: options.Arguments) -> None:
         raise InputError(
             "--plot needs the scores of all subjects, which the workers of --cluster do not send; leave one out"
         )
-    printed = arguments.format != "none" or arguments.out is not None
-    refuse_shared_stdout(arguments.save_pssm, arguments.out, printed=printed)
-    outputs = {
-        "--out": (arguments.out or "-") if printed else None,
-        "--save-pssm": arguments.save_pssm,
-        "--unaligned": arguments.unaligned,
-        "--aligned-queries": arguments.aligned_queries,
-        "--events": arguments.events,
-    }
-    on_stdout = [option for option, path in outputs.items() if str(path) == "-"]
-    for option in ("--unaligned", "--aligned-queries"):
-        if option in on_stdout and len(on_stdout) > 1:
-            others = [{"--out": "the report"}.get(other, other) for other in on_stdout if other != option]
-            raise InputError(f"{option} -: {others[0]} is written to stdout, too; name a file for one of them")
+    refuse_shared_stdout(arguments)
     if arguments.plot is not None:
         check_plot(arguments.plot)
 
@@ -359,10 +345,7 @@ def _plot_scores(check: ScoreCheck, run: Run | None, title: str, path: Path) -> 
 
 def is_packed(path: str) -> bool:
     """Whether a path is a packed database of this machine."""
-    try:
-        return (Path(path) / CATALOGUE).is_file()
-    except (OSError, ValueError):
-        return False
+    return os.path.isfile(os.path.join(path, CATALOGUE))
 
 
 def is_database(path: str) -> bool:

@@ -237,16 +237,29 @@ class SavedProfiles(Step):
         self._write(result.header, codes, scores)
 
 
-def refuse_shared_stdout(path: Path | None, out: Path | None, *, printed: bool = True) -> None:
-    """Refuse to write profiles and a report to stdout; ``printed`` tells whether there is a report.
+def refuse_shared_stdout(arguments: options.Arguments) -> None:
+    """Refuse to write sequences or profiles to stdout beside something else, such as the report.
 
     Raises
     ------
     InputError
-        Both would be written to stdout.
+        Two would be written to stdout.
     """
-    if printed and str(path) == "-" and (out is None or str(out) == "-"):
+    has_report = arguments.format != "none" or arguments.out is not None
+    outputs = {
+        "the report": (arguments.out or "-") if has_report else None,
+        "--save-pssm": arguments.save_pssm,
+        "--unaligned": arguments.unaligned,
+        "--aligned-queries": arguments.aligned_queries,
+        "--events": arguments.events,
+    }
+    on_stdout = [output for output, path in outputs.items() if str(path) == "-"]
+    if on_stdout[:2] == ["the report", "--save-pssm"]:
         raise InputError("--save-pssm -: the report is written to stdout, too; give --out FILE, or another --save-pssm")
+    for option in ("--unaligned", "--aligned-queries"):
+        if option in on_stdout and len(on_stdout) > 1:
+            other = next(output for output in on_stdout if output != option)
+            raise InputError(f"{option} -: {other} is written to stdout, too; name a file for one of them")
 
 
 # --- --unaligned and --aligned-queries ---
@@ -326,8 +339,7 @@ def report(
     from swsearch.store.store import Store
 
     given = options.Arguments.of(context)
-    save_pssm = given.save_pssm
-    refuse_shared_stdout(save_pssm, given.out)
+    refuse_shared_stdout(given)
     chosen = asked_report(given)
     narrowing = given.narrowing
     refuse_unused(chosen, given)
@@ -346,8 +358,8 @@ def report(
         with ExitStack() as stack:
             searched = _database(chosen, stored, given, stack)
             steps = steps_of_report(chosen, given, info, searched, stack)
-            if save_pssm is not None:
-                steps.insert(0, SavedProfiles(save_pssm, stored.info, stack))
+            if given.save_pssm is not None:
+                steps.insert(0, SavedProfiles(given.save_pssm, stored.info, stack))
             holds_all = stored.info.parameters.get("top") == EVERY_SUBJECT
             steps.append(CutMessage(is_search=False, holds_all=holds_all))
             perform(steps, info, narrowing.results(stored.info, results))

@@ -18,6 +18,7 @@ import json
 import math
 import os
 import secrets
+import shutil
 import socket
 import time
 import weakref
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 TOKEN_VARIABLE: Final = "SWSEARCH_TOKEN"
 """Environment variable of the token, which no command line should have."""
 _SERVERS: Final = "servers"
-_BLOCK_BYTES: Final = 1 << 16
 _HOLD_SECONDS: Final = 30.0
 _MAX_ANSWER_SECONDS: Final = 60.0
 
@@ -287,8 +287,7 @@ class Client:
         file.truncate()
         answer = self._answer("GET", path)
         try:
-            while block := answer.read(_BLOCK_BYTES):
-                file.write(block)
+            shutil.copyfileobj(answer, file)
         except (http.client.HTTPException, ConnectionError) as error:
             raise ServerError(0, "cut_short", f"{self.url}: the report ended early; fetch it again") from error
         finally:
