@@ -39,7 +39,7 @@ def align(
 
     Example: swsearch align query.fasta subject.fasta --mode global --format pairwise
     """
-    given = Arguments.of(context)
+    given: Arguments = context.obj
     if not given.text and "" in (query, subject):
         refuse_empty()
     from swsearch.engine.registry import Machine

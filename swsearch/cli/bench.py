@@ -176,7 +176,7 @@ def kernels(
     from swsearch.engine.registry import engine_infos
     from swsearch.threads import threads_to_use
 
-    arguments = options.Arguments.of(context)
+    arguments: options.Arguments = context.obj
     format_name = options.table_or_json(arguments.format)
     chosen = [word.strip() for word in tasks.split(",")]
     for task in chosen:

@@ -47,7 +47,7 @@ def allpairs(
 
     Example: swsearch allpairs proteins.db --store 'pairs-{shard}.sqlite' --shard 3/8 --format none
     """
-    arguments = options.Arguments.of(context)
+    arguments: options.Arguments = context.obj
     from swsearch.cli.databases import open_databases
     from swsearch.search.queries import SubjectQueries
 
@@ -82,7 +82,7 @@ def cluster(
 
     Example: swsearch cluster proteins.db --mode components --evalue 1e-20 --store pairs.sqlite --resume latest
     """
-    arguments = options.Arguments.of(context)
+    arguments: options.Arguments = context.obj
     formats = option_of("format", "cluster").choices
     if arguments.format not in formats:
         raise InputError(f"--format {arguments.format}: choose {' or '.join(formats)}")
@@ -152,7 +152,7 @@ def rbh(
 
     Example: swsearch rbh a.db b.db --evalue 1e-5 --min-query-coverage 50 --fields "qseqid sseqid pident evalue"
     """
-    arguments = options.Arguments.of(context)
+    arguments: options.Arguments = context.obj
     from swsearch.cli.databases import open_databases
     from swsearch.run.comparisons import BestHits
     from swsearch.search.queries import DatabaseQueries

@@ -42,7 +42,7 @@ def domains(
 
     Example: swsearch domains proteins.fasta families.hmm --thresholds none --evalue 1e-5 --out domains.html
     """
-    arguments = options.Arguments.of(context)
+    arguments: options.Arguments = context.obj
     from swsearch.cli.databases import open_databases
     from swsearch.domains.annotation import DomainLimits, open_annotation
     from swsearch.domains.domain_report import FORMATS

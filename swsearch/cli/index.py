@@ -158,7 +158,7 @@ def index(fasta: Fasta = None, *, context: typer.Context) -> None:
     from swsearch.database.builder import build_database
     from swsearch.database.opening import refuse_url
 
-    given = options.Arguments.of(context)
+    given: options.Arguments = context.obj
     if not fasta and not given.blastdb:
         raise UsageError(f"give FASTA files or --blastdb: swsearch index FASTA… --out {given.out or 'DB'}")
     out = given.out or _usual_name([*(fasta or []), *map(Path, given.blastdb or [])])

@@ -56,7 +56,7 @@ def msa(
 
     Example: swsearch msa chains.fasta uniref.db --pair complete --out complex.a3m
     """
-    arguments = options.Arguments.of(context)
+    arguments: options.Arguments = context.obj
     paths, databases = _split(files)
     out, pair = arguments.out, arguments.pair
     if arguments.together and len(databases) == 1:

@@ -347,12 +347,6 @@ class Arguments:
             return takes(value, row.name, self._values["fields"] or ())
         return value in values if values else value not in (None, "none", self._rows[needed].default)
 
-    @classmethod
-    def of(cls, context: typer.Context) -> Arguments:
-        """The values of the command line in progress."""
-        arguments: Arguments = context.obj
-        return arguments
-
     def changed(self, **values: Any) -> Arguments:
         """The same values, except for these."""
         other = copy(self)

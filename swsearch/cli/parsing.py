@@ -69,13 +69,10 @@ def prepare(ctx: Any, opts: Mapping[str, Any]) -> None:
     found = configured(ctx, on_server=opts.get("server") not in (None, "auto"))
     ctx.meta[PLACES] = found
     ctx.default_map = {key: value for key, (value, _) in found.items()}
-    named = next((one for one in (opts.get(log.NAME), ctx.meta.get(log.KEY)) if one is not None), None)
+    named = (opts.get(log.NAME), ctx.meta.get(log.KEY), ctx.default_map.get(log.NAME))
+    name = next((one for one in named if one is not None), None)
     others = [text for key, value in opts.items() if key != log.NAME for text in command_line.texts(value)]
-    log.begin_log(
-        ctx.default_map.get(log.NAME) if named is None else named,
-        others,
-        opts.get("shard") or ctx.default_map.get("shard"),
-    )
+    log.begin_log(name, others, opts.get("shard") or ctx.default_map.get("shard"))
 
 
 def is_refusal(error: Exception) -> bool:

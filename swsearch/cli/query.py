@@ -72,7 +72,7 @@ def query(
 
     Example: swsearch query queries.fasta proteins.db --server auto
     """
-    arguments = options.Arguments.of(context)
+    arguments: options.Arguments = context.obj
     if (server := arguments.server) is not None:
         from swsearch.cli.remote import execute_on_running_server, execute_on_server
 
@@ -112,7 +112,7 @@ def batch(
 
     Example: swsearch batch reads.fasta s3://bucket/genome.db --store 'hits-{shard}.sqlite' --shard auto --resume latest
     """
-    arguments = options.Arguments.of(context)
+    arguments: options.Arguments = context.obj
     is_printed = arguments.format != "none" or arguments.out is not None
     if not is_printed:
         options.refuse_none(arguments.store, ", or print them with --format")

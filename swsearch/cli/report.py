@@ -338,7 +338,7 @@ def report(
     from swsearch.cli.stored_runs import find_run, what_is_missing
     from swsearch.store.store import Store
 
-    given = options.Arguments.of(context)
+    given: options.Arguments = context.obj
     refuse_shared_stdout(given)
     chosen = asked_report(given)
     narrowing = given.narrowing

@@ -62,7 +62,7 @@ def serve(paths: DatabasePaths = None, *, context: typer.Context) -> None:
     from swsearch.service.worker_processes import worker_command
     from swsearch.store.connections import Address
 
-    given = options.Arguments.of(context)
+    given: options.Arguments = context.obj
     _warn_of_network(given.store)
     offered = _offered(paths or [], given)
     protocols = check_protocols(given.protocol or [])
@@ -160,7 +160,7 @@ def worker(paths: DatabasePaths = None, *, context: typer.Context) -> None:
     from swsearch.service.worker import SearchWorker
     from swsearch.store.store import Store
 
-    given = options.Arguments.of(context)
+    given: options.Arguments = context.obj
     hints = given.hints
     if not hints:  # a server has told its own
         _warn_of_network(given.store)
