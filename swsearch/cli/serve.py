@@ -117,18 +117,23 @@ def _has_tokens(store: str, *, create: bool) -> bool:
 
 
 def _options_of_workers(given: options.Arguments) -> list[list[str]]:
-    """The options of each worker of a server: one worker for each GPU, with its share of the threads."""
+    """The options of each worker of a server."""
     if not given.worker:
         return []
     same = ["--engine", given.engine]
     same += ["--expiry-days", str(given.expiry_days), "--give-up-after", str(given.give_up_after)]
     same += [] if given.databases is None else ["--databases", given.databases]
     same += [] if given.subject_sets is None else ["--subject-sets", given.subject_sets]
-    threads, ordinals = given.threads, options.device_list(given.devices) or []
+    return [[*same, *its_share] for its_share in _shares(given.devices, given.threads)]
+
+
+def _shares(devices: str | None, threads: int | None) -> list[list[str]]:
+    """The options of each worker of a server: one worker for each GPU, with its share of the threads."""
+    ordinals = options.device_list(devices) or []
     if len(ordinals) > 1:
         threads = max(1, threads_to_use(threads) // len(ordinals))
-    same += [] if threads is None else ["--threads", str(threads)]
-    return [[*same, "--devices", str(ordinal)] for ordinal in ordinals] or [same]
+    shares = [["--devices", str(ordinal)] for ordinal in ordinals] or [[]]
+    return [share + ([] if threads is None else ["--threads", str(threads)]) for share in shares]
 
 
 @contextmanager
