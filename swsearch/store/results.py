@@ -27,15 +27,7 @@ from swsearch.hits.shards import Failure, Shard
 from swsearch.sequences.headers import names_of
 from swsearch.sequences.record import split_header
 from swsearch.store.driver import RowRefused, Rows, marks_of_pairs
-from swsearch.store.rows import (
-    ALIGNMENT_FIELDS,
-    HIT_COLUMNS,
-    HIT_FIELDS,
-    hit_values,
-    query_values,
-    restored,
-    storable,
-)
+from swsearch.store.rows import ALIGNMENT_FIELDS, HIT_COLUMNS, HIT_FIELDS, hit_values, query_values, restored, storable
 from swsearch.store.runs import find_run
 from swsearch.typing import Floats, Places
 from swsearch.words import quoted

@@ -19,13 +19,7 @@ from swsearch.errors import Refused, SearchNotFound
 from swsearch.store.driver import Rows, marks
 from swsearch.store.results import as_fasta, letters_of_run
 from swsearch.store.rows import CANCELLED, DONE, FAILED, INTERRUPTED, QUEUED, UNFINISHED, restored, storable, utc_now
-from swsearch.store.search_records import (
-    NewSearch,
-    Parameters,
-    StoredSearch,
-    parameters_of,
-    searches_where,
-)
+from swsearch.store.search_records import NewSearch, Parameters, StoredSearch, parameters_of, searches_where
 
 if TYPE_CHECKING:
     from swsearch.store.store import Store

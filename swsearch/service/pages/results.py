@@ -31,14 +31,7 @@ from swsearch.report.html import (
     overview,
 )
 from swsearch.report.readable import number_columns
-from swsearch.report.summary import (
-    COMPOSITION_NOTE,
-    HSP_NOTE,
-    hits_line,
-    loses_subjects,
-    rounds_line,
-    search_facts,
-)
+from swsearch.report.summary import COMPOSITION_NOTE, HSP_NOTE, hits_line, loses_subjects, rounds_line, search_facts
 from swsearch.sequences.headers import header_organism, header_taxid
 from swsearch.service.pages.templating import description_of, whole
 from swsearch.service.service import Service
