@@ -1,5 +1,4 @@
-// The implementation of parallel_for with std::thread: the workers take task numbers from a shared counter. Each worker
-// starts the next one while tasks are left, so that a short loop does not wait for the start of threads.
+// The implementation of parallel_for with std::thread: the workers take task numbers from a shared counter.
 
 #include "common/parallel_for.hpp"
 
@@ -9,6 +8,8 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <new>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -55,24 +56,7 @@ void parallel_for(std::size_t n, const Threads& threads,
         next = n;
         observer.request_stop();
     };
-    std::vector<std::thread> started;
-    started.reserve(wanted);
-    std::function<void(std::size_t worker)> work;
-    const auto start = [&](std::size_t worker) {
-        if (worker == wanted || next >= n) return;
-        const std::lock_guard<std::mutex> lock(mutex);
-        try {
-            started.emplace_back(work, worker);
-        } catch (const std::exception&) {
-            // The system starts no more threads, or has no memory; those that it has started do all of the work.
-        }
-    };
-    const auto is_started = [&](std::size_t i) {
-        const std::lock_guard<std::mutex> lock(mutex);
-        return i < started.size();
-    };
-    work = [&](std::size_t worker) {
-        start(worker + 1);
+    const auto work = [&](std::size_t worker) {
         try {
             while (run_one(worker)) {
             }
@@ -84,11 +68,21 @@ void parallel_for(std::size_t n, const Threads& threads,
         ended.notify_one();
     };
 
+    std::vector<std::thread> started;
+    try {
+        started.reserve(wanted);
+        for (std::size_t worker = poll ? 0 : 1; worker < wanted && next < n; ++worker) {
+            started.emplace_back(work, worker);
+        }
+    } catch (const std::system_error&) {
+        // The system starts no more threads; those that it has started do all of the work.
+    } catch (const std::bad_alloc&) {
+    }
     std::exception_ptr poll_failure;
     try {
         if (!poll) {
             work(0);
-        } else if (start(0); !is_started(0)) {
+        } else if (started.empty()) {
             auto polled = std::chrono::steady_clock::now();
             while (run_one(0)) {
                 if (std::chrono::steady_clock::now() - polled >= kPollInterval) {
@@ -108,7 +102,9 @@ void parallel_for(std::size_t n, const Threads& threads,
         poll_failure = std::current_exception();
         observer.request_stop();
     }
-    for (std::size_t i = 0; is_started(i); ++i) started[i].join();  // a thread starts the next one before it ends
+    for (std::thread& thread : started) {
+        thread.join();
+    }
     if (poll_failure) {
         std::rethrow_exception(poll_failure);
     }
