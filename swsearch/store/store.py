@@ -248,10 +248,8 @@ def open_store(
 
     Parameters
     ----------
-    target : str or path
-        A file, or a URL (:mod:`swsearch.store.connections`).
-    create : bool
-        Create the store if there is none; otherwise a missing store is an error.
+    target, create
+        As for :class:`Store`.
     stage : str
         ``auto`` to stage a file that is on a network file system, ``always`` to stage every file, ``never`` to write
         to the file itself.
