@@ -278,11 +278,13 @@ def column_frequencies(
 def scaled_scores(
     values: Floats,
     present: NDArray[np.uint8],
-    factor: float,
+    lowest: float,
+    highest: float,
+    n_steps: int,
     odds: Floats,
     composition: Floats,
     scores: NDArray[np.int64],
-) -> float: ...
+) -> None: ...
 
 # simd/context
 def context_sums(

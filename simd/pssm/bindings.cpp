@@ -58,9 +58,9 @@ void column_frequencies(Matrix<const std::uint8_t> rows_array, std::size_t min_w
                              {frequencies.data, diversity.data, n_present.data});
 }
 
-double scaled_scores(Matrix<const double, kAminoAcids> values, View<const std::uint8_t> present, double factor,
-                     View<const double> odds, View<const double> composition,
-                     Matrix<std::int64_t, kAminoAcids> scores) {
+void scaled_scores(Matrix<const double, kAminoAcids> values, View<const std::uint8_t> present, double lowest,
+                   double highest, int n_steps, View<const double> odds, View<const double> composition,
+                   Matrix<std::int64_t, kAminoAcids> scores) {
     check_that(present.length == values.length && scores.length == values.length, "the arrays differ in length");
     check_that(odds.length == pssm::kScores && composition.length == kAminoAcids,
                "there is one value of odds for each score, and one share for each amino acid");
@@ -69,8 +69,8 @@ double scaled_scores(Matrix<const double, kAminoAcids> values, View<const std::u
     }
     for (const double value : values) check_that(value == value, "a value is not a number");
     const nb::gil_scoped_release no_lock;
-    return pssm::scaled_scores(values.data, present.data, values.length, factor, odds.data, composition.data,
-                               scores.data);
+    pssm::scaled_scores(values.data, present.data, values.length, {lowest, highest, n_steps}, odds.data,
+                        composition.data, scores.data);
 }
 
 }  // namespace
@@ -81,7 +81,8 @@ void bind_pssm(nb::module_& module) {
     define(module, "keep_distinct", &keep_distinct, {"rows", "percent", "keep"});
     define(module, "column_frequencies", &column_frequencies,
            {"rows", "min_width", "background", "n_threads", "frequencies", "diversity", "n_present"});
-    define(module, "scaled_scores", &scaled_scores, {"values", "present", "factor", "odds", "composition", "scores"});
+    define(module, "scaled_scores", &scaled_scores,
+           {"values", "present", "lowest", "highest", "n_steps", "odds", "composition", "scores"});
 }
 
 }  // namespace swsearch

@@ -6,8 +6,11 @@
 
 namespace swsearch::pssm {
 
-double scaled_scores(const double* values, const std::uint8_t* present, std::size_t n_positions, double factor,
-                     const double* odds, const double* composition, std::int64_t* scores) {
+namespace {
+
+// Writes the scores of one factor, and returns their mean odds.
+double mean_odds(const double* values, const std::uint8_t* present, std::size_t n_positions, double factor,
+                 const double* odds, const double* composition, std::int64_t* scores) {
     constexpr double kNoFraction = 6755399441055744.0;  // 1.5 * 2**52: a sum with it has no bits for a fraction
     std::array<std::array<std::uint32_t, kScores>, kAminoAcids> counts{};
     for (std::size_t i = 0; i < n_positions * kAminoAcids; ++i) {
@@ -26,6 +29,21 @@ double scaled_scores(const double* values, const std::uint8_t* present, std::siz
         mean += of_one * composition[a];
     }
     return mean / static_cast<double>(n_positions);
+}
+
+}  // namespace
+
+void scaled_scores(const double* values, const std::uint8_t* present, std::size_t n_positions, const Factors& factors,
+                   const double* odds, const double* composition, std::int64_t* scores) {
+    const auto of = [&](double factor) {
+        return mean_odds(values, present, n_positions, factor, odds, composition, scores);
+    };
+    double low = factors.lowest, high = factors.highest;
+    for (int step = 0; step < factors.n_steps; ++step) {
+        const double middle = (low + high) / 2.0;
+        (of(middle) > 1.0 ? high : low) = middle;
+    }
+    of(low);
 }
 
 }  // namespace swsearch::pssm

@@ -76,17 +76,8 @@ def scaled_scores(
         raise ScoringError(f"matrix {matrix.name} has no scale (λ) to estimate a profile in; choose another --matrix")
     scores = matrix.scores[codes, :N_AMINO_ACIDS].astype(np.int64)
     given = np.ascontiguousarray(log_odds / lam), present.view(np.uint8)
-    odds = _odds_of_scores(lam), background(PROTEIN)
-
-    def mean_odds(factor: float) -> float:
-        """The mean of exp(λ s) with the scores of a factor, which it leaves in ``scores``."""
-        return _native.scaled_scores(*given, factor, *odds, scores)
-
-    low, high = _SMALLEST_FACTOR, _LARGEST_FACTOR
-    for _ in range(_FACTOR_STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if mean_odds(middle) > 1.0 else (middle, high)
-    mean_odds(low)
+    odds, composition = _odds_of_scores(lam), background(PROTEIN)
+    _native.scaled_scores(*given, _SMALLEST_FACTOR, _LARGEST_FACTOR, _FACTOR_STEPS, odds, composition, scores)
     return scores
 
 

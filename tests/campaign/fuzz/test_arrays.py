@@ -190,7 +190,7 @@ def _scaled(rng: random.Random) -> list[Any]:
     numbers = np.random.default_rng(rng.getrandbits(32))
     scores = numbers.integers(-127, 128, (n, 20))
     present = numbers.integers(0, 2, n).astype(np.uint8)
-    return [9.0 * numbers.normal(size=(n, 20)), present, 1.5, numbers.random(255), numbers.random(20), scores]
+    return [9.0 * numbers.normal(size=(n, 20)), present, 0.5, 2.0, 13, numbers.random(255), numbers.random(20), scores]
 
 
 def _domains(rng: random.Random) -> list[Any]:
