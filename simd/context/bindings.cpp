@@ -4,7 +4,6 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <numeric>
 
 #include "common/python.hpp"
@@ -13,17 +12,6 @@
 namespace swsearch {
 
 namespace {
-
-// Whether the sums of a layer stay below 2^30, whatever its activations.
-void check_sums(const View<const std::int16_t>& weights, const View<const std::int32_t>& biases) {
-    for (std::size_t unit = 0; unit < weights.length; ++unit) {
-        std::int64_t most = std::abs(static_cast<std::int64_t>(biases[unit]));
-        for (std::size_t k = 0; k < weights.columns; ++k) {
-            most += std::abs(static_cast<std::int64_t>(weights[unit * weights.columns + k])) * context::kClip;
-        }
-        check_that(most < (1 << 30), "the sums of a layer of the model leave their range");
-    }
-}
 
 void context_sums(Matrix<const std::int16_t> costs, View<const std::int32_t> priors, View<const double> weights,
                   Matrix<const double, kAminoAcids> central, Matrix<const std::int32_t, kAminoAcids> counts,
@@ -35,14 +23,6 @@ void context_sums(Matrix<const std::int16_t> costs, View<const std::int32_t> pri
     check_that(priors.length % context::kRowMultiple == 0 && priors.length > 0 && central.length == priors.length,
                "the arrays of the contexts do not fit together, or their number is not a multiple of 32");
     check_that(sums.length == counts.length, "there is one row of sums for each position");
-    const std::int16_t* const last = costs.data + costs.length * costs.columns;
-    check_that(std::all_of(costs.data, last, [](std::int16_t cost) { return cost >= 0; }), "a cost is negative");
-    std::int64_t most = 0;
-    for (std::size_t place = 0; place < width; ++place) {
-        const std::int16_t* const first = costs.data + place * kAminoAcids * costs.columns;
-        most += *std::max_element(first, first + kAminoAcids * costs.columns);
-    }
-    check_that(most * kMostCounted < INT32_MAX / 2, "the costs of the contexts leave their range");
     for (std::size_t i = 0; i < counts.length; ++i) {
         std::int64_t counted = 0;
         for (std::size_t a = 0; a < kAminoAcids; ++a) {
@@ -80,20 +60,6 @@ context::PackedNetwork checked_network(const View<const std::int16_t>& first,
     check_that(second.length == n_second && third.length == kAminoAcids && third_bias.length == kAminoAcids &&
                    powers.length == std::size_t{1} << context::kPowerBits,
                "the layers of the model do not fit together");
-    for (std::size_t unit = 0; unit < n_first; ++unit) {
-        int most = std::abs(static_cast<int>(first_bias[unit]));
-        for (std::size_t place = 0; place < width; ++place) {
-            int largest = 0;
-            for (std::size_t letter = 0; letter < context::kLetters; ++letter) {
-                const std::int16_t weight = first[(place * context::kLetters + letter) * n_first + unit];
-                largest = std::max(largest, std::abs(static_cast<int>(weight)));
-            }
-            most += largest;
-        }
-        check_that(most <= INT16_MAX, "the sums of the first layer of the model leave their range");
-    }
-    check_sums(second, second_bias);
-    check_sums(third, third_bias);
     return context::PackedNetwork({width, n_first, n_second, first.data, first_bias.data, second.data, second_bias.data,
                                    third.data, third_bias.data, powers.data});
 }

@@ -168,11 +168,12 @@ std::size_t n_blocks(std::size_t n_rows) { return (n_rows + kBlockRows - 1) / kB
 
 void context_sums(const Library& library, const std::int32_t* counts, std::size_t length, const Kernels& kernels,
                   const Threads& threads, double* sums) {
-    constexpr std::size_t kPositions = 16;  // of a task
+    constexpr std::size_t kPositions = 64;  // of a task, which takes longer than the start of a thread
     const std::size_t reach = library.width / 2;
     parallel_for((length + kPositions - 1) / kPositions, threads, [&](std::size_t task, std::size_t) {
         std::vector<Observation> observations;
         std::vector<std::int32_t> work(library.n);
+        std::vector<NearContext> near(library.n);
         const std::size_t to = std::min(length, (task + 1) * kPositions);
         for (std::size_t i = task * kPositions; i < to; ++i) {
             observations.clear();
@@ -181,7 +182,7 @@ void context_sums(const Library& library, const std::int32_t* counts, std::size_
             for (std::size_t k = first * kAminoAcids; k < stop * kAminoAcids; ++k, costs += library.n) {
                 if (counts[k] != 0) observations.push_back({costs, counts[k]});
             }
-            kernels.context_sums(library, observations.data(), observations.size(), work.data(),
+            kernels.context_sums(library, observations.data(), observations.size(), work.data(), near.data(),
                                  sums + i * kAminoAcids);
         }
         threads.observer.done(to - task * kPositions);

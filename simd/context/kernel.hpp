@@ -28,7 +28,8 @@ constexpr int kCountBits = 6;      // of observations
 constexpr size_t kBlockRows = 16;  // rows of the query whose values have one exponent
 constexpr int32_t kStep = 50;      // by which exponents change
 
-// The network that predicts a column from the residues around it. Its weights are in blocks of kRowMultiple = 32 units,
+// The network that predicts a column from the residues around it. The sums of the first layer are in the range of 16
+// bits, those of the others below 2^30, whatever the residues. The weights are in blocks of kRowMultiple = 32 units,
 // so that those of a block of the first layer fit the L1 cache; the third layer has one block.
 struct Network {
     size_t width;              // of the window; odd
@@ -89,11 +90,17 @@ struct Observation {
     int32_t count;
 };
 
+// A context that has a weight, and how far its cost is above the lowest.
+struct NearContext {
+    uint32_t context, above;
+};
+
 // Writes the sums of the contexts' central columns for one window, each times its weight, [kAminoAcids]. A cost is a
-// prior and the sum of observed costs, which is below 2^31 and is rounded to a multiple of 1, or to the even one of two
-// neighbours. `work` has library.n elements.
+// prior and the sum of observed costs, which is below 2^30 and is rounded to a multiple of 1, or to the even one of two
+// neighbours; a larger sum gives other columns, but no access out of the arrays. `work` and `near` have library.n
+// elements.
 using ContextSumsKernel = void (*)(const Library& library, const Observation* observations, size_t n_observations,
-                                   int32_t* work, double* sums);
+                                   int32_t* work, NearContext* near, double* sums);
 
 struct Kernels {
     ContextSumsKernel context_sums;

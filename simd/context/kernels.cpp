@@ -18,6 +18,7 @@ constexpr size_t kLanes = Vectors::kBytes / sizeof(float);
 constexpr float kLarge = 1125899906842624.0F;  // 2^kStep
 typedef float Floats __attribute__((vector_size(Vectors::kBytes)));
 typedef int32_t IntVector __attribute__((vector_size(Vectors::kBytes)));
+typedef double Doubles __attribute__((vector_size(4 * sizeof(double)), aligned(8), may_alias));
 typedef float UnalignedFloats __attribute__((vector_size(Vectors::kBytes), aligned(4), may_alias));
 
 inline Floats load(const float* from) { return *reinterpret_cast<const UnalignedFloats*>(from); }
@@ -42,7 +43,7 @@ inline IntVector load_ints(const int32_t* from) { return (IntVector)Ints::load(f
 inline void store_ints(int32_t* to, IntVector a) { Ints::store(to, (Ints::V)a); }
 
 void context_sums(const Library& library, const Observation* observations, size_t n_observations, int32_t* work,
-                  double* sums) {
+                  NearContext* near, double* sums) {
     constexpr size_t kVectors = kRowMultiple / kLanes;
     constexpr int32_t kBelowHalf = (1 << (kCountBits - 1)) - 1;
     IntVector lowest = load_ints(library.priors) + INT32_MAX / 2;
@@ -62,15 +63,22 @@ void context_sums(const Library& library, const Observation* observations, size_
     }
     int32_t least = lowest[0];
     for (size_t k = 1; k < kLanes; ++k) least = lowest[k] < least ? lowest[k] : least;
-    double found[kAminoAcids] = {};
+    // Which contexts have a weight cannot be predicted, so they are listed without a branch.
+    size_t n_near = 0;
     for (size_t k = 0; k < library.n; ++k) {
-        const size_t above = static_cast<size_t>(work[k] - least);
-        if (above >= library.n_weights) continue;
-        const double weight = library.weights[above];
-        const double* const central = library.central + k * kAminoAcids;
-        for (size_t a = 0; a < kAminoAcids; ++a) found[a] += weight * central[a];
+        const uint32_t above = static_cast<uint32_t>(work[k]) - static_cast<uint32_t>(least);
+        near[n_near] = {static_cast<uint32_t>(k), above};
+        n_near += above < library.n_weights;
     }
-    for (size_t a = 0; a < kAminoAcids; ++a) sums[a] = found[a];
+    constexpr size_t kParts = kAminoAcids / 4;
+    Doubles found[kParts] = {};
+    for (size_t k = 0; k < n_near; ++k) {
+        const double weight = library.weights[near[k].above];
+        const Doubles* const central =
+            reinterpret_cast<const Doubles*>(library.central + near[k].context * kAminoAcids);
+        for (size_t part = 0; part < kParts; ++part) found[part] += weight * central[part];
+    }
+    for (size_t part = 0; part < kParts; ++part) reinterpret_cast<Doubles*>(sums)[part] = found[part];
 }
 
 constexpr size_t kTogether = 4;  // residues that are computed side by side
@@ -115,8 +123,8 @@ void first_layer(const Network& network, const uint8_t* letters, size_t n, int16
     }
 }
 
-// The sums of a block of 32 units, for each of kTogether residues; their absolute values are below 2^31 for the weights
-// that the driver accepts.
+// The sums of a block of 32 units, for each of kTogether residues; their absolute values are below 2^30
+// (Network).
 void block_sums(const int16_t* weights, const int32_t* bias, const int16_t* const* activations, size_t n_activations,
                 int32_t (*sums)[kRowMultiple]) {
     constexpr size_t kVectors = 2;  // with four residues, eight sums for the two instructions of a cycle

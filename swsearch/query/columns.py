@@ -42,8 +42,10 @@ N_POWERS: Final = 1024
 def forward_scores(totals: NDArray[np.float32], exponents: NDArray[np.int32]) -> Floats:
     """The logarithms of sums of totals, each times two to its exponent; from shape (n, n_blocks) to (n,)."""
     largest = exponents.max(axis=1, initial=0)
-    sums = sum_in_order(np.ldexp(totals.astype(np.float64), exponents - largest[:, None]), axis=1)
-    scores: Floats = log(np.maximum(sums, np.finfo(np.float64).tiny)) + largest * LN2
+    scaled = totals.astype(np.float64)
+    rows = np.flatnonzero(exponents.any(axis=1))  # few subjects have exponents
+    scaled[rows] = np.ldexp(scaled[rows], exponents[rows] - largest[rows, None])
+    scores: Floats = log(np.maximum(sum_in_order(scaled, axis=1), np.finfo(np.float64).tiny)) + largest * LN2
     return scores
 
 

@@ -48,8 +48,8 @@ CENTRAL_WEIGHT: Final = 1.6
 DECAY: Final = 0.85
 COUNT_UNITS: Final = 64.0
 """Of an observation."""
-_N_WEIGHTS: Final = 2048
-"""A context whose logarithm is 20.47 below that of the best one, or lower, has the weight 0."""
+_N_WEIGHTS: Final = 1456
+"""A context whose logarithm is 14.56 below that of the best one, or lower, has a weight that is rounded to 0."""
 _MULTIPLE: Final = 32
 """The number of contexts is rounded up to a multiple of it, with contexts that never have a weight."""
 _NEVER: Final = 1 << 29

@@ -10,13 +10,13 @@ from swsearch import _native
 from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.query import columns
 from swsearch.query.columns import SUBJECT_ADMIXTURE, ColumnModel, column_model, forward_scores, implied_model
-from swsearch.query.contexts import Contexts, program_contexts
+from swsearch.query.contexts import UNITS, WEIGHT_UNITS, WIDTH, Contexts, program_contexts
 from swsearch.query.estimation import estimated_query
 from swsearch.query.profile import ProfileModel
 from swsearch.query.scale import query_lambda
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.ungapped import background, matrix_lambda
-from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.alphabet import N_AMINO_ACIDS, PROTEIN
 from swsearch.sequences.record import SequenceRecord
 
 P = background(PROTEIN)
@@ -182,15 +182,23 @@ def test_contexts_predict_the_mean_of_their_central_columns():
         np.testing.assert_array_equal(library.predicted(counts, 3), found)
 
 
-def test_contexts_whose_sums_could_overflow_are_refused():
-    """Source: the range of 32 bits; and arrays that do not fit together."""
+def test_costs_of_any_library_stay_in_the_range_of_the_kernel():
+    """Source: the interface of the kernel (simd/context/kernel.hpp), for the largest costs that a library can have."""
+    library = Contexts(np.full(32, 255, dtype=np.uint8), np.full((32, WIDTH, N_AMINO_ACIDS), 255, dtype=np.uint8))
+    costs, _, weights, _ = library._arrays
+    assert costs.min() >= 0
+    assert costs.reshape(WIDTH, -1).max(axis=1).sum(dtype=np.int64) * 1001 * 64 < 2**30
+    assert weights[-1] > 0
+    assert np.rint(np.exp(len(weights) / -UNITS) * WEIGHT_UNITS) == 0
+
+
+def test_contexts_that_do_not_fit_together_are_refused():
+    """Source: the interface of the native function."""
     costs, priors, weights, central = program_contexts()._arrays
     counts, sums = np.full((3, 20), 64, dtype=np.int32), np.empty((3, 20))
     for changed, message in (
         ((costs, priors, weights, central, counts * 60, sums), "observations"),
         ((costs, priors, weights, central, -counts, sums), "negative"),
-        ((-costs, priors, weights, central, counts, sums), "negative"),
-        ((costs * np.int16(2), priors, weights, central, counts, sums), "range"),
         ((costs[:-1], priors, weights, central, counts, sums), "odd"),
         ((costs[:, :-8].copy(), priors[:-8], weights, central[:-8], counts, sums), "multiple of 32"),
         ((costs, priors, weights, central[1:], counts, sums), "fit together"),
@@ -250,15 +258,20 @@ def test_forward_scores_are_the_same_bytes_everywhere():
     np.testing.assert_array_equal(alone, expected)
 
 
-def test_a_model_whose_sums_could_overflow_is_refused():
-    """Source: the ranges of 16 and 32 bits."""
+def test_the_sums_of_the_model_stay_in_the_range_of_the_kernels():
+    """Source: 16 bits in the first layer and 30 in the others, for the largest activations (simd/context/kernel.hpp)."""
+    model = column_model()
+    of_places = np.abs(model.first.astype(np.int64)).reshape(model.width, 21, -1).max(axis=1).sum(axis=0)
+    assert (of_places + np.abs(model.first_bias)).max() < 2**15
+    for weights, bias in ((model.second, model.second_bias), (model.third, model.third_bias)):
+        assert (np.abs(weights.astype(np.int64)).sum(axis=1) * 1023 + np.abs(bias.astype(np.int64))).max() < 2**30
+
+
+def test_layers_that_do_not_fit_together_are_refused():
+    """Source: the interface of the native function."""
     model = random_model(np.random.default_rng(4))
     codes = np.zeros(3, dtype=np.uint8)
-    first = model.first.copy()
-    first[::21, 0] = 30_000
     for changed, message in (
-        (dataclasses.replace(model, first=first), "first layer"),
-        (dataclasses.replace(model, second_bias=np.full(32, 2**30, dtype=np.int32)), "range"),
         (dataclasses.replace(model, first=model.first[:-21]), "odd"),
         (dataclasses.replace(model, third=model.third[:-1]), "fit together"),
     ):
