@@ -12,9 +12,10 @@
 
 namespace swsearch {
 
-constexpr int kPositions = 32;
+constexpr int kPositions = 64;
 constexpr int kOddsThreads = 256;
-constexpr int kTogether = 4;  // positions whose sums a thread computes together
+constexpr int kTogether = 16;  // positions of which a thread computes four units of the first layer
+constexpr int kOfUnit = 8;     // positions of which it computes a unit of another layer
 constexpr int kAminoAcids = 20;
 constexpr int kLetters = 21;  // the amino acids, and one code for all else
 constexpr int kClip = 1023;   // largest activation
@@ -23,13 +24,13 @@ constexpr int kLogShift = 18;
 constexpr int kPowerBits = 10;
 constexpr float kOddsUnits = 256.0F;
 
-// Pairs of weights are two 16-bit numbers in a word; the layers are [n_inputs / 2][n_units].
+// Pairs of weights are two 16-bit numbers in a word; the layers are [n_inputs / 8][n_units], four pairs of inputs.
 struct ColumnNetwork {
     const uint2* first;       // [width][kLetters][n_first / 4], two pairs of units
     const uint2* first_bias;  // [n_first / 4]
-    const u32* second;
+    const uint4* second;
     const int* second_bias;
-    const u32* third;
+    const uint4* third;
     const int* third_bias;
     const float* powers;  // 2^(k / 2^kPowerBits)
     int width, n_first, n_second;
@@ -67,63 +68,76 @@ SWS_DEVICE u32 activations_of(u32 sums) {
     return byte_pair(clipped(low), clipped(high));
 }
 
+// Neighbouring positions take rows of the same place one after the other, so that these stay in the L1 cache.
 SWS_DEVICE void first_layer(const ColumnNetwork& network, const ColumnsWork& work) {
     const int n_quads = network.n_first / 4;
-    for (int index = static_cast<int>(threadIdx.x); index < kPositions * n_quads; index += kOddsThreads) {
-        const int position = index / n_quads, quad = index % n_quads;
-        uint2 sums = network.first_bias[quad];
-        for (int place = 0; place < network.width; ++place) {
-            const int row = place * kLetters + work.letters[position + place];
-            const uint2 weights = network.first[row * n_quads + quad];
-            sums.x = __vadd2(sums.x, weights.x);
-            sums.y = __vadd2(sums.y, weights.y);
+    for (int index = static_cast<int>(threadIdx.x); index < kPositions / kTogether * n_quads; index += kOddsThreads) {
+        const int quad = index % n_quads, first = index / n_quads * kTogether;
+        uint2 sums[kTogether];
+#pragma unroll
+        for (int i = 0; i < kTogether; ++i) {
+            sums[i] = network.first_bias[quad];
         }
-        work.first[2 * index] = activations_of(sums.x);
-        work.first[2 * index + 1] = activations_of(sums.y);
+        for (int place = 0; place < network.width; ++place) {
+            const uint2* const rows = network.first + place * kLetters * n_quads + quad;
+#pragma unroll
+            for (int i = 0; i < kTogether; ++i) {
+                const uint2 weights = rows[work.letters[first + i + place] * n_quads];
+                sums[i].x = __vadd2(sums[i].x, weights.x);
+                sums[i].y = __vadd2(sums[i].y, weights.y);
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < kTogether; ++i) {
+            u32* const to = work.first + 2 * ((first + i) * n_quads + quad);
+            to[0] = activations_of(sums[i].x);
+            to[1] = activations_of(sums[i].y);
+        }
     }
 }
 
-// Computes unit `unit` for kTogether positions, of which the first is `first`, and calls write(position, sum).
-template <class Write>
-SWS_DEVICE void unit_sums(const u32* weights, int bias, const u32* activations, int unit, int n_units, int n_pairs,
-                          int first, Write write) {
-    ByteProducts products[kTogether];
-    for (int pair = 0; pair < n_pairs; ++pair) {
-        const u32 weight = weights[pair * n_units + unit];
+// Calls take(position, unit, sum) for every unit of the second or third layer at every position.
+template <class Take>
+SWS_DEVICE void layer_sums(const uint4* weights, const u32* activations, int n_inputs, int n_units, Take take) {
+    const int n_steps = n_inputs / 8;
+    for (int index = static_cast<int>(threadIdx.x); index < kPositions / kOfUnit * n_units; index += kOddsThreads) {
+        const int unit = index % n_units, first = index / n_units * kOfUnit;
+        const uint4* const inputs = reinterpret_cast<const uint4*>(activations) + first * n_steps;
+        ByteProducts products[kOfUnit];
+        for (int step = 0; step < n_steps; ++step) {
+            const uint4 weight = weights[step * n_units + unit];
 #pragma unroll
-        for (int i = 0; i < kTogether; ++i) {
-            products[i].add(weight, activations[(first + i) * n_pairs + pair]);
+            for (int i = 0; i < kOfUnit; ++i) {
+                const uint4 input = inputs[i * n_steps + step];
+                products[i].add(weight.x, input.x);
+                products[i].add(weight.y, input.y);
+                products[i].add(weight.z, input.z);
+                products[i].add(weight.w, input.w);
+            }
         }
-    }
 #pragma unroll
-    for (int i = 0; i < kTogether; ++i) {
-        write(first + i, bias + products[i].sum());
+        for (int i = 0; i < kOfUnit; ++i) {
+            take(first + i, unit, products[i].sum());
+        }
     }
 }
 
 SWS_DEVICE void second_layer(const ColumnNetwork& network, const ColumnsWork& work) {
-    const int n_pairs = network.n_first / 2, n_units = network.n_second;
     unsigned char* const bytes = reinterpret_cast<unsigned char*>(work.second);
-    for (int index = static_cast<int>(threadIdx.x); index < kPositions / kTogether * n_units; index += kOddsThreads) {
-        const int unit = index % n_units, first = index / n_units * kTogether;
-        const auto write = [=](int position, int sum) {
-            const u32 activation = clipped(sum >> kSecondShift);
-            unsigned char* const to = bytes + (position * n_units + unit) / 2 * 4 + unit % 2;  // those of byte_pair
-            to[0] = static_cast<unsigned char>(activation & 255u);
-            to[2] = static_cast<unsigned char>(activation >> 8);
-        };
-        unit_sums(network.second, network.second_bias[unit], work.first, unit, n_units, n_pairs, first, write);
-    }
+    const auto take = [&](int position, int unit, int sum) {
+        const u32 activation = clipped((network.second_bias[unit] + sum) >> kSecondShift);
+        unsigned char* const to = bytes + (position * network.n_second + unit) / 2 * 4 + unit % 2;  // as in byte_pair
+        to[0] = static_cast<unsigned char>(activation & 255u);
+        to[2] = static_cast<unsigned char>(activation >> 8);
+    };
+    layer_sums(network.second, work.first, network.n_first, network.n_second, take);
 }
 
 SWS_DEVICE void third_layer(const ColumnNetwork& network, const ColumnsWork& work) {
-    const int n_pairs = network.n_second / 2;
-    for (int index = static_cast<int>(threadIdx.x); index < kPositions / kTogether * kAminoAcids;
-         index += kOddsThreads) {
-        const int a = index % kAminoAcids, first = index / kAminoAcids * kTogether;
-        const auto write = [=](int position, int sum) { work.sums[position * kAminoAcids + a] = sum; };
-        unit_sums(network.third, network.third_bias[a], work.second, a, kAminoAcids, n_pairs, first, write);
-    }
+    const auto take = [&](int position, int a, int sum) {
+        work.sums[position * kAminoAcids + a] = network.third_bias[a] + sum;
+    };
+    layer_sums(network.third, work.second, network.n_second, kAminoAcids, take);
 }
 
 // The odds of one position. The sums are logarithms of a column's shares to base 2, in units of 2^-kLogShift.
@@ -188,7 +202,7 @@ SWS_DEVICE void column_odds(u32* memory, const ColumnOddsParameters& parameters)
 }  // namespace swsearch
 
 // The entry has no compile-time constants.
-SWS_KERNEL(256, 1)
+SWS_KERNEL(256, 4)
 column_odds(SWS_PARAMETERS swsearch::ColumnOddsParameters parameters) {
     SWS_DYNAMIC_SHARED(swsearch::u32, memory);
     swsearch::column_odds(memory, parameters);

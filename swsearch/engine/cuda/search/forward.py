@@ -8,7 +8,7 @@ of the subjects, whose residues lie in one array with padding between them. ``fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
@@ -36,7 +36,7 @@ from swsearch.query.profile import ProfileModel
 from swsearch.sequences.alphabet import N_AMINO_ACIDS, PAD_CODE
 from swsearch.typing import Codes, Floats
 
-POSITIONS: Final = 32
+POSITIONS: Final = 64
 """Positions of a block of ``column_odds``."""
 PAIRS: Final = N_AMINO_ACIDS // 2
 ROW_WORDS: Final = PAIRS + 4
@@ -46,6 +46,8 @@ AHEAD: Final = FORWARD_KERNEL.threads // WARP - 1
 FORWARD_SHARED_BYTES: Final = 4 * STRIP_ROWS * (ROW_WORDS + 2 * AHEAD)
 _QUERY_UNITS: Final = np.float32(1 << 15)
 _MOST_UNITS: Final = np.float32(32_767)
+_ALIGNMENT: Final = 256
+"""Of arrays in one buffer, in bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +111,7 @@ class ForwardScorer:
         self._device: Device
         self._slot: Slot
         self._network: tuple[ColumnModel, list[int]] | None = None
-        """A model, and the addresses of its layers on the device."""
+        """A model, and the addresses of what the kernels take of it."""
 
     def scores(
         self, query: ProfileModel, subjects: Sequence[Partition], model: ColumnModel | None = None
@@ -144,9 +146,15 @@ class ForwardScorer:
             self._thread.submit(self._device.close).result()
         self._thread.shutdown()
 
-    def _upload(self, name: str, values: NDArray[Any]) -> int:
-        """Begin to copy an array, and return its address."""
-        return address(self._slot.upload(name, values.ravel(), Stream.COMPUTE))
+    def _upload(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, int]:
+        """Begin to copy arrays to the buffer of this name, in one transfer, and return the address of each."""
+        places = np.cumsum([0, *(-(-array.nbytes // _ALIGNMENT) * _ALIGNMENT for array in arrays.values())]).tolist()
+        staged = self._slot.pinned(places[-1], np.uint8)
+        for place, array in zip(places, arrays.values(), strict=False):
+            np.copyto(staged[place : place + array.nbytes].view(array.dtype), array.ravel())
+        buffer = self._slot.scratch.buffer(name, staged.nbytes)
+        self._device.upload(buffer, staged, Stream.COMPUTE)
+        return {name: address(buffer, place) for name, place in zip(arrays, places, strict=False)}
 
     def _totals(self, work: ForwardWork, model: ColumnModel) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
         """Totals and exponents of shape (n, n_blocks), with the longest subject first, until the next call."""
@@ -154,37 +162,38 @@ class ForwardScorer:
         n_strips, shape = len(work.rows), (len(work.order), work.n_blocks)
         self._slot.clear()  # the last call has waited for its copies
         n_positions = len(work.codes) - 2 * (model.width // 2)
-        size = shape[0] * shape[1]
-        totals, exponents = (self._slot.pinned(size, dtype).reshape(shape) for dtype in (np.float32, np.int32))
-        if not size:
+        found = self._slot.pinned(2 * shape[0] * shape[1], np.int32).reshape(2, *shape)
+        totals, exponents = found[0].view(np.float32), found[1]
+        if not found.size:
             return totals, exponents
+        given = {name: getattr(work, name) for name in ("rows", "starts", "lengths", "codes")}
+        uploaded = self._upload("given", given)
         odds = scratch.buffer("odds", n_positions * N_AMINO_ACIDS * 2)
-        on_device = [scratch.buffer(name, totals.nbytes) for name in ("totals", "exponents")]
+        on_device = scratch.buffer("found", found.nbytes)
         boundary = scratch.buffer("boundary", n_positions * 16) if n_strips > 1 else None
-        self._start_odds(work.codes, n_positions, model, address(odds))
-        uploaded = {name: self._upload(name, getattr(work, name)) for name in ("rows", "starts", "lengths")}
+        self._start_odds(uploaded.pop("codes"), n_positions, model, address(odds))
         for strip in range(n_strips):
             parameters = packed(
                 FORWARD, **uploaded, strip=strip, n_strips=n_strips, n_blocks=work.n_blocks, odds=address(odds),
-                n_subjects=shape[0], boundary=address(boundary), totals=address(on_device[0]),
-                exponents=address(on_device[1]),
+                n_subjects=shape[0], boundary=address(boundary), totals=address(on_device),
+                exponents=address(on_device, totals.nbytes),
             )  # fmt: skip
             device.launch(FORWARD_KERNEL, shape[0], FORWARD_SHARED_BYTES, parameters, Stream.COMPUTE)
-        device.begin_download(totals, on_device[0], Stream.COMPUTE)
-        device.begin_download(exponents, on_device[1], Stream.COMPUTE)
+        device.begin_download(found, on_device, Stream.COMPUTE)
         device.event(Stream.COMPUTE, sleeping=True).wait()  # many threads wait, and others need the cores
         return totals, exponents
 
-    def _start_odds(self, codes: Codes, n_positions: int, model: ColumnModel, odds: int) -> None:
+    def _start_odds(self, codes: int, n_positions: int, model: ColumnModel, odds: int) -> None:
         """Start the kernel that writes the odds of all positions."""
         n_first, n_second = len(model.first_bias), len(model.second_bias)
+        *layers, inverse = self._constants(model)
         parameters = packed(
             COLUMN_ODDS,
-            network=(*self._layers(model), model.width, n_first, n_second),
-            inverse_background=self._upload("inverse_background", inverse_background()),
+            network=(*layers, model.width, n_first, n_second),
+            inverse_background=inverse,
             admixture=SUBJECT_ADMIXTURE,
             rest=np.float32(1.0) - np.float32(SUBJECT_ADMIXTURE),
-            codes=self._upload("codes", codes),
+            codes=codes,
             n_positions=n_positions,
             odds=odds,
         )
@@ -193,23 +202,24 @@ class ForwardScorer:
         grid = -(-n_positions // POSITIONS)
         self._device.launch(COLUMN_ODDS_KERNEL, grid, shared_bytes, parameters, Stream.COMPUTE)
 
-    def _layers(self, model: ColumnModel) -> list[int]:
-        """The addresses of a model's layers, which are uploaded once."""
+    def _constants(self, model: ColumnModel) -> list[int]:
+        """The addresses of a model's layers and of the inverse composition, which are uploaded once."""
         if self._network is None or self._network[0] is not model:
-            layers: dict[str, NDArray[Any]] = {
+            constants: dict[str, NDArray[Any]] = {
                 "first": model.first,
                 "first_bias": model.first_bias,
-                "second": _pairs_of_inputs(model.second),
+                "second": _inputs_by_eight(model.second),
                 "second_bias": model.second_bias,
-                "third": _pairs_of_inputs(model.third),
+                "third": _inputs_by_eight(model.third),
                 "third_bias": model.third_bias,
                 "powers": powers_of_two(),
+                "inverse_background": inverse_background(),
             }
-            self._network = model, [self._upload(name, values) for name, values in layers.items()]
+            self._network = model, list(self._upload("network", constants).values())
         return self._network[1]
 
 
-def _pairs_of_inputs(weights: NDArray[np.int16]) -> NDArray[np.int16]:
-    """Weights of shape (n_units, n_inputs) as (n_inputs / 2, n_units, 2)."""
+def _inputs_by_eight(weights: NDArray[np.int16]) -> NDArray[np.int16]:
+    """Weights of shape (n_units, n_inputs) as (n_inputs / 8, n_units, 8)."""
     n_units, n_inputs = weights.shape
-    return weights.reshape(n_units, n_inputs // 2, 2).transpose(1, 0, 2)
+    return weights.reshape(n_units, n_inputs // 8, 8).transpose(1, 0, 2)
