@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from swsearch.arrays import distinct
 from swsearch.database.partition import Partition
+from swsearch.deterministic import exp
 from swsearch.engine.cuda.pairs.diamond_plan import MAX_GAP_FIRST, MAX_LINES
 from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.runtime.kernels import (
@@ -67,7 +68,7 @@ MAX_BOUND_SHARE: Final = 1 / 4
 """If more than this share of the subjects passes a bound, the exact kernel scores all subjects again."""
 SAMPLED: Final = 4096
 SAMPLED_RESIDUES: Final = 384
-MAX_SAMPLE_SHARE: Final = 0.06
+MAX_SAMPLE_SHARE: Final = 0.15
 """A bound is computed first for :data:`SAMPLED` subjects of at most :data:`SAMPLED_RESIDUES` residues, or for the
 shortest ones, which takes about a hundredth of the time for all. If more than this share of them passes, scores are
 cheaper than the bound. Longer subjects pass more often."""
@@ -77,11 +78,15 @@ BOUND_COLUMNS: Final = 4
 LONG_SHARE: Final = 0.7
 """A warp of its own is given to each subject that is longer than this share of a group's mean residues, and longer than
 ``long_residues`` of the options."""
-WIDEST_BANDS: Final = {1: ((8, 200), (6, 750)), 2: ((8, 200), (6, 400))}
-NARROW_BAND: Final = 5
-"""For one query or two, most rows of a band of the bound, each with the rows of the longest query for which it may be
-used; and most rows of a band for longer queries (``benchmarks/benchmark_bound.py``). Two queries gain less from wide
-bands."""
+PASSING_DECAY: Final = {5: 0.121, 6: 0.109, 8: 0.090}
+PASSING_SCALE: Final = 0.00166
+PASSING_ROWS: Final = 1.2
+"""About ``scale · rows^1.2 · exp(-decay · limit)`` of the subjects pass a bound, whose decay depends on the rows of its
+bands: fitted to queries of 144 to 2,504 rows with E-value limits of 10 to 1,000, for which it errs by a factor of about
+2.5 (``benchmarks/benchmark_bound.py``)."""
+LISTED_COST: Final = 2.0
+"""Cost of the scores of subjects that pass, compared with the same share of the cost of all: long ones pass more often,
+and a list of few subjects leaves lanes without work."""
 CELLS_PER_CYCLE: Final = 26
 """Cells that a multiprocessor with enough subjects computes per cycle."""
 STRIP_CHAIN_ROWS: Final = 256
@@ -110,12 +115,19 @@ def floor_ranges(request: ScoreRequest, lengths: Lengths) -> tuple[FloorRange, .
 
 
 def plan_bound(
-    profiles: Sequence[QueryProfile], lengths: Lengths, exact: InterTaskPlan, facts: DeviceFacts
+    profiles: Sequence[QueryProfile],
+    limits: Sequence[float],
+    lengths: Lengths,
+    exact: InterTaskPlan,
+    facts: DeviceFacts,
 ) -> BoundPlan | None:
-    """The bound for subjects of these ascending lengths; None if it is not faster than the exact kernel."""
+    """The bound for subjects of these ascending lengths; None if it is not faster than the exact kernel.
+
+    ``limits`` has the mean limit of each query's subjects.
+    """
     if max(profile.length for profile in profiles) < MIN_BOUND_ROWS:
         return None
-    plan = plan_inter_task_bound(profiles, facts.architecture)
+    plan = plan_inter_task_bound(profiles, limits, exact, facts.architecture)
     if plan.cost >= exact.cost:
         return None
     rows = _spread(max(first_longer(lengths, SAMPLED_RESIDUES), min(len(lengths), SAMPLED)))
@@ -137,6 +149,12 @@ def total(lengths: Lengths) -> int:
 def _compiled_gap(profile: QueryProfile, arithmetic: Arithmetic = Arithmetic.FAST) -> Gap:
     """The gap costs of a query that kernels of a type have as constants."""
     return arithmetic.compiled_gap(profile.gap.open, profile.gap.extend)
+
+
+def _mean_limit(ranges: Sequence[FloorRange]) -> float:
+    """The mean limit of the subjects of these ranges, which all have one."""
+    n_of = [part.stop - part.first for part in ranges]
+    return sum(n * (part.limit or 0) for n, part in zip(n_of, ranges, strict=True)) / sum(n_of)
 
 
 # --- Routes ---
@@ -203,18 +221,25 @@ def plan_inter_task(profiles: Sequence[QueryProfile], architecture: int, *, band
     return layout(architecture, tuple(profile.length for profile in profiles), _compiled_gap(profiles[0]), band=band)
 
 
-def plan_inter_task_bound(profiles: Sequence[QueryProfile], architecture: int) -> InterTaskPlan:
-    """The bound for one query or two.
+def plan_inter_task_bound(
+    profiles: Sequence[QueryProfile], limits: Sequence[float], exact: InterTaskPlan, architecture: int
+) -> InterTaskPlan:
+    """The bound for one query or two whose bands are the fastest together with the scores of what passes it.
 
-    One query takes the bands with the fastest tiles, since those of narrower bands may fit its rows better. Two queries
-    that share words always have a tile that fits, so they take the widest bands, and no time is spent on other plans.
-    Bands that are too wide let too many subjects pass.
+    Wider bands take fewer instructions, and more subjects pass. ``limits`` are as for :func:`plan_bound`.
     """
-    n_rows = max(profile.length for profile in profiles)
-    widest = next((band for band, most_rows in WIDEST_BANDS[len(profiles)] if n_rows <= most_rows), NARROW_BAND)
-    bands = [band for band in available_bands(architecture) if band <= widest] if len(profiles) == 1 else [widest]
-    plans = [plan_inter_task(profiles, architecture, band=band) for band in bands]
-    return min(plans, key=lambda plan: plan.cost)
+
+    def cost(plan: InterTaskPlan) -> float:
+        shares = [passing_share(plan.band, *each) for each in zip(rows, limits, strict=True)]
+        return plan.cost + LISTED_COST * exact.cost * sum(shares) / len(shares)
+
+    rows = [profile.length for profile in profiles]
+    return min((plan_inter_task(profiles, architecture, band=band) for band in available_bands(architecture)), key=cost)
+
+
+def passing_share(band: int, n_rows: int, limit: float) -> float:
+    """About the share of the subjects that pass a bound with bands of ``band`` rows."""
+    return min(1.0, PASSING_SCALE * n_rows**PASSING_ROWS * float(exp(-PASSING_DECAY[band] * limit)))
 
 
 def listed_route(
@@ -421,7 +446,8 @@ class Planner:
 
         bound = None
         if has_limits and band_rows is None and n_short >= max(self.options.bound_subjects, 1):
-            bound = plan_bound(profiles, lengths[:n_short], inter_task, self.facts)
+            limits = [_mean_limit(each) for each in ranges]
+            bound = plan_bound(profiles, limits, lengths[:n_short], inter_task, self.facts)
         is_bounded = n_short > 0 and (bound is not None or inter_task.band > 0)
         queries = []
         for index, request, of_query in zip(indices, requests, ranges, strict=True):
