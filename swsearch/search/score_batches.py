@@ -57,14 +57,20 @@ class PreparedQuery:
         return [self.threshold.min_score(lengths)] * len(self.profiles)
 
 
-def divided(queries: Iterable[T], rows: Callable[[T], int], most: int, most_rows: int) -> Iterator[list[T]]:
-    """Successive groups of at most ``most`` queries, which have at most ``most_rows`` rows or are single queries."""
+def divided(
+    queries: Iterable[T], rows: Callable[[T], int], most: int, most_rows: int, first: int | None = None
+) -> Iterator[list[T]]:
+    """Successive groups of at most ``most`` queries, which have at most ``most_rows`` rows or are single queries.
+
+    The first group has at most ``first`` queries, and each other one at most twice as many as the one before it.
+    """
     group: list[T] = []
     n_rows = 0
+    n_now = most if first is None else min(first, most)
     for query in queries:
-        if group and (len(group) == most or n_rows + rows(query) > most_rows):
+        if group and (len(group) == n_now or n_rows + rows(query) > most_rows):
             yield group
-            group, n_rows = [], 0
+            group, n_rows, n_now = [], 0, min(2 * n_now, most)
         group.append(query)
         n_rows += rows(query)
     if group:

@@ -50,6 +50,10 @@ USUAL_RESIDUES: Final = 100_000
 _RANKING_THREADS: Final = 8
 """Queries whose results are computed at once while an engine scores in the background. Alignments and writes to a store
 release Python's global lock, so a GPU waits for them less often (benchmarks/benchmark_gpu_commands.py)."""
+_PREPARING_THREADS: Final = 4
+"""Queries of a sensitive search whose scores are estimated at once for such an engine."""
+_FIRST_QUERIES: Final = 16
+"""Queries of the first batch of an engine that scores in the background."""
 T = TypeVar("T")
 OfScores = Callable[[PreparedQuery, list[ScoreBlock], float, ScoreBatch], T | None]
 """What follows from the scores of a query in a batch, which are one block per profile, and from the time of a cell.
@@ -120,7 +124,7 @@ class Searcher(PlannedSearch):
         """A forecast of the time to score ``n_cells`` cells, of ``queries`` if known; None if the engine gives none."""
         if self._gpus is None:
             return None
-        batches = ([p for prepared in batch for p in prepared.profiles] for batch in self._batches(queries))
+        batches = ([p for prepared in batch for p in prepared.profiles] for batch in self._batches(queries, Threads(1)))
         return self._gpus.forecast(batches, self.usual_partitions, n_cells, floors=self.observe is None)
 
     @property
@@ -144,7 +148,7 @@ class Searcher(PlannedSearch):
         if self._gpus is None:
             n_subjects = sum(map(len, self.search_subjects.partitions))
             return [*lines, f"one query at a time against {counted(n_subjects, 'subject')}, divided among the threads"]
-        for batch in self._batches(queries):
+        for batch in self._batches(queries, Threads(1)):
             scores = self._score_batch(batch)
             for partition in scores.partitions:
                 lines += self._gpus.explain(scores.requests(partition), partition)
@@ -198,31 +202,36 @@ class Searcher(PlannedSearch):
         self, queries: Iterable[SequenceRecord], progress: Progress | None, of: OfScores[T]
     ) -> Generator[T | None, None, None]:
         """Yield None when the first batch has started, then the results."""
-        batches = ((batch, self._begin(batch)) for batch in self._batches(queries))
-        idle_since = time.perf_counter()
-        begun = deque(islice(batches, 1))
-        self._n_at_work += 1
-        try:
-            for _, scores in begun if self._n_at_work == 1 else ():
-                scores.wait_until_prepared()
-            yield None
-            while begun:
-                begun.extend(islice(batches, 1))
-                yield from self._results(*begun[0], progress, idle_since, of)
-                idle_since = time.perf_counter()
-                begun.popleft()
-        finally:
-            self._n_at_work -= 1
-            for _, scores in begun:
-                scores.cancel()
+        estimates_scores = self._gpus is not None and self.options.sensitive
+        with Threads(min(_PREPARING_THREADS, self.threads) if estimates_scores else 1) as preparing:
+            batches = ((batch, self._begin(batch)) for batch in self._batches(queries, preparing))
+            idle_since = time.perf_counter()
+            begun = deque(islice(batches, 1))
+            self._n_at_work += 1
+            try:
+                for _, scores in begun if self._n_at_work == 1 else ():
+                    scores.wait_until_prepared()
+                yield None
+                while begun:
+                    begun.extend(islice(batches, 1))
+                    yield from self._results(*begun[0], progress, idle_since, of)
+                    idle_since = time.perf_counter()
+                    begun.popleft()
+            finally:
+                self._n_at_work -= 1
+                for _, scores in begun:
+                    scores.cancel()
 
-    def _batches(self, queries: Iterable[SequenceRecord]) -> Iterator[list[PreparedQuery]]:
+    def _batches(self, queries: Iterable[SequenceRecord], threads: Threads) -> Iterator[list[PreparedQuery]]:
         """Batches of queries within the engine's limits on profiles and rows; each has at least one query."""
         max_queries = max(1, self.engine.profiles_per_call // self.preparer.n_frames)
-        prepared = (self._prepared(number, self.as_searched(query)) for number, query in enumerate(queries))
-        return divided(prepared, lambda query: query.rows, max_queries, self.engine.rows_per_call)
+        prepared = threads.in_order(self._prepared, enumerate(queries))
+        # A GPU begins with few queries, so that it works while the others are prepared.
+        first = max_queries if self._gpus is None else _FIRST_QUERIES
+        return divided(prepared, lambda query: query.rows, max_queries, self.engine.rows_per_call, first)
 
-    def _prepared(self, number: int, query: SequenceRecord) -> PreparedQuery:
+    def _prepared(self, numbered: tuple[int, SequenceRecord]) -> PreparedQuery:
+        number, query = numbered[0], self.as_searched(numbered[1])
         frames = self.preparer.frames(query)
         adjustment = adjustment_of(query, self.options, self.scheme, self.significance.statistics)
         threshold = self.thresholds.of(
