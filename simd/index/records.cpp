@@ -162,7 +162,6 @@ Records read_fastq(std::uint8_t* text, std::size_t size, const std::uint8_t* enc
     struct Line {
         const std::uint8_t* begin;
         const std::uint8_t* end;
-        bool has_cr;
         std::size_t size() const { return static_cast<std::size_t>(end - begin); }
     };
     Records records;
@@ -173,35 +172,27 @@ Records read_fastq(std::uint8_t* text, std::size_t size, const std::uint8_t* enc
     const auto next_line = [&] {
         const void* const found = std::memchr(at, '\n', static_cast<std::size_t>(end - at));
         const std::uint8_t* const stop = found == nullptr ? end : static_cast<const std::uint8_t*>(found);
-        Line line{at, stop, stop > at && stop[-1] == '\r'};
-        if (line.has_cr) --line.end;
+        const Line line{at, stop > at && stop[-1] == '\r' ? stop - 1 : stop};
         at = found == nullptr ? end : stop + 1;
         return line;
     };
-    const auto is_plain = [](const Line& line, std::uint8_t first) {
-        for (const std::uint8_t* byte = line.begin; byte < line.end; ++byte) {
-            if (*byte < first || *byte > 126) return false;
-        }
-        return true;
+    const auto is_ascii = [](const Line& line) {
+        return std::all_of(line.begin, line.end, [](std::uint8_t byte) { return byte < 128; });
     };
-    bool has_cr = false;
-    for (bool is_first = true; at < end; is_first = false) {
+    while (at < end) {
         const Line header = next_line(), letters = next_line(), plus = next_line(), qualities = next_line();
-        if (is_first) has_cr = header.has_cr;
         const bool is_empty = skips && letters.size() == 0 && qualities.size() == 0;
         if (header.size() == 0 || plus.size() == 0) return irregular;
         if (!is_empty && (letters.size() == 0 || qualities.size() == 0)) return irregular;
-        for (const Line& line : {header, letters, plus, qualities}) {
-            if (line.has_cr != has_cr && at < end) return irregular;  // the last line of the file may have no end
-        }
         const bool repeats_header =
             plus.size() == header.size() && std::equal(plus.begin + 1, plus.end, header.begin + 1);
-        if (*header.begin != '@' || !is_plain(header, ' ') || header.size() == 1 || header.end[-1] == ' ' ||
-            *plus.begin != '+' || (plus.size() > 1 && !repeats_header) || !is_plain(qualities, '!') ||
-            letters.size() != qualities.size() || letters.size() > UINT32_MAX) {
+        if (*header.begin != '@' || !is_ascii(header) || *plus.begin != '+' || (plus.size() > 1 && !repeats_header) ||
+            !is_ascii(qualities) || letters.size() != qualities.size() || letters.size() > UINT32_MAX) {
             return irregular;
         }
-        records.headers.insert(records.headers.end(), header.begin + 1, header.end);  // before the codes overwrite it
+        const std::uint8_t* stop = header.end;
+        while (is_blank(stop[-1]) || is_forbidden(stop[-1]) || stop[-1] == '\r') --stop;
+        records.headers.insert(records.headers.end(), header.begin + 1, stop);  // before the codes overwrite it
         const std::size_t invalid = skips ? first_invalid(letters.begin, letters.size(), encode) : letters.size();
         if (is_empty) {
             refuse(records, {Problem::no_residues, 0, 0});

@@ -1,7 +1,6 @@
 // Reading of the records of a block of FASTA or FASTQ text. A block consists of complete records, so that several
 // threads can read the blocks of one file. Only regular text is read here: for any other text, the caller reads the
-// file again with the careful reader of swsearch/sequences/fasta.py, which reports the problem with its line and
-// column.
+// file again (swsearch/sequences/fasta.py) and reports the problem with its line and column.
 
 #pragma once
 
@@ -39,10 +38,9 @@ struct Records {
 // record with one of these is refused and the text stays regular, except for text before the first '>'.
 Records read_fasta(std::uint8_t* text, std::size_t size, const std::uint8_t* encode, bool skips);
 
-// Reads FASTQ in the same way: four lines per record, which end in LF or CRLF throughout. Irregular is also what
-// FASTQ permits but sequencers do not write: blanks, control characters and bytes above 126 in any line but the
-// headers' blanks between words, and a third line other than '+', alone or with the header. If `skips`, records with
-// such letters, or with neither letters nor qualities, are refused.
+// Reads FASTQ in the same way: four lines of ASCII per record, which end in LF or CRLF. The third is '+', alone or with
+// the header; there are as many qualities as letters. If `skips`, records with letters whose code is 128 or more, or
+// with neither letters nor qualities, are refused.
 Records read_fastq(std::uint8_t* text, std::size_t size, const std::uint8_t* encode, bool skips);
 
 // The size of the longest beginning of the text that ends before a record of FASTA; 0 if no record but the first begins

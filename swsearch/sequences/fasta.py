@@ -1,10 +1,10 @@
 """Readers of FASTA and FASTQ: from files or standard input, compressed or not, as records or chunks of many records.
 
-The native module reads regular text in blocks of complete records, on several threads if the caller has them. A block
-that contains anything else is left to the careful reader, which reads the file again: FASTA has a problem then, and the
-first one is reported with record, line and column; FASTQ may be unusual only, and dnaio reads it. No record is lost
-without an error. xopen decompresses files (the standard library for bzip2 and xz). The database builder reads chunks
-(:func:`read_chunks`), and a search reads records (:func:`read_sequences`, :func:`read_each`).
+The native module reads the text in blocks of complete records, on several threads if the caller has them. If a block
+contains anything else, the file is read again, FASTQ by dnaio, and its first problem is reported with record, line and
+column. No record is lost without an error. xopen decompresses files (the standard library for bzip2 and xz). The
+database builder reads chunks (:func:`read_chunks`), and a search reads records (:func:`read_sequences`,
+:func:`read_each`).
 
 Accepted content of a file
 --------------------------
@@ -51,14 +51,13 @@ from swsearch.sequences.record import (
     SequenceRecord,
     invalid_records,
     split_header,
+    wrong_letter,
 )
 from swsearch.sequences.source import BEFORE_TEXT, Spooled, opened, path_list, seekable, shown_name
 from swsearch.threads import Threads, read_ahead
 from swsearch.typing import Codes
 from swsearch.words import shortened
 
-CHUNK_RESIDUES: Final = 4 << 20
-"""Number of residues after which a chunk of the careful reader ends; its last record is always complete."""
 SAMPLE_RESIDUES: Final = 1 << 20
 """Number of residues at the beginning of a file from which the alphabet is detected."""
 BLOCKS_BYTES: Final = 96 << 20
@@ -72,8 +71,6 @@ Skip = Callable[[InvalidRecord], None]
 """Called with each record that is left out because it is not a sequence of the alphabet."""
 
 _BLOCK_BYTES: Final = 1 << 20
-_CHUNK_RECORDS: Final = 1 << 16
-"""Number of records after which a chunk of the careful reader ends, however short they are."""
 _BLANK_LINES: Final = re.compile(r"\n[ \t\n]+")
 
 
@@ -254,13 +251,9 @@ class _SequenceFile:
                 if not n_before:
                     raise FastaFormatError("no sequences; a FASTA file begins with '>'", self.name)
                 return
-        # Behind the records so far, the text is irregular. FASTA then has a problem; FASTQ may only be unusual.
-        if self.is_fastq:
-            yield from self._fastq_chunks(known, n_before, skips)
-        else:
-            problem = f"a record of more than {checked_text.MAX_RECORD_BYTES:,} bytes; cut it"
-            found_first = checked_text.first_problem(self._text(), self.name, None if skips else known)
-            raise found_first or FastaFormatError(problem, self.name)
+        # Behind the records so far, the text is irregular.
+        problem = f"a record of more than {checked_text.MAX_RECORD_BYTES:,} bytes; cut it"
+        raise self._first_problem(None if skips else known) or FastaFormatError(problem, self.name)
 
     def _blocks(self, stream: checked_text.CheckedStream, block_bytes: int) -> Iterator[Codes | None]:
         """The text in blocks of complete records; None instead of a block that would contain too long a record."""
@@ -313,59 +306,30 @@ class _SequenceFile:
                     break
         return "".join(sample).encode("ascii", "replace")
 
-    def _fastq_chunks(
-        self, alphabet: Alphabet, n_known: int, skips: bool
-    ) -> Iterator[tuple[SequenceChunk, list[InvalidRecord]]]:
-        """The records of FASTQ after the first ``n_known``, as the careful reader finds them."""
-        table = alphabet.encode_table.tobytes()
-        headers: list[bytes] = []
-        codes: list[bytes] = []
-        invalid: list[InvalidRecord] = []
-        n_residues = 0
-
-        def chunk() -> SequenceChunk:
-            lengths = np.fromiter(map(len, codes), dtype=np.uint32, count=len(codes))
-            joined = np.frombuffer(b"".join(codes), np.uint8)
-            return SequenceChunk(alphabet, joined, lengths, Texts.of(headers), self.name)
-
-        for number, (text, letters) in enumerate(self._fastq_records(), 1):
-            if number <= n_known:
-                continue
-            header, raw = text.encode("ascii", "surrogateescape"), letters.encode("ascii", "surrogateescape")
-            own = raw.translate(table)
-            bad = own.find(INVALID)
-            if raw and bad < 0:
-                headers.append(header)
-                codes.append(own)
-                n_residues += len(own)
-            else:
-                problem, column = (alphabet.reject(raw[bad]), bad + 1) if raw else (NO_RESIDUES, None)
-                name, _ = split_header(header.decode("utf-8", "surrogateescape" if skips else "replace"))
-                if not skips:
-                    line = 4 * number - 2
-                    raise FastaFormatError(
-                        problem, self.name, record=number, identifier=name or None, line=line, column=column
-                    )
-                where = f"residue {column}: " if column else ""
-                invalid.append(InvalidRecord(self.name, number, name, where + problem))
-            if n_residues >= CHUNK_RESIDUES or len(headers) + len(invalid) >= _CHUNK_RECORDS:
-                yield chunk(), invalid
-                headers, codes, invalid, n_residues = [], [], [], 0
-        yield chunk(), invalid
-
-    def _fastq_records(self) -> Iterator[tuple[str, str]]:
-        """Header and letters of each record; bytes above 127 are surrogate escapes."""
+    def _first_problem(self, alphabet: Alphabet | None) -> FastaFormatError | None:
+        """The first problem with its location; None if there is none. Without an alphabet, all letters belong to it."""
+        if not self.is_fastq:
+            return checked_text.first_problem(self._text(), self.name, alphabet)
         from dnaio.exceptions import FastqFormatError  # only here: its import takes longer than most files of queries
         from dnaio.readers import FastqReader
 
         try:
-            for record in FastqReader(io.BufferedReader(self._open(), _BLOCK_BYTES)):
-                yield record.name.rstrip(), record.sequence
+            for number, record in enumerate(FastqReader(io.BufferedReader(self._open(), _BLOCK_BYTES)), 1):
+                if alphabet is None:
+                    continue
+                raw = record.sequence.encode("ascii")
+                bad = raw.translate(alphabet.encode_table.tobytes()).find(INVALID)
+                if raw and bad < 0:
+                    continue
+                problem, column = (wrong_letter(raw[bad], alphabet), bad + 1) if raw else (NO_RESIDUES, None)
+                name, second = split_header(record.name)[0] or None, 4 * number - 2
+                return FastaFormatError(problem, self.name, record=number, identifier=name, line=second, column=column)
         except FastqFormatError as error:
             line = None if error.line is None else error.line + 1
             record_number = None if line is None else (line + 3) // 4
             problem = shortened(" ".join(str(error.args[0]).split("\n")), 300) if error.args else "broken record"
-            raise FastaFormatError(f"broken FASTQ: {problem}", self.name, record=record_number, line=line) from error
+            return FastaFormatError(f"broken FASTQ: {problem}", self.name, record=record_number, line=line)
+        return None
 
     def _open(self) -> checked_text.CheckedStream:
         self._raw.seek(0)

@@ -63,14 +63,10 @@ def test_the_database_is_that_of_the_good_records(
     assert {record.path for record in skipped} == {str(tmp_path / "all.fa.gz")}
 
 
-@pytest.mark.parametrize("layout", ["plain", "tab in a header"])
 @pytest.mark.parametrize("text_bytes", [300, 10**9])
-def test_fastq_is_skipped_alike_by_both_readers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str, text_bytes: int
-) -> None:
-    """The native reader leaves text with a tab in a header to the careful one; expected values by hand."""
-    second = "b\tx" if layout == "tab in a header" else "b x"
-    records = [("a", "ACGT"), ("bad1", "AC1T"), (second, "GGG"), ("bad2", ""), ("c", "TTTT"), ("bad3", "E"), ("d", "A")]
+def test_records_of_fastq_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text_bytes: int) -> None:
+    """Expected values by hand."""
+    records = [("a", "ACGT"), ("bad1", "AC1T"), ("b x", "GGG"), ("bad2", ""), ("c", "TTTT"), ("bad3", "E"), ("d", "A")]
     text = "".join(f"@{header}\n{letters}\n+\n{'I' * len(letters)}\n" for header, letters in records)
     (tmp_path / "reads.fq").write_text(text)
     monkeypatch.setattr(fasta_reader, "BLOCKS_BYTES", text_bytes)

@@ -63,6 +63,8 @@ ACCEPTED = {
     "same identifier twice": (b">a\nMK\n>a\nVL\n", [("a", "MK"), ("a", "VL")]),
     "blanks within the header line": (b"> a b \t\nMK\n", [(" a b", "MK")]),
     "FASTQ, a tab behind the header": (b"@a\t\nMK\n+\nII\n", [("a", "MK")]),
+    "FASTQ, an empty header": (b"@\nMK\n+\nII\n@b\nVL\n+\nI\x01\n", [("", "MK"), ("b", "VL")]),
+    "FASTQ, two line ends": (b"@a b \r\nMK\n+a b \r\nI~\n@c\nVL\r\n+\n I", [("a b", "MK"), ("c", "VL")]),
     "header signs": (b">a#b ;c\x01d\tf >g\nMK\n", [("a#b ;c\x01d\tf >g", "MK")]),
 }
 
