@@ -357,12 +357,11 @@ def _places(database: PackedDatabase, wanted: dict[str, None]) -> list[SubjectIn
     """For each segment, the FASTA indices of the subjects with one of the identifiers; all must be found."""
     missing = dict(wanted)
     found = []
-    for block, headers in database.header_blocks():
-        for subject_index, header in zip(block.tolist(), headers, strict=True):
-            identifier = split_header(header)[0]
-            if identifier in wanted:
-                found.append(subject_index)
-                missing.pop(identifier, None)
+    for index, header in database.headers():
+        identifier = split_header(header)[0]
+        if identifier in wanted:
+            found.append(index)
+            missing.pop(identifier, None)
     if missing:
         others = f", nor {len(missing) - 1:,} more of those given" if len(missing) > 1 else ""
         unknown = next(iter(missing))
@@ -375,12 +374,8 @@ def _places(database: PackedDatabase, wanted: dict[str, None]) -> list[SubjectIn
 
 def _with_part(database: PackedDatabase, part: str) -> str | None:
     """An identifier that has ``part`` as one of its parts between bars; None if there is no such identifier."""
-    for _, headers in database.header_blocks():
-        for header in headers:
-            identifier = split_header(header)[0]
-            if part in identifier and part in identifier.split("|"):
-                return identifier
-    return None
+    identifiers = (split_header(header)[0] for _, header in database.headers())
+    return next((one for one in identifiers if part in one and part in one.split("|")), None)
 
 
 def with_tombstones(folder: Path, segment: Segment, fasta_indices: SubjectIndex, generation: int) -> SegmentEntry:

@@ -28,6 +28,7 @@ from swsearch.errors import DatabaseError, InputError
 from swsearch.hits.result import DIGEST_JOINT
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet
 from swsearch.sequences.record import SequenceRecord, split_header
+from swsearch.threads import beat
 from swsearch.typing import Closeable, Codes, Lengths, Offsets, SubjectIndex
 from swsearch.words import counted, named_twice
 
@@ -300,10 +301,9 @@ class PackedDatabase(Closeable):
         """
         if not isinstance(name, str):
             return self.record(range(self.n_subjects)[name])
-        for block, headers in self.header_blocks():
-            for subject_index, header in zip(block.tolist(), headers, strict=True):
-                if split_header(header)[0] == name:
-                    return self.record(subject_index)
+        for subject_index, header in self.headers():
+            if split_header(header)[0] == name:
+                return self.record(subject_index)
         raise KeyError(f"{self.name} has no sequence {name!r}; an identifier is the whole first word of a header")
 
     def header(self, subject_index: int) -> str:
@@ -311,11 +311,12 @@ class PackedDatabase(Closeable):
         segment, fasta_index = self._find(subject_index)
         return segment.header(fasta_index).decode("utf-8", "surrogateescape")
 
-    def header_blocks(self) -> Iterator[tuple[SubjectIndex, list[str]]]:
-        """All headers in FASTA order, in blocks; each block has the ``subject_index`` of its headers, uint32."""
+    def headers(self) -> Iterator[tuple[int, str]]:
+        """The ``subject_index`` and the header of all subjects, in FASTA order."""
         for part in self.parts:
             for fasta_indices, headers in header_blocks(part):
-                yield part[0].numbering.subject_index(fasta_indices), headers
+                beat()
+                yield from zip(part[0].numbering.subject_index(fasta_indices).tolist(), headers, strict=True)
 
     def length(self, subject_index: int) -> int:
         """Number of residues of a subject."""

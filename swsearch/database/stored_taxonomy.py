@@ -228,5 +228,5 @@ def taxonomy_of_subjects(
     if database is None:
         given = option("taxid_map", taxid_map)
         raise InputError(f"{given}: the names of the subjects are in the database, which is not there")
-    mapped = mapped_taxids((header for _, headers in database.header_blocks() for header in headers), taxid_map)
+    mapped = mapped_taxids((header for _, header in database.headers()), taxid_map)
     return TaxonomyOfSubjects(tree, mapped.taxids)

@@ -103,15 +103,14 @@ def find_subjects(database: PackedDatabase, names: Iterable[str]) -> Mapping[str
     telling = frozenset(max(_SEPARATORS.split(name), key=len) for name in wanted)
     whole: dict[str, list[int]] = {}
     by_part: dict[str, list[int]] = {}
-    for block, headers in database.header_blocks():
-        for subject_index, header in zip(block.tolist(), headers, strict=True):
-            words = header.split(None, 1)
-            if not words or telling.isdisjoint(words[0].replace(".", "|").split("|")):
-                continue
-            for name in dict.fromkeys(names_of(words[0])):
-                if name in wanted:
-                    found = whole if name == words[0] else by_part
-                    found.setdefault(name, []).append(subject_index)
+    for subject_index, header in database.headers():
+        words = header.split(None, 1)
+        if not words or telling.isdisjoint(words[0].replace(".", "|").split("|")):
+            continue
+        for name in dict.fromkeys(names_of(words[0])):
+            if name in wanted:
+                found = whole if name == words[0] else by_part
+                found.setdefault(name, []).append(subject_index)
     return {name: sorted(found) for name, found in {**by_part, **whole}.items()}
 
 

@@ -22,7 +22,6 @@ from swsearch.hits.limits import SubjectFilters
 from swsearch.sequences.headers import names_of
 from swsearch.sequences.record import split_header
 from swsearch.sequences.source import text_lines
-from swsearch.threads import beat
 from swsearch.typing import SubjectIndex
 from swsearch.words import as_options, counted, option
 
@@ -159,11 +158,9 @@ def select_subjects(database: PackedDatabase, filters: SubjectFilters) -> Subjec
         chosen &= organisms.chosen(database)
     tests = _header_tests(filters, lists)
     if tests:
-        for indices, headers in database.header_blocks():
-            beat()
-            for index, header in zip(indices.tolist(), headers, strict=True):
-                passed = [test(header) for test in tests]
-                chosen[index] &= all(passed)
+        for index, header in database.headers():
+            passed = [test(header) for test in tests]
+            chosen[index] &= all(passed)
     if not chosen.any():
         raise InputError(_nothing_passes(database, filters))
     of_lists = tuple(note for wanted in lists.values() if (note := wanted.note()) is not None)

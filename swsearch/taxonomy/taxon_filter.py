@@ -72,10 +72,9 @@ class TaxonFilter:
             chosen = np.array([False, *self._of_sets(database.taxonomy), False])[sets]  # the last is that of no set, -1
             if not (sets[there] < 0).any():
                 return chosen
-        for indices, headers in database.header_blocks():
-            for index, header in zip(indices.tolist(), headers, strict=True):
-                if sets[index] < 0:
-                    chosen[index] = self._holds(header)
+        for index, header in database.headers():
+            if sets[index] < 0:
+                chosen[index] = self._holds(header)
         return chosen
 
     def may_pass(self, database: PackedDatabase) -> bool:

@@ -46,7 +46,7 @@ def content_of(database: PackedDatabase) -> dict[str, object]:
         "digest": database.digest,
         "numbers": (database.n_subjects, database.n_residues),
         "records": [(record.header, record.letters) for record in database],
-        "header blocks": [(indices.tolist(), block) for indices, block in database.header_blocks()],
+        "headers": list(database.headers()),
         "lengths": database.lengths(every.reshape(2, -1) if len(every) % 2 == 0 else every).tolist(),
         "distinct lengths": database.distinct_lengths().tolist(),
         "partitions": [by_index[index] for index in range(database.n_subjects)],
@@ -310,10 +310,7 @@ def test_a_slice_is_opened_without_the_files_of_the_others(tmp_path: Path, slice
             database.record(index).letters for index in indices
         ]
         assert np.array_equal(part.lengths(indices), database.lengths(indices))
-        blocks = list(part.header_blocks())
-        assert np.array_equal(np.concatenate([found for found, _ in blocks]), indices)
-        headers = [header for _, block in blocks for header in block]
-        assert headers == [database.header(index) for index in indices]
+        assert list(part.headers()) == [(index, database.header(index)) for index in indices.tolist()]
         other = np.setdiff1d(np.arange(database.n_subjects, dtype=np.uint32), indices)
         for read in (lambda: part.codes(int(other[0])), lambda: part.lengths(other[:1])):
             with pytest.raises(IndexError, match="none of the segments"):
