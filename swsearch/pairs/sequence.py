@@ -7,7 +7,6 @@ letter is one code point, and case is significant.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,7 +17,7 @@ from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.sequences.alphabet import Alphabet
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord, identifier
-from swsearch.sequences.source import refuse_repeated_pipes, seekable, shown_name
+from swsearch.sequences.source import refuse_repeated_pipes, shown_name, text_stream
 from swsearch.typing import Letters
 from swsearch.words import counted
 
@@ -108,20 +107,13 @@ def _matched(
 
 
 def _read_texts(path: str) -> list[PairSequence]:
-    from xopen import xopen
-
     name = shown_name(path)
+    with text_stream(path, name) as stream:
+        raw = stream.read()
     try:
-        source = seekable(path)
-        with xopen(os.fspath(source), "rb", threads=0) as file:
-            raw = file.read()
         text = raw.decode("utf-8")
-    except OSError as error:
-        raise InputError(f"{name}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{name}: byte {error.start + 1} is not UTF-8; convert the text to UTF-8") from error
-    except EOFError as error:
-        raise InputError(f"{name}: {error}; the archive is cut short") from error
     if not text.startswith(">"):
         return [PairSequence(name, text.removesuffix("\n").removesuffix("\r"))]
     texts = []

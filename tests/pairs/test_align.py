@@ -14,7 +14,6 @@ from rapidfuzz.distance import Levenshtein
 
 from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.errors import EngineUnavailable, InputError
-from swsearch.pairs.aligner import PairAligner
 from swsearch.pairs.pair_alignment import COST_SETS, align_pair, scheme_scoring
 from swsearch.pairs.pair_matrices import common_words
 from swsearch.pairs.pair_report import common_letters, edits
@@ -262,6 +261,13 @@ def test_files_that_do_not_pair_are_refused(run, dna_files, tmp_path):
     assert "byte 4 is not UTF-8" in run("latin.txt", "latin.txt", "--mode", "edit")[2]
     assert "No such file" in run("none.txt", "none.txt", "--mode", "edit")[2]
     assert "can be read only once" in run("-", "-", "--mode", "edit")[2]
+    damaged = bytearray(gzip.compress(b"a text" * 20))
+    damaged[20] ^= 0xFF
+    for content in (bytes(damaged), damaged[:-9], b"\x28\xb5\x2f\xfdgarbage"):
+        (tmp_path / "archive").write_bytes(content)
+        assert run("archive", "latin.txt", "--mode", "edit")[2].startswith(
+            "swsearch: error: archive: the archive is damaged or cut short ("
+        )
 
 
 def test_residues_are_not_scored_in_texts():
@@ -288,8 +294,8 @@ def test_a_gpu_that_is_missing_is_an_error_only_where_it_was_asked_for(run, dna_
     code, out, err = run(*dna_files, "--engine", "cuda")
     assert (code, out) == (1, "")
     assert "there is no device 0; choose another" in err
-    monkeypatch.setitem(PairAligner.__init__.__kwdefaults__, "gpu_pair_cells", 1)
-    monkeypatch.setitem(PairAligner.__init__.__kwdefaults__, "gpu_batch_cells", 1)
+    monkeypatch.setattr("swsearch.pairs.aligner.GPU_PAIR_CELLS", 1)
+    monkeypatch.setattr("swsearch.pairs.aligner.GPU_BATCH_CELLS", 1)
     assert run(*dna_files)[:2] == (0, plain[1])
 
 
