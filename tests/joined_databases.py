@@ -6,6 +6,7 @@ from swsearch.database.builder import build_database
 from swsearch.database.export import export
 from swsearch.database.opening import open_database
 from tests.sliced_databases import sliced_databases
+from tests.support import indexed
 
 LETTERS = "MKVLAAGIVGLLLAQWERTYHHEDKNRSTPACFW"
 MEMBERS = {
@@ -19,10 +20,9 @@ removed subjects. Most sequences are in two of them, so that there are ties at a
 def joined_databases(folder: Path) -> Path:
     """Databases of :data:`MEMBERS`, and :func:`together` of each alphabet."""
     sliced_databases(folder)
-    (folder / "few_proteins.fasta").write_text(f">few1 the first\n{LETTERS}\n>few2\n{LETTERS[5:]}WYWY\n")
-    (folder / "few_bases.fasta").write_text(">few1\nGGGCGGCGACCTCGCGGGTTTTCGCTATTTATGAAAATTTTCCGG\n>few2\nAC\n")
+    indexed(folder / "few_proteins.db", [("few1 the first", LETTERS), ("few2", f"{LETTERS[5:]}WYWY")])
+    indexed(folder / "few_bases.db", [("few1", "GGGCGGCGACCTCGCGGGTTTTCGCTATTTATGAAAATTTTCCGG"), ("few2", "AC")])
     for alphabet, names in MEMBERS.items():
-        build_database(folder / f"few_{alphabet}.fasta", folder / f"few_{alphabet}.db")
         with open(folder / f"all_{alphabet}.fasta", "w", encoding="utf-8", errors="surrogateescape") as file:
             for path in paths(folder, alphabet):
                 with open_database(path) as database:

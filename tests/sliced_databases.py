@@ -11,9 +11,7 @@ import numpy as np
 from swsearch.database.builder import build_database
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
 from swsearch.database.opening import open_database
-from tests.support import random_dna
-
-DATA = Path(__file__).parents[1] / "data"
+from tests.support import DATA, random_dna, write_fasta
 
 
 def sliced_databases(folder: Path) -> Path:
@@ -37,9 +35,9 @@ def sliced_databases(folder: Path) -> Path:
         with open_database(dealt) as database:
             remove_from_database(dealt, [database.record(index).identifier for index in (5, 30, 31)])
     reads = ["".join(phage[start : start + 240]) for start in range(500, 22_000, 3_400)]
-    (folder / "reads.fasta").write_text("".join(f">read{start}\n{read}\n" for start, read in enumerate(reads)))
+    write_fasta(folder / "reads.fasta", [(f"read{start}", read) for start, read in enumerate(reads)])
     queries = [(header, letters[:200]) for header, letters in records_of(DATA / "queries.fasta")]
-    (folder / "queries.fasta").write_text("".join(f">{header}\n{letters}\n" for header, letters in queries))
+    write_fasta(folder / "queries.fasta", queries)
     return folder
 
 
@@ -57,8 +55,7 @@ def segmented(folder: Path, name: str, records: list[tuple[str, str]], sizes: li
         first += size
         if number:
             part = part + [(f"copy{number}_{header}", letters) for header, letters in records[:10]]
-        file = folder / f"{name}{number}.fasta"
-        file.write_text("".join(f">{header}\n{letters}\n" for header, letters in part))
+        file = write_fasta(folder / f"{name}{number}.fasta", part)
         if number:
             add_to_database(folder / f"{name}.db", [file])
         else:

@@ -1,20 +1,36 @@
-"""Inputs for several tests: the real sequences of data/, random sequences and profiles."""
+"""Inputs for several tests: the real sequences of data/, random sequences and profiles, and databases of them."""
 
 import gzip
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from swsearch.database.builder import build_database
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.scheme import GapPenalty
 from swsearch.scoring.ungapped import background
-from swsearch.sequences.alphabet import N_CODES, PAD_CODE, PROTEIN
+from swsearch.sequences.alphabet import N_CODES, PAD_CODE, PROTEIN, Alphabet
 from swsearch.typing import Codes
 
 DATA = Path(__file__).parents[1] / "data"
 ROBINSON_FREQUENCIES = np.rint(background(PROTEIN) * 1000)
 """Residues per thousand of natural proteins, in the order ARNDCQEGHILKMFPSTWYV."""
+
+Records = list[tuple[str, str]]
+"""Headers and letters."""
+
+
+def write_fasta(path: Path, records: Iterable[tuple[str, str]]) -> Path:
+    path.write_text("".join(f">{header}\n{letters}\n" for header, letters in records))
+    return path
+
+
+def indexed(path: Path, records: Iterable[tuple[str, str]], alphabet: Alphabet | None = None, **options: Any) -> Path:
+    """A database of these records, with their FASTA file beside it."""
+    build_database(write_fasta(path.with_suffix(".fasta"), records), path, alphabet, **options)
+    return path
 
 
 def protein_records() -> list[str]:

@@ -8,13 +8,11 @@ from Bio.Data.CodonTable import unambiguous_dna_by_id
 from Bio.Seq import Seq
 from Bio.SeqIO.FastaIO import SimpleFastaParser
 
-from swsearch.database.builder import build_database
 from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet
+from tests.support import DATA, Records, indexed, write_fasta
 
-DATA = Path(__file__).parents[1] / "data"
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
 FRAMES = (1, 2, 3, -1, -2, -3)
-Records = list[tuple[str, str]]
 
 
 def real_proteins(count: int, longest: int = 150) -> Records:
@@ -56,8 +54,7 @@ def index_both(folder: Path, queries: dict[str, Records], subjects: dict[str, Re
     alphabets: dict[str, Alphabet] = {"proteins": PROTEIN, "genes": DNA}
     for name, alphabet in alphabets.items():
         write_fasta(folder / f"{name}.queries.fasta", queries[name])
-        write_fasta(folder / f"{name}.fasta", subjects[name])
-        build_database([folder / f"{name}.fasta"], folder / f"{name}.db", alphabet=alphabet)
+        indexed(folder / f"{name}.db", subjects[name], alphabet)
 
 
 def biopython_frame(dna: str, frame: int, genetic_code: int = 1) -> str:
@@ -66,8 +63,3 @@ def biopython_frame(dna: str, frame: int, genetic_code: int = 1) -> str:
     along = (along.reverse_complement() if frame < 0 else along)[abs(frame) - 1 :]
     translated = str(along[: len(along) // 3 * 3].translate(genetic_code))
     return translated.translate(str.maketrans("BZJ", "X" * 3))
-
-
-def write_fasta(path: Path, records: Records) -> Path:
-    path.write_text("".join(f">{name}\n{letters}\n" for name, letters in records))
-    return path

@@ -8,7 +8,8 @@ import re
 import numpy as np
 import pytest
 
-from tests.translated_data import planted, real_proteins, write_fasta
+from tests.support import write_fasta
+from tests.translated_data import planted, real_proteins
 
 MODES = {"query": ("genes", "proteins"), "subject": ("proteins", "genes"), "both": ("genes", "genes")}
 

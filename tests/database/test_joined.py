@@ -20,6 +20,7 @@ from swsearch.database.opening import load_catalogue, open_database, opened
 from swsearch.errors import DatabaseError, InputError
 from swsearch.hits.result import DatabaseInfo
 from tests.joined_databases import LETTERS, joined_databases, paths, together
+from tests.support import indexed
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def made(folder: Path, name: str, *letters: str) -> Path:
     """A database of sequences that are named by its name and their numbers."""
-    fasta = folder / f"{name}.fasta"
-    fasta.write_text("".join(f">{name}{number}\n{text}\n" for number, text in enumerate(letters)))
-    build_database(fasta, folder / f"{name}.db")
-    return folder / f"{name}.db"
+    return indexed(folder / f"{name}.db", [(f"{name}{number}", text) for number, text in enumerate(letters)])
 
 
 @pytest.mark.parametrize("alphabet", ["proteins", "bases"])

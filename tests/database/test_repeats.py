@@ -21,7 +21,7 @@ from swsearch.database.partition import Partition
 from swsearch.database.segment_writer import HashingFile
 from swsearch.database.verify import verify
 from swsearch.errors import DatabaseError
-from tests.support import random_codes
+from tests.support import indexed, random_codes
 
 SHORTEST = 16
 """Residues of a part in these tests, the fewest that are possible."""
@@ -87,8 +87,7 @@ def test_runs_of_a_letter_take_a_time_in_proportion_to_their_length(tmp_path):
     rng = np.random.default_rng(3)
     letters = ["A" * int(length) for length in rng.integers(20, 3_000, 300)]
     letters += ["GCT" * int(length) for length in rng.integers(20, 900, 100)]
-    (tmp_path / "a.fa").write_text("".join(f">s{number}\n{run}\n" for number, run in enumerate(letters)))
-    build_database(tmp_path / "a.fa", tmp_path / "a.db")
+    indexed(tmp_path / "a.db", [(f"s{number}", run) for number, run in enumerate(letters)])
     with open_database(tmp_path / "a.db") as database:
         (partition,) = database.partitions()
         assert 300 < len(partition.repeats) <= len(expected(partition))
@@ -96,8 +95,7 @@ def test_runs_of_a_letter_take_a_time_in_proportion_to_their_length(tmp_path):
 
 
 def test_without_repeats_there_is_no_file(tmp_path):
-    (tmp_path / "a.fa").write_text(">a\nMKV\n>b\nMKL\n>c\nMKVL\n>d\nmKV\n")
-    build_database(tmp_path / "a.fa", tmp_path / "a.db")
+    indexed(tmp_path / "a.db", zip("abcd", ["MKV", "MKL", "MKVL", "mKV"], strict=True))
     assert list(tmp_path.rglob("repeats*")) == []
     assert "repeats" not in (tmp_path / "a.db" / CATALOGUE).read_text()
     with open_database(tmp_path / "a.db") as database:
@@ -172,8 +170,7 @@ def test_damaged_pairs_are_noticed_at_the_first_use_and_by_a_verification(tmp_pa
 
 def test_verification_compares_the_residues_of_repeats(tmp_path):
     """Pairs of subjects that differ, or of which one is not part of the other; only a wrong writer makes them."""
-    (tmp_path / "a.fa").write_text(">a\nMKV\n>b\nMKV\n>c\nMKL\n>d\nAMKVL\n")
-    build_database(tmp_path / "a.fa", tmp_path / "a.db")
+    indexed(tmp_path / "a.db", zip("abcd", ["MKV", "MKV", "MKL", "AMKVL"], strict=True))
     for pairs, holds in (([[0, 3], [1, 0]], True), ([[1, 0], [2, 0]], False), ([[1, 0], [2, 3]], False)):
         replace_pairs(tmp_path / "a.db", lambda _, pairs=pairs: np.array(pairs))
         with open_database(tmp_path / "a.db") as database:

@@ -19,7 +19,8 @@ from swsearch.errors import DatabaseError
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN
 from swsearch.sequences.genetic_code import FRAMES, frame_length, genetic_code
-from tests.translated_data import Records, biopython_frame, write_fasta
+from tests.support import Records, indexed, write_fasta
+from tests.translated_data import biopython_frame
 
 LENGTHS = [1, 2, 3, 4, 5, 6, 7, 7, 50, 51, 52, 53, 100, 101, 3]
 
@@ -36,8 +37,7 @@ def records() -> Records:
 
 @pytest.fixture
 def database(tmp_path: Path, records: Records):
-    build_database([write_fasta(tmp_path / "dna.fasta", records)], tmp_path / "dna.db", alphabet=DNA)
-    with open_database(tmp_path / "dna.db") as opened:
+    with open_database(indexed(tmp_path / "dna.db", records, DNA)) as opened:
         yield opened
 
 

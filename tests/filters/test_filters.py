@@ -15,7 +15,7 @@ from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult
 from swsearch.search.options import SearchOptions
 from swsearch.sequences.alphabet import PROTEIN
-from tests.support import random_protein
+from tests.support import indexed, random_protein
 
 N_SUBJECTS = 300
 TAXIDS = (9606, 10090, 562, 83333)
@@ -34,14 +34,10 @@ def family(tmp_path_factory):
     rng = np.random.default_rng(7)
     folder = tmp_path_factory.mktemp("filters")
     lengths = rng.integers(60, 300, N_SUBJECTS)
-    records = [
-        f">{header(number)}\n{PROTEIN.decode(random_protein(rng, int(length)))}\n"
-        for number, length in enumerate(lengths)
-    ]
-    (folder / "family.fasta").write_text("".join(records))
-    swsearch.build_database(folder / "family.fasta", folder / "family.db")
+    records = [(header(number), PROTEIN.decode(random_protein(rng, int(n)))) for number, n in enumerate(lengths)]
+    database = indexed(folder / "family.db", records)
     query = PROTEIN.decode(random_protein(rng, 120))
-    return folder / "family.db", swsearch.sequence(query, "protein", header="query")
+    return database, swsearch.sequence(query, "protein", header="query")
 
 
 def search(family, **options) -> QueryResult:
@@ -145,13 +141,10 @@ def test_filters_that_cannot_be_are_one_clear_line(family, tmp_path, options, co
 def test_removed_subjects_do_not_shift_the_choice(family, tmp_path):
     """Source: a database built without the removed subjects."""
     database, _ = family
-    records = list(swsearch.open_database(database))
-    (tmp_path / "all.fasta").write_text("".join(f">{r.header}\n{r.letters}\n" for r in records))
-    (tmp_path / "rest.fasta").write_text("".join(f">{r.header}\n{r.letters}\n" for r in records[3:]))
-    swsearch.build_database(tmp_path / "all.fasta", tmp_path / "all.db")
-    remove_from_database(tmp_path / "all.db", [record.identifier for record in records[:3]])
-    swsearch.build_database(tmp_path / "rest.fasta", tmp_path / "rest.db")
+    records = [(record.header, record.letters) for record in swsearch.open_database(database)]
+    changed, fresh = indexed(tmp_path / "all.db", records), indexed(tmp_path / "rest.db", records[3:])
+    remove_from_database(changed, [header.split()[0] for header, _ in records[:3]])
     options = {"taxid": "9606", "top": 20, "evalue": math.inf}
-    found = [search((tmp_path / name, family[1]), **options).hits for name in ("all.db", "rest.db")]
+    found = [search((path, family[1]), **options).hits for path in (changed, fresh)]
     assert len(found[0]) == 20
     assert found[0] == found[1]

@@ -24,7 +24,7 @@ from swsearch.search.options import SearchOptions
 from swsearch.search.queries import QueryFiles
 from swsearch.sequences.alphabet import PAD_CODE, PROTEIN
 from tests.hits.rescore import rescore
-from tests.support import random_protein
+from tests.support import indexed, random_protein, write_fasta
 
 BLOSUM62 = named_matrix("BLOSUM62")
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
@@ -220,10 +220,9 @@ def proteins(tmp_path_factory):
             member[changed] = random_protein(rng, int(changed.sum()))
             cut = int(rng.integers(20, 130))
             piece = np.concatenate((piece[:40], member[:cut], piece[40 : 40 + number % 4], member[cut:], piece[50:80]))
-        records.append(f">s{number} OS=x\n{PROTEIN.decode(piece)}\n")
-    (folder / "proteins.fasta").write_text("".join(records))
-    (folder / "query.fasta").write_text(f">query\n{PROTEIN.decode(query)}\n")
-    swsearch.build_database(folder / "proteins.fasta", folder / "proteins.db")
+        records.append((f"s{number} OS=x", PROTEIN.decode(piece)))
+    write_fasta(folder / "query.fasta", [("query", PROTEIN.decode(query))])
+    indexed(folder / "proteins.db", records)
     return folder
 
 

@@ -14,7 +14,8 @@ from swsearch.errors import DatabaseError, InputError
 from swsearch.report.base import ReportContext
 from swsearch.report.exons import exons_of
 from swsearch.sequences.alphabet import DNA, PROTEIN
-from tests.translated_data import gene, write_fasta
+from tests.support import write_fasta
+from tests.translated_data import gene
 
 CUTS = (0, 120, 241, 347, 450, 540, 600)
 """The borders of the exons on the coding bases: between codons, behind the first or second base of one."""

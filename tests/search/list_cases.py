@@ -27,7 +27,6 @@ import numpy as np
 
 import swsearch
 from swsearch.database import segment_writer
-from swsearch.database.builder import build_database
 from swsearch.database.changes import add_to_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
@@ -50,7 +49,7 @@ from swsearch.store.store import Store
 from tests.engine.cuda.emulation.emulated_device import opener
 from tests.search.complete_lists import CompleteLists, ExpectedList, essence, expected_list, lowest_score
 from tests.search.test_slices import SlicedSearch
-from tests.support import ROBINSON_FREQUENCIES
+from tests.support import ROBINSON_FREQUENCIES, indexed, write_fasta
 
 AMINO_ACIDS: Final = "ARNDCQEGHILKMFPSTWYV"
 MOTIFS: Final = ("Q", "A", "QN", "GS", "EK", "P", "PQ", "LLVIAF", "RS", "GPP", "HQ", "DE", "X", "W")
@@ -360,19 +359,14 @@ class World:
         n_subjects = len(self.records)
         first = int(self.rng.integers(1, n_subjects))
         way = self.number // len(ORDER) % 3 if self.number >= len(ORDER) else self.number % 3
-        whole, part, rest = (self.folder / f"{name}.fasta" for name in ("whole", "part", "rest"))
-        for path, records in ((whole, self.records), (part, self.records[:first]), (rest, self.records[first:])):
-            path.write_text("".join(f">{header}\n{letters}\n" for header, letters in records))
         one, other = self.folder / "one.db", self.folder / "other.db"
         if way == 0:
-            build_database(whole, one, alphabet=self.alphabet, slices=min(3, n_subjects))
-            return [one]
-        build_database(part, one, alphabet=self.alphabet)
+            return [indexed(one, self.records, self.alphabet, slices=min(3, n_subjects))]
+        indexed(one, self.records[:first], self.alphabet)
         if way == 1:
-            add_to_database(one, [rest])
+            add_to_database(one, write_fasta(self.folder / "rest.fasta", self.records[first:]))
             return [one]
-        build_database(rest, other, alphabet=self.alphabet)
-        return [one, other]
+        return [one, indexed(other, self.records[first:], self.alphabet)]
 
     @cached_property
     def database(self) -> PackedDatabase:

@@ -4,7 +4,7 @@ Expected values: searches of the same databases with their sequences as ordinary
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import PROTEIN
 from tests.search.test_searcher import WatchedEngine
 from tests.sliced_databases import sliced_databases
-from tests.support import random_codes
+from tests.support import indexed, random_codes
 
 Pairs = list[tuple[str, Hit]]
 
@@ -91,7 +91,7 @@ def test_every_pair_has_the_score_of_an_independent_aligner(tmp_path):
     """Source: Biopython's PairwiseAligner; without an E-value cut, every pair with a score above 0 is reported."""
     rng = np.random.default_rng(11)
     letters = [PROTEIN.decode(random_codes(rng, int(length))) for length in (12, 30, 30, 30, 5, 44, 30, 1, 44)]
-    write(tmp_path, letters)
+    indexed(tmp_path / "some.db", numbered(letters))
     aligner = Align.PairwiseAligner(mode="local", substitution_matrix=substitution_matrices.load("BLOSUM62"))
     aligner.open_gap_score, aligner.extend_gap_score = -12, -1
     expected = {
@@ -106,8 +106,8 @@ def test_every_pair_has_the_score_of_an_independent_aligner(tmp_path):
 
 def test_equally_long_sequences_are_compared_once_and_none_with_itself(tmp_path):
     """Source: the rule that the later sequence is the query."""
-    write(tmp_path, ["MKVLAAGIVGLLLAQWERTY"] * 5)
-    found = all_pairs(tmp_path / "some.db", SearchOptions(top=EVERY_SUBJECT, evalue=1.0))
+    database = indexed(tmp_path / "some.db", numbered(["MKVLAAGIVGLLLAQWERTY"] * 5))
+    found = all_pairs(database, SearchOptions(top=EVERY_SUBJECT, evalue=1.0))
     assert [(header, hit.subject_id) for header, hit in found] == [
         (str(query), str(subject)) for query in (4, 3, 2, 1, 0) for subject in range(query)
     ]
@@ -118,8 +118,7 @@ def test_filters_choose_the_sequences_on_both_sides(folder, tmp_path):
     with swsearch.open_database(folder / "proteins.db") as opened:
         chosen = [record for record in opened if record.identifier.startswith("tr") and 100 <= len(record) <= 180]
         size = opened.n_residues
-    (tmp_path / "chosen.fasta").write_text("".join(f">{one.header}\n{one.letters}\n" for one in chosen))
-    swsearch.build_database(tmp_path / "chosen.fasta", tmp_path / "chosen.db")
+    indexed(tmp_path / "chosen.db", [(one.header, one.letters) for one in chosen])
     options = SearchOptions(top=EVERY_SUBJECT, evalue=1.0, dbsize=size)
     filtered = replace(options, id_pattern="^tr", min_length=100, max_length=180)
     found = all_pairs(folder / "proteins.db", filtered)
@@ -137,7 +136,7 @@ def test_hardly_any_pair_is_scored_twice(tmp_path):
     """
     rng = np.random.default_rng(3)
     lengths = [int(length) for length in rng.integers(3, 9, STEPS)]
-    write(tmp_path, [PROTEIN.decode(random_codes(rng, length)) for length in lengths])
+    indexed(tmp_path / "some.db", numbered(PROTEIN.decode(random_codes(rng, length)) for length in lengths))
     done: list[int] = []
     with swsearch.open_database(tmp_path / "some.db") as database, WatchedEngine(3, 2**20) as engine:
         searcher = Searcher(database, engine, SearchOptions(top=EVERY_SUBJECT))
@@ -174,7 +173,6 @@ def test_searches_that_treat_both_sides_differently_are_refused(folder, options)
         swsearch.all_pairs(folder / f"{name}.db", SearchOptions(**options))
 
 
-def write(folder: Path, letters: Sequence[str]) -> None:
-    """A database ``some.db`` of sequences that are named by their numbers."""
-    (folder / "some.fasta").write_text("".join(f">{number}\n{one}\n" for number, one in enumerate(letters)))
-    swsearch.build_database(folder / "some.fasta", folder / "some.db")
+def numbered(letters: Iterable[str]) -> list[tuple[str, str]]:
+    """Sequences that are named by their numbers."""
+    return [(str(number), one) for number, one in enumerate(letters)]

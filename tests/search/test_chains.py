@@ -17,7 +17,8 @@ from swsearch.report.narrowing import Narrowing
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 from swsearch.store.store import Store
 from tests.peers import module
-from tests.translated_data import gene, write_fasta
+from tests.support import indexed, write_fasta
+from tests.translated_data import gene
 
 CUTS = (0, 60, 75, 140)
 """The borders of the exons on the protein; the second one has 15 residues."""
@@ -42,8 +43,7 @@ def folder(tmp_path_factory):
     turned = DNA.decode(reverse_complement(DNA.encode(whole(INTRONS))))
     far = exons[0] + random(30_000) + exons[2]
     letters = random(40_000) + whole(INTRONS) + random(40_000) + turned + random(40_000) + far + random(500)
-    write_fasta(folder / "genome.fasta", [("chr", letters)])
-    swsearch.build_database([folder / "genome.fasta"], folder / "genome.db", alphabet=DNA)
+    indexed(folder / "genome.db", [("chr", letters)], DNA)
     write_fasta(folder / "protein.fasta", [("protein", protein)])
     return folder
 

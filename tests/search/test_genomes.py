@@ -19,7 +19,8 @@ from swsearch.report.narrowing import Narrowing
 from swsearch.search.slices import merge_results
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 from swsearch.store.store import Store
-from tests.translated_data import gene, mutated, write_fasta
+from tests.support import indexed, write_fasta
+from tests.translated_data import gene, mutated
 
 EVERY = 10_000
 ALL_OPTIONS = ({}, {"translate": "subject"})
@@ -49,11 +50,9 @@ def folder(tmp_path_factory):
         ("chr2", chromosome(3500, copy(0.2, turned=True), copy(0.0, turned=True))),
     ]
     assert [len(letters) >= LONG_SUBJECT_BASES for _, letters in records] == [True, False, True]
-    write_fasta(folder / "genome.fasta", records)
-    swsearch.build_database([folder / "genome.fasta"], folder / "genome.db", alphabet=DNA)
+    indexed(folder / "genome.db", records, DNA)
     for number, record in enumerate(records):
-        write_fasta(folder / f"{number}.fasta", [record])
-        swsearch.build_database([folder / f"{number}.fasta"], folder / f"{number}.db", alphabet=DNA)
+        indexed(folder / f"{number}.db", [record], DNA)
     queries = {None: swsearch.sequence(bases, "dna", header="gene"), "subject": swsearch.sequence(protein, "protein")}
     return folder, queries
 

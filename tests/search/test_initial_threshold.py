@@ -23,8 +23,8 @@ from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN
 from swsearch.sequences.fasta import read_sequences
-from tests.support import random_codes, random_protein
-from tests.translated_data import index_both, planted, real_proteins, write_fasta
+from tests.support import random_codes, random_protein, write_fasta
+from tests.translated_data import index_both, planted, real_proteins
 
 N_SUBJECTS = 260
 NEVER = 10**9

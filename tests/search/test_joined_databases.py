@@ -27,7 +27,7 @@ from swsearch.sequences.record import SequenceRecord
 from tests.engine.cuda.emulation.emulated_device import opener
 from tests.joined_databases import joined_databases, paths, together
 from tests.search.test_slices import BASES, PROTEIN, TIES, essence
-from tests.sliced_databases import DATA
+from tests.support import DATA, indexed
 from tests.taxonomy.dumps import EXCERPT, write_dump
 from tests.tiers import mostly_thorough
 
@@ -89,15 +89,14 @@ def test_every_engine_gives_the_hits_of_the_concatenation(tmp_path, chosen):
     """
     rng = np.random.default_rng(3)
     letters = ["".join("ARNDCQEGHILKMFPSTWYV"[code] for code in rng.integers(0, 20, 40)) for _ in range(30)]
-    texts = [
-        "".join(f">{name}{number}\n{text}\n" for number, text in enumerate(part))
+    parts = [
+        [(f"{name}{number}", text) for number, text in enumerate(part)]
         for name, part in (("a", letters), ("b", letters[:10]), ("c", [*letters[5:20], letters[0] * 3]))
     ]
-    made = []
-    for name, text in zip("abct", [*texts, "".join(texts)], strict=True):
-        (tmp_path / f"{name}.fasta").write_text(text)
-        swsearch.build_database(tmp_path / f"{name}.fasta", tmp_path / f"{name}.db", slices=3 if name == "b" else 1)
-        made.append(tmp_path / f"{name}.db")
+    made = [
+        indexed(tmp_path / f"{name}.db", records, slices=3 if name == "b" else 1)
+        for name, records in zip("abct", [*parts, [one for part in parts for one in part]], strict=True)
+    ]
     options = SearchOptions(**chosen)
 
     def hits(databases: Sequence[Path], engine: ScoreEngine) -> list[tuple[Any, ...]]:
@@ -142,10 +141,8 @@ def test_python_functions_take_several_databases(folder, tmp_path):
 
 def with_organisms(folder: Path, name: str, taxids: Sequence[int], taxonomy: Path | None) -> Path:
     """A database of one subject for each taxonomy id, all with the same letters."""
-    fasta = folder / f"{name}.fasta"
-    fasta.write_text("".join(f">{name}{n} OX={taxid}\nMKVLAAGIVGLLLAQWERTYHHEDKN\n" for n, taxid in enumerate(taxids)))
-    swsearch.build_database(fasta, folder / f"{name}.db", taxonomy=taxonomy)
-    return folder / f"{name}.db"
+    records = [(f"{name}{n} OX={taxid}", "MKVLAAGIVGLLLAQWERTYHHEDKN") for n, taxid in enumerate(taxids)]
+    return indexed(folder / f"{name}.db", records, taxonomy=taxonomy)
 
 
 def organisms(databases: Path | Sequence[Path], **chosen: Any) -> list[tuple[str, ...]]:
@@ -163,9 +160,7 @@ def test_stored_organisms_of_several_databases_are_those_of_the_concatenation(tm
     """
     one = with_organisms(tmp_path, "a", [9606, 10090, 9606, 77777777], EXCERPT)
     other = with_organisms(tmp_path, "b", [10090, 562, 83333], EXCERPT)
-    fasta = tmp_path / "all.fasta"
-    fasta.write_text((tmp_path / "a.fasta").read_text() + (tmp_path / "b.fasta").read_text())
-    swsearch.build_database(fasta, tmp_path / "all.db", taxonomy=EXCERPT)
+    swsearch.build_database([tmp_path / "a.fasta", tmp_path / "b.fasta"], tmp_path / "all.db", taxonomy=EXCERPT)
     for chosen in ({}, {"taxid": "9606"}, {"taxid": "9989"}, {"taxid": "2"}, {"taxid": "2,9606"}, {"taxid": "2759"}):
         expected = organisms(tmp_path / "all.db", **chosen)
         assert expected

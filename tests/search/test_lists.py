@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import swsearch
 from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.hits.result import QueryResult
@@ -20,8 +19,8 @@ from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.record import SequenceRecord
 from tests.search.complete_lists import CompleteLists, expected_list
 from tests.search.list_cases import differences
-from tests.support import random_protein
-from tests.translated_data import mutated, write_fasta
+from tests.support import indexed, random_protein
+from tests.translated_data import mutated
 
 EVERYTHING = 10**6
 
@@ -30,12 +29,6 @@ def search(path: Path, query: SequenceRecord, engine: Any = None, **options: Any
     with open_database(path) as database, engine or CpuEngine(1) as opened:
         (result,) = Searcher(database, opened, SearchOptions(**options)).search([query])
     return result
-
-
-def database_of(path: Path, records: list[tuple[str, str]], alphabet: Any = PROTEIN) -> Path:
-    write_fasta(path.with_suffix(".fasta"), records)
-    swsearch.build_database([path.with_suffix(".fasta")], path, alphabet=alphabet)
-    return path
 
 
 Biased = tuple[Path, list[SequenceRecord], CompleteLists]
@@ -55,7 +48,7 @@ def biased(tmp_path_factory: pytest.TempPathFactory) -> Biased:
     records += [(f"equal{number}", "Q" * 20 + "GGAGG" + domain[:25]) for number in range(4)]
     records += [(f"other{number}", PROTEIN.decode(random_protein(rng, 60))) for number in range(40)]
     queries = ["Q" * 22 + domain, "QQPQQQAQQQ" * 3, "SSESSGSSE" + domain[5:30] + "QQQQQQQQQQ"]
-    path = database_of(tmp_path_factory.mktemp("biased") / "s.db", records)
+    path = indexed(tmp_path_factory.mktemp("biased") / "s.db", records)
     made = [SequenceRecord(f"q{n}", PROTEIN.encode(one), PROTEIN) for n, one in enumerate(queries)]
     return path, made, CompleteLists(records, PROTEIN, {})
 
@@ -104,7 +97,7 @@ def test_a_domain_beside_low_complexity_gives_the_subject_its_evalue(biased, tmp
     domain = PROTEIN.decode(random_protein(rng, 30))
     subject = domain + PROTEIN.decode(random_protein(rng, 150)) + "Q" * 38
     others = [(f"o{n}", PROTEIN.decode(random_protein(rng, 100))) for n in range(20)]
-    path = database_of(tmp_path / "s.db", [("both", subject), *others])
+    path = indexed(tmp_path / "s.db", [("both", subject), *others])
     query = SequenceRecord("q", PROTEIN.encode("Q" * 50 + domain), PROTEIN)
     (plain,) = search(path, query, composition="none", evalue=1e-6).hits
     assert plain.alignment.subject_start > 100
@@ -124,7 +117,7 @@ def test_what_rounds_include_does_not_depend_on_the_list(tmp_path, changed, incl
     base = random_protein(rng, 60)
     family = [(f"f{n}", mutated(rng, PROTEIN.decode(base), 0.3 + n / 40)) for n in range(16)]
     others = [(f"o{n}", PROTEIN.decode(random_protein(rng, 60))) for n in range(260)]
-    path = database_of(tmp_path / "s.db", family + others)
+    path = indexed(tmp_path / "s.db", family + others)
     query = SequenceRecord("q", base, PROTEIN)
     options = {"evalue": math.inf, "iterations": 3, **inclusion, **changed}
     whole = search(path, query, **{**options, "top": EVERYTHING})
@@ -157,7 +150,7 @@ def test_a_mask_is_that_of_the_subject_and_not_of_a_strand(tmp_path):
     rng = np.random.default_rng(4)
     masked, other = ("".join(rng.choice(list("ACGT"), size=size)) for size in (60, 30))
     turned = other[::-1].translate(str.maketrans("ACGT", "TGCA"))
-    path = database_of(tmp_path / "s.db", [("both", masked + "ACCA" + turned), ("masked", "GT" + masked)], DNA)
+    path = indexed(tmp_path / "s.db", [("both", masked + "ACCA" + turned), ("masked", "GT" + masked)], DNA)
     query = SequenceRecord("q", DNA.encode(masked.lower() + "GG" + other), DNA)
     plain = search(path, query, evalue=1e-3).hits
     (found,) = search(path, query, evalue=1e-3, mask="lower").hits

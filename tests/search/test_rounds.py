@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import swsearch
 from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.search.engine import CudaEngine
@@ -36,7 +35,7 @@ from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
 from swsearch.store.store import Store
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
-from tests.support import coded, random_codes, random_protein
+from tests.support import coded, indexed, random_codes, random_protein, write_fasta
 
 LENGTH = 90
 N_OTHERS = 400
@@ -62,13 +61,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         base = random_protein(rng, LENGTH)
         shares = [0.4] * 4 + [0.7] * 8 + [0.95] * 10
         subjects += list(relatives(rng, base, family, shares))
-        queries.append((f"query_{family}", PROTEIN.decode(base)))
-    queries.insert(1, ("lonely", PROTEIN.decode(random_protein(rng, LENGTH))))
+        queries.append((f"query_{family} given", PROTEIN.decode(base)))
+    queries.insert(1, ("lonely given", PROTEIN.decode(random_protein(rng, LENGTH))))
     others = ((f"other{n}", int(length)) for n, length in enumerate(rng.integers(30, 150, N_OTHERS)))
     subjects += [(name, PROTEIN.decode(random_protein(rng, length))) for name, length in others]
-    (path / "q.fasta").write_text("".join(f">{name} given\n{letters}\n" for name, letters in queries))
-    (path / "s.fasta").write_text("".join(f">{name}\n{letters}\n" for name, letters in subjects))
-    swsearch.build_database(path / "s.fasta", path / "s.db")
+    write_fasta(path / "q.fasta", queries)
+    indexed(path / "s.db", subjects)
     return path
 
 
@@ -199,10 +197,9 @@ def test_the_cuda_engine_has_the_same_rounds(tmp_path, sensitive):
     base = random_codes(rng, 40)
     subjects = [*relatives(rng, base, "a", [0.3, 0.35, 0.4, 0.5, 0.55, 0.6, 0.65])]
     subjects += [(f"other{n}", PROTEIN.decode(random_protein(rng, 30))) for n in range(40)]
-    (tmp_path / "s.fasta").write_text("".join(f">{name}\n{letters}\n" for name, letters in subjects))
-    swsearch.build_database(tmp_path / "s.fasta", tmp_path / "s.db")
+    indexed(tmp_path / "s.db", subjects)
     query, other = PROTEIN.decode(base), PROTEIN.decode(random_protein(rng, 30))
-    (tmp_path / "q.fasta").write_text(f">q\n{query}\n>other\n{other}\n>again\n{query[3:]}\n")
+    write_fasta(tmp_path / "q.fasta", [("q", query), ("other", other), ("again", query[3:])])
 
     class Groups(CudaEngine):
         profiles_per_call = 1
@@ -253,9 +250,9 @@ def test_progress_counts_the_cells_of_all_rounds(folder):
 
 def test_masked_positions_stay_masked_in_all_rounds(folder, tmp_path):
     """A hard mask keeps the scores of X; a soft mask finds no subject in any round, but aligns."""
-    for record in records(folder)[:1]:
-        letters = record.letters[:45] + record.letters[45:].lower()
-        (tmp_path / "q.fasta").write_text(f">{record.header}\n{letters}\n")
+    first = records(folder)[0]
+    letters = first.letters[:45] + first.letters[45:].lower()
+    write_fasta(tmp_path / "q.fasta", [(first.header, letters)])
     for name in ("s.fasta", "s.db"):
         (tmp_path / name).symlink_to(folder / name)
     (hard,) = search(tmp_path, top=50, iterations=3, mask="lower", mask_mode="hard")
@@ -279,9 +276,8 @@ def test_the_composition_is_corrected_in_all_rounds(tmp_path):
     subjects = [*relatives(rng, base, "a", [0.2] * 5)]
     subjects += [(f"rich{n}", PROTEIN.decode(rich(80))) for n in range(30)]
     subjects += [(f"other{n}", PROTEIN.decode(random_protein(rng, 80))) for n in range(300)]
-    (tmp_path / "s.fasta").write_text("".join(f">{name}\n{letters}\n" for name, letters in subjects))
-    (tmp_path / "q.fasta").write_text(f">q\n{PROTEIN.decode(base)}\n")
-    swsearch.build_database(tmp_path / "s.fasta", tmp_path / "s.db")
+    write_fasta(tmp_path / "q.fasta", [("q", PROTEIN.decode(base))])
+    indexed(tmp_path / "s.db", subjects)
     options: dict[str, Any] = {"top": 500, "iterations": 2, "inclusion_evalue": 1e-9}
     (plain,), (corrected,) = (search(tmp_path, composition=each, **options) for each in ("none", "bias"))
     assert plain.n_rounds == corrected.n_rounds == 2
@@ -335,10 +331,8 @@ def test_a_matrix_without_a_scale_cannot_be_iterated(folder, tmp_path):
 
 
 def test_a_search_with_dna_cannot_be_iterated(tmp_path):
-    (tmp_path / "s.fasta").write_text(">s\nACGTACGTACGT\n")
-    swsearch.build_database(tmp_path / "s.fasta", tmp_path / "s.db", alphabet=DNA)
     with (
-        open_database(tmp_path / "s.db") as database,
+        open_database(indexed(tmp_path / "s.db", [("s", "ACGTACGTACGT")], DNA)) as database,
         CpuEngine(1) as engine,
         pytest.raises(InputError, match="only searches with proteins can be iterated; say iterations=1"),
     ):

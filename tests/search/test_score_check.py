@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swsearch.database.builder import build_database
 from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.reference import ReferenceEngine, local_scores
@@ -21,7 +20,7 @@ from swsearch.search.score_check import EDGES, ScoreCheck, expected_counts, writ
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
-from tests.support import random_protein
+from tests.support import indexed, random_protein
 
 
 @pytest.fixture(scope="module")
@@ -29,11 +28,9 @@ def database(tmp_path_factory):
     """1,500 random proteins of 250 to 350 residues, for which the statistics hold."""
     folder = tmp_path_factory.mktemp("check")
     rng = np.random.default_rng(4)
-    with (folder / "random.fasta").open("w") as file:
-        for number, length in enumerate(rng.integers(250, 351, 1500)):
-            file.write(f">r{number}\n{PROTEIN.decode(random_protein(rng, int(length)))}\n")
-    build_database([folder / "random.fasta"], folder / "random.db")
-    with open_database(folder / "random.db") as opened:
+    lengths = rng.integers(250, 351, 1500).tolist()
+    records = [(f"r{number}", PROTEIN.decode(random_protein(rng, length))) for number, length in enumerate(lengths)]
+    with open_database(indexed(folder / "random.db", records)) as opened:
         yield opened
 
 

@@ -34,7 +34,7 @@ from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
 from tests.search.complete_lists import forward_evalues
 from tests.sliced_databases import DATA, records_of
-from tests.support import coded, random_protein
+from tests.support import coded, indexed, random_protein
 
 BLOSUM62 = named_matrix("BLOSUM62")
 QUERIES = [(header.split()[0], letters[:250]) for header, letters in records_of(DATA / "queries.fasta")][:3]
@@ -48,9 +48,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     records = list(records_of(DATA / "proteins.fasta.gz"))[:150]
     flanks = [PROTEIN.decode(random_protein(rng, 60)) for _ in range(6)]
     records += [(f"repeat{number}", flank + "EKKEEAKKA" * 12 + flank[::-1]) for number, flank in enumerate(flanks)]
-    (folder / "s.fasta").write_text("".join(f">{header}\n{letters}\n" for header, letters in records))
-    swsearch.build_database(folder / "s.fasta", folder / "s.db")
-    return folder / "s.db"
+    return indexed(folder / "s.db", records)
 
 
 def found(database: Path, queries: list[tuple[str, str]], threads: int = 1, **chosen: Any) -> list[QueryResult]:
@@ -216,8 +214,7 @@ def test_rounds_search_with_the_context_of_what_they_included(database, rounds):
 
 
 def test_dna_and_matrices_without_a_scale_are_refused(database, tmp_path):
-    (tmp_path / "dna.fasta").write_text(">d\nACGTTGCAACGTGGTACCAT\n")
-    swsearch.build_database(tmp_path / "dna.fasta", tmp_path / "dna.db")
+    indexed(tmp_path / "dna.db", [("d", "ACGTTGCAACGTGGTACCAT")])
     with pytest.raises(InputError, match="sensitive=True is for proteins, not for dna"):
         found(tmp_path / "dna.db", QUERIES)
     letters = "ARNDCQEGHILKMFPSTWYV"

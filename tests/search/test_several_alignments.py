@@ -11,7 +11,8 @@ import pytest
 import swsearch
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 from tests.hits.rescore import rescore
-from tests.translated_data import gene, mutated, write_fasta
+from tests.support import indexed
+from tests.translated_data import gene, mutated
 
 DOMAIN = "MKVLAAGIVGLCAKAYWDERTNQHFPYICSEGWLKMND"
 DNA_DOMAIN = "ATGGCTAAGCTTGATCCGTATTGCGAACAGTGGACCTTAGGCAATCGT"
@@ -39,8 +40,7 @@ def folder(tmp_path_factory):
     for name, records, alphabet in (
         ("proteins", proteins, PROTEIN), ("strands", strands, DNA), ("genome", [("genome", genome)], DNA),
     ):  # fmt: skip
-        write_fasta(folder / f"{name}.fasta", records)
-        swsearch.build_database([folder / f"{name}.fasta"], folder / f"{name}.db", alphabet=alphabet)
+        indexed(folder / f"{name}.db", records, alphabet)
     return folder
 
 

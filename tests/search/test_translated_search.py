@@ -14,7 +14,8 @@ from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.fasta import read_sequences
 from tests.hits.rescore import rescore
-from tests.translated_data import FRAMES, Records, biopython_frame, planted, real_proteins, write_fasta
+from tests.support import Records, indexed
+from tests.translated_data import FRAMES, biopython_frame, planted, real_proteins
 
 CODE = 4
 MODES = {"query": ("genes", "proteins"), "subject": ("proteins", "genes"), "both": ("genes", "genes")}
@@ -33,8 +34,7 @@ def records() -> dict[str, Records]:
 def folder(tmp_path_factory, records):
     folder = tmp_path_factory.mktemp("translated")
     for name, alphabet in (("proteins", PROTEIN), ("genes", DNA)):
-        write_fasta(folder / f"{name}.fasta", records[name])
-        swsearch.build_database([folder / f"{name}.fasta"], folder / f"{name}.db", alphabet=alphabet)
+        indexed(folder / f"{name}.db", records[name], alphabet)
     return folder
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import parasail
 import pytest
 
-from swsearch.database.builder import build_database
 from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.reference import ReferenceEngine
@@ -19,7 +18,7 @@ from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 from swsearch.sequences.record import SequenceRecord
-from tests.support import random_dna, random_protein
+from tests.support import indexed, random_dna, random_protein
 
 RNG = np.random.default_rng(12)
 POLY = "EKEKKEEEKKEKEEKKEKEKKEEKEKKEEEKKEK"
@@ -33,15 +32,9 @@ SUBJECTS = {
 }
 
 
-def database_of(folder, subjects):
-    (folder / "subjects.fasta").write_text("".join(f">{name}\n{letters}\n" for name, letters in subjects.items()))
-    build_database([folder / "subjects.fasta"], folder / "subjects.db")
-    return folder / "subjects.db"
-
-
 @pytest.fixture(scope="module")
 def proteins(tmp_path_factory):
-    return database_of(tmp_path_factory.mktemp("treated"), SUBJECTS)
+    return indexed(tmp_path_factory.mktemp("treated") / "s.db", SUBJECTS.items())
 
 
 def search(path, letters, alphabet=PROTEIN, engine=None, **options):
@@ -110,7 +103,7 @@ def test_a_soft_mask_on_both_strands_of_dna(tmp_path):
         "kept": DNA.decode(np.concatenate((random_dna(rng, 30), reverse_complement(second)))),
         "other": DNA.decode(random_dna(rng, 300)),
     }
-    path = database_of(tmp_path, subjects)
+    path = indexed(tmp_path / "s.db", subjects.items())
     query = DNA.decode(first).lower() + DNA.decode(second)
     result = search(path, query, DNA, mask="lower")
     assert set(scores_of(search(path, query, DNA))) == {"masked", "kept"}
@@ -170,7 +163,7 @@ def test_unknown_treatments_are_refused_by_name(options, words):
 
 
 def test_composition_is_not_corrected_for_dna(tmp_path):
-    path = database_of(tmp_path, {"s": "ACGTACGTGGGACTATAC" * 3})
+    path = indexed(tmp_path / "s.db", [("s", "ACGTACGTGGGACTATAC" * 3)])
     with pytest.raises(InputError, match="composition='bias' is for protein, not for dna"):
         search(path, "ACGTACGTGG", DNA, composition="bias")
 
