@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from swsearch.database import segment_writer
 from swsearch.database.builder import build_database
-from swsearch.database.format import ARRAY_DTYPES
 from swsearch.database.opening import open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import DatabaseError, FastaFormatError, InputError
@@ -85,28 +84,6 @@ def test_any_headers_and_letters_survive(
     with open_database(folder / "some.swdb") as database:
         assert exported(database, 0) == text
     assert problems_of(folder / "some.swdb") == []
-
-
-def test_arrays_are_what_the_format_says(database_path: Path, records: Records) -> None:
-    """Expected values: from the format's description (swsearch/database/format.py), computed here in plain Python."""
-    order = sorted(range(len(records)), key=lambda n: (len(records[n][1]), n))
-    expected = bytearray()
-    starts = []
-    for n in order:
-        starts.append(len(expected))
-        expected += bytes(PROTEIN.encode(records[n][1]))
-        expected += bytes([PAD_CODE]) * (-len(expected) % 16)
-    expected += bytes([PAD_CODE]) * 64
-    (segment,) = [path for path in database_path.iterdir() if path.is_dir()]
-    assert {path.name for path in segment.iterdir()} == {f"{name}.bin" for name in ARRAY_DTYPES}
-    arrays = {name: np.fromfile(segment / f"{name}.bin", dtype) for name, dtype in ARRAY_DTYPES.items()}
-    assert arrays["residues"].tobytes() == bytes(expected)
-    assert arrays["starts"].tolist() == starts
-    assert arrays["order"].tolist() == order
-    assert arrays["lengths"].tolist() == [len(records[n][1]) for n in order]
-    assert [order[index] for index in arrays["positions"].tolist()] == list(range(len(records)))
-    assert arrays["headers"].tobytes() == "".join(header for header, _ in records).encode()
-    assert arrays["header_ends"].tolist() == np.cumsum([len(header) for header, _ in records]).tolist()
 
 
 @given(max_residues=st.integers(1, 60_000))
@@ -213,14 +190,6 @@ def test_dna_is_told_and_kept(tmp_path: Path) -> None:
     with open_database(tmp_path / "db") as database:
         assert database.alphabet is DNA
         assert database.record(0).letters == "ACGTnnACGUACGTACGTACGT"
-
-
-def test_duplicate_identifiers_are_counted_and_kept(tmp_path: Path) -> None:
-    """Expected values: b and a are repeated, b first; the words after the identifier have no effect."""
-    (tmp_path / "1.fa").write_bytes(b">a x\nMK\n>b\nMV\n>b y\nML\n>a\nMW\n>c\nMM\n>b\nMA\n")
-    report = build_database(tmp_path / "1.fa", tmp_path / "db")
-    assert (report.n_duplicates, report.first_duplicate) == (3, "b")
-    assert report.catalogue.n_subjects == 6
 
 
 def test_progress_is_told(tmp_path: Path, fasta: Path, records: Records) -> None:

@@ -161,6 +161,7 @@ def test_repeated_identifiers_are_counted_as_by_a_set(
         seen.add(identifier)
     # An empty identifier is followed by the word x, which is then the first word.
     assert report.n_duplicates == len(repeated)
+    assert report.catalogue.n_subjects == len(identifiers)
     assert report.first_duplicate == (repeated[0] or b"x").decode()
 
 

@@ -132,9 +132,3 @@ def test_a_read_only_disk_is_named(small_disk: Path, fasta: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     with pytest.raises(DatabaseError, match="Read-only file system"):
         build_database(fasta, small_disk / "db")
-
-
-def test_a_missing_parent_is_named(tmp_path: Path, fasta: Path) -> None:
-    """What to do is said beside it."""
-    with pytest.raises(DatabaseError, match=r"cannot be written: there is no folder .*none; make it, or choose"):
-        build_database(fasta, tmp_path / "none" / "db")
