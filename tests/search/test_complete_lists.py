@@ -6,28 +6,31 @@ documented rules in plain Python. :mod:`tests.search.list_cases` draws the searc
 """
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from swsearch.hits import limits
-from swsearch.search import ranking, threshold
+from swsearch.search import ranking, score_batches, threshold
 from swsearch.search.options import SearchOptions
+from swsearch.sequences.alphabet import PROTEIN
 from tests.search import complete_lists
 from tests.search.complete_lists import expected_list
-from tests.search.list_cases import ALL, GIVEN, INFINITE, ORDER, Case, World, differences, failures
+from tests.search.list_cases import ALL, GIVEN, INFINITE, ORDER, SHARES, Case, World, differences, failures
 from tests.tiers import mostly_thorough
 
 SEED = 36
-CASES = {(SEED, number): range(12) for number in range(len(ORDER))}
-"""The cases of each world, which a seed and a number draw."""
-CASES |= {
+FAULTS = {
     (SEED, 110): range(18, 19),  # the initial threshold decided what a round includes
     (SEED, 130): range(7, 8),  # the top-k bound took unadjusted E-values for adjusted ones
     (7, 87): range(23, 24),  # an alignment in an earlier frame, as good as the last one, was not looked for
 }
+OFTEN = [(SEED, number) for number in range(0, len(ORDER), 3)]
+CASES = {(SEED, number): range(12) for number in range(len(ORDER))} | FAULTS
+"""The cases of each world, which a seed and a number draw."""
 
 
-@pytest.mark.parametrize(("seed", "number"), mostly_thorough(CASES, *list(CASES)[::3]))
+@pytest.mark.parametrize(("seed", "number"), mostly_thorough(CASES, *OFTEN, *FAULTS))
 def test_every_list_is_the_complete_list_cut_afterwards(tmp_path, seed, number):
     """Each world is one database with some searches and narrowed reports of two queries."""
     with World(seed, number, tmp_path) as world:
@@ -35,13 +38,37 @@ def test_every_list_is_the_complete_list_cut_afterwards(tmp_path, seed, number):
     assert not found, "\n" + "\n".join(found)
 
 
-@pytest.mark.parametrize("number", [1, 2])
-def test_no_list_depends_on_how_many_candidates_are_aligned_at_once(tmp_path, monkeypatch, number):
-    """With as many as are listed; the subjects of these databases are otherwise aligned at once."""
-    monkeypatch.setattr(ranking, "_MIN_BLOCK", 1)
+INNER = {
+    "align as many subjects at once as are listed": ([ranking], "_MIN_BLOCK", 1),
+    "many thresholds for lengths": ([score_batches, threshold], "LENGTH_STEPS", (3, 6, 9, 12, 16, 24, 32)),
+    "an initial threshold where it can be": ([threshold], "SMALLEST_SHARE", 1),
+    "no initial threshold": ([threshold], "SMALLEST_SHARE", 10**9),
+}
+"""Constants that save time or memory and change no list, with values that matter to databases of this size."""
+PARTS = [(what, number) for what in INNER for number in range(len(ORDER))]
+
+
+@pytest.mark.parametrize(("what", "number"), mostly_thorough(PARTS, *[part for part in PARTS if part[1] in (1, 2, 9)]))
+def test_no_list_depends_on_a_constant_of_the_search(tmp_path, monkeypatch, what, number):
+    """The cases of the test above."""
+    modules, name, value = INNER[what]
+    for module in modules:
+        monkeypatch.setattr(module, name, value)
     with World(SEED, number, tmp_path) as world:
         found = failures(world, CASES[SEED, number])
     assert not found, "\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize("number", mostly_thorough(range(len(ORDER)), 7, 9, 10, 11))
+def test_no_list_depends_on_the_way_of_the_search(tmp_path, number):
+    """All ways of this process for the same options: engines, threads, partitions, slices and shards."""
+    with World(SEED, number, tmp_path) as world:
+        options: dict[str, Any] = {"top": ALL, "evalue": world.kind.evalue, "max_hsps": 3}
+        masked = {**options, "mask": world.treatment["mask"]}
+        several = [options, masked, {**masked, "composition": "bias"}]
+        ways = set(SHARES) - {"emulated GPU", "slices" if len(world.parts) > 1 else ""}
+        for one in several if world.lists.aligned is PROTEIN else several[:2]:
+            assert [problem for way in sorted(ways) for problem in world.problems(Case(one, way))] == []
 
 
 @pytest.mark.parametrize("way", ["cpu", "slices"])

@@ -23,7 +23,7 @@ from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN
 from swsearch.sequences.fasta import read_sequences
-from tests.support import random_codes, random_protein, write_fasta
+from tests.support import random_codes, random_protein
 from tests.translated_data import index_both, planted, real_proteins
 
 N_SUBJECTS = 260
@@ -47,9 +47,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for n, length in enumerate(rng.integers(1, 300, N_SUBJECTS))
     ]
     queries = {"proteins": [*proteins[:4], ("short", "WWCW")], "genes": genes[:4]}
-    write_fasta(
-        path / "masked.queries.fasta", [(name, letters[:9].lower() + letters[9:]) for name, letters in proteins[:2]]
-    )
     subjects = {"proteins": [*proteins, *others, ("unknown", "X" * 4)], "genes": [*genes, *bases, ("unknown", "N" * 3)]}
     index_both(path, queries, subjects)
     return path
@@ -91,9 +88,6 @@ def without_and_with_cut(
     return without, search(folder, query, subject, **options)
 
 
-@pytest.mark.parametrize("composition", ["none", "adjust"])
-@pytest.mark.parametrize("ties", ["cut", "all"])
-@pytest.mark.parametrize("top", [1, 7, 40])
 @pytest.mark.parametrize(
     ("query", "subject", "options"),
     [
@@ -106,15 +100,13 @@ def without_and_with_cut(
     ],
     ids=["protein", "several alignments", "both strands", "six frames", "translated subjects", "both translated"],
 )
-def test_results_are_those_of_a_search_of_all_scores(
-    folder, monkeypatch, query, subject, options, top, ties, composition
-):
-    """The short query finds too few subjects, and in one case adjusted E-values exceed the initial threshold."""
-    options = {**options, "top": top, "ties": ties, "composition": composition}
+def test_results_are_those_of_a_search_of_all_scores(folder, monkeypatch, query, subject, options):
+    """The short query finds too few subjects. The lists themselves are tested by ``test_complete_lists.py``."""
+    options = {**options, "top": 7, "composition": "none"}
     (expected, lowest), (found, floors) = without_and_with_cut(folder, monkeypatch, query, subject, **options)
     assert set(lowest) == {1}
     assert found == expected
-    assert floors.count(1) <= (1 if composition == "none" else 2)
+    assert floors.count(1) <= 1
 
 
 def test_a_query_that_finds_too_few_is_scored_again(folder, monkeypatch):
@@ -137,20 +129,11 @@ def test_e_values_of_another_search_space_change_no_floor(folder, monkeypatch, o
     assert floors.count(1) <= 1  # the short query
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"min_score": 20},
-        {"min_bits": 15.0},
-        {"min_identity": 30.0},
-        {"mask": "lower"},
-    ],
-    ids=str,
-)
-def test_other_filters_have_no_initial_threshold(folder, monkeypatch, options):
-    """Their numbers of subjects that pass are not known without all scores, or any subject may be needed."""
-    without, with_cut = without_and_with_cut(folder, monkeypatch, "masked", "proteins", top=3, **options)
+def test_the_lowest_score_that_is_listed_is_the_floor_of_the_engine(folder, monkeypatch):
+    """There is no initial threshold beside it: without all scores, the number of subjects that pass is not known."""
+    without, with_cut = without_and_with_cut(folder, monkeypatch, "proteins", "proteins", top=3, min_score=20)
     assert with_cut == without
+    assert set(without[1]) == {20}
 
 
 def counting(folder: Path, partitions: list[Partition]) -> SearchSubjects:

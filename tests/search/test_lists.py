@@ -1,7 +1,4 @@
-"""Every list is the complete list, cut afterwards: low complexity, repeats, rounds and masks.
-
-Expected values: ``complete_lists.py``, which has every alignment of every subject and cuts the list in plain Python.
-"""
+"""What decides a list, in examples made by hand: low complexity, rounds and masks (all others: complete lists)."""
 
 import math
 from pathlib import Path
@@ -17,80 +14,19 @@ from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.record import SequenceRecord
-from tests.search.complete_lists import CompleteLists, expected_list
-from tests.search.list_cases import differences
 from tests.support import indexed, random_protein
 from tests.translated_data import mutated
 
 EVERYTHING = 10**6
 
 
-def search(path: Path, query: SequenceRecord, engine: Any = None, **options: Any) -> QueryResult:
-    with open_database(path) as database, engine or CpuEngine(1) as opened:
-        (result,) = Searcher(database, opened, SearchOptions(**options)).search([query])
+def search(path: Path, query: SequenceRecord, **options: Any) -> QueryResult:
+    with open_database(path) as database, CpuEngine(1) as engine:
+        (result,) = Searcher(database, engine, SearchOptions(**options)).search([query])
     return result
 
 
-Biased = tuple[Path, list[SequenceRecord], CompleteLists]
-
-
-@pytest.fixture(scope="module")
-def biased(tmp_path_factory: pytest.TempPathFactory) -> Biased:
-    """Subjects with a poly-Q part and a domain, with one of them, with repeats of both, with X, and some equal ones."""
-    rng = np.random.default_rng(36)
-    domain = PROTEIN.decode(random_protein(rng, 40))
-    records = []
-    for number in range(40):
-        parts = ["Q" * int(rng.integers(10, 30)), "QQPQQQAQ" * int(rng.integers(1, 4)), mutated(rng, domain, 0.35)]
-        parts += [PROTEIN.decode(random_protein(rng, int(rng.integers(1, 30)))), "SSESSGSS" * 2, "X" * 4, domain[:15]]
-        chosen = rng.choice(len(parts), size=int(rng.integers(1, 5)))
-        records.append((f"s{number}", "".join(parts[part] for part in chosen)))
-    records += [(f"equal{number}", "Q" * 20 + "GGAGG" + domain[:25]) for number in range(4)]
-    records += [(f"other{number}", PROTEIN.decode(random_protein(rng, 60))) for number in range(40)]
-    queries = ["Q" * 22 + domain, "QQPQQQAQQQ" * 3, "SSESSGSSE" + domain[5:30] + "QQQQQQQQQQ"]
-    path = indexed(tmp_path_factory.mktemp("biased") / "s.db", records)
-    made = [SequenceRecord(f"q{n}", PROTEIN.encode(one), PROTEIN) for n, one in enumerate(queries)]
-    return path, made, CompleteLists(records, PROTEIN, {})
-
-
-def wrong(lists: CompleteLists, result: QueryResult, query: SequenceRecord, **options: Any) -> list[str]:
-    """How a list differs from the complete list, cut afterwards."""
-    wanted = expected_list(lists, (query.header, 0), query, SearchOptions(**options))
-    return differences(result, wanted, is_search=True)
-
-
-CUTS: list[dict[str, Any]] = [
-    {"evalue": math.inf, "top": EVERYTHING},
-    {"evalue": 10.0},
-    {"evalue": 1e-3, "max_hsps": 3},
-    {"evalue": math.inf, "top": 3, "ties": "all"},
-    {"evalue": math.inf, "top": 2, "max_hsps": 5},
-    {"evalue": 1.0, "max_hsps": 40},
-    {"evalue": 50.0, "min_score": 45},
-    {"evalue": math.inf, "min_bits": 22.0, "max_hsps": 4, "top": 6},
-    {"evalue": 100.0, "min_identity": 60.0, "max_hsps": 3},
-    {"evalue": math.inf, "min_alignment_length": 20, "top": 4},
-    {"evalue": 5.0, "min_query_coverage": 40.0, "min_score": 40, "max_hsps": 2, "top": 5, "ties": "all"},
-]
-
-
-@pytest.mark.parametrize("number", range(3))
-def test_lists_of_biased_proteins_are_the_complete_list_cut_afterwards(biased, monkeypatch, number):
-    path, queries, lists = biased
-    query = queries[number]
-    complete, plain = (
-        [one for several in lists.complete((query.header, 0), query, options).alignments for one in several]
-        for options in (SearchOptions(), SearchOptions(composition="none"))
-    )
-    evalues = {id(one[-1]): one[0] for one in plain}
-    assert sum(one[0] > evalues[id(one[-1])] for one in complete) > 100
-    for share in (1, 10**9):  # with an initial threshold and without
-        monkeypatch.setattr("swsearch.search.threshold.SMALLEST_SHARE", share)
-        for options in CUTS:
-            assert wrong(lists, search(path, query, **options), query, **options) == [], options
-
-
-def test_a_domain_beside_low_complexity_gives_the_subject_its_evalue(biased, tmp_path):
+def test_a_domain_beside_low_complexity_gives_the_subject_its_evalue(tmp_path):
     """By hand: both have the same residues of poly-Q and the same domain, in another order; so it is one alignment that
     has the best score, poly-Q, and another that has the best E-value."""
     rng = np.random.default_rng(5)
@@ -125,23 +61,6 @@ def test_what_rounds_include_does_not_depend_on_the_list(tmp_path, changed, incl
     assert whole.pssm is not None
     assert sum(hit.round > 0 for hit in whole.hits) > 5
     assert (part.pssm, part.n_rounds, part.hits) == (whole.pssm, whole.n_rounds, whole.hits[: options["top"]])
-
-
-@pytest.mark.parametrize("limit", [{"min_score": 60}, {"min_bits": 25.0}], ids=str)
-def test_a_masked_query_is_not_limited_by_its_masked_score(biased, limit):
-    """Expected: the list without this limit, cut afterwards."""
-    path, queries, _ = biased
-    letters = queries[0].letters
-    query = SequenceRecord("q", PROTEIN.encode(letters[:30].lower() + letters[30:]), PROTEIN)
-    whole = search(path, query, mask="lower", evalue=50.0, top=EVERYTHING)
-    found = search(path, query, mask="lower", evalue=50.0, top=EVERYTHING, **limit)
-    scores = [
-        hit.score
-        for hit in whole.hits
-        if hit.score >= limit.get("min_score", 1) and hit.bits is not None and hit.bits >= limit.get("min_bits", 0)
-    ]
-    assert 0 < len(scores) < len(whole.hits)
-    assert [hit.score for hit in found.hits] == scores
 
 
 def test_a_mask_is_that_of_the_subject_and_not_of_a_strand(tmp_path):
