@@ -197,16 +197,6 @@ def test_sources_tell_all_files(tmp_path: Path, database_path: Path) -> None:
     assert report.catalogue.sources == ("some.fa", "new.fa", "new.fa")
 
 
-def test_identifiers_that_come_again_are_told(tmp_path: Path) -> None:
-    """Expected values: b is in the database, c twice in the file; a was removed, and both d were added before."""
-    (tmp_path / "1.fa").write_bytes(b">a\nMK\n>b\nMV\n>d\nMV\n>d\nML\n")
-    (tmp_path / "2.fa").write_bytes(b">a\nMK\n>c\nMV\n>c y\nML\n>b x\nMW\n")
-    build_database(tmp_path / "1.fa", tmp_path / "db")
-    remove_from_database(tmp_path / "db", ["a"])
-    report = add_to_database(tmp_path / "db", tmp_path / "2.fa")
-    assert (report.n_duplicates, report.first_duplicate) == (2, "c")
-
-
 def test_removal_takes_all_subjects_of_an_identifier(tmp_path: Path) -> None:
     """Expected values: both a, in two segments, are removed; identifiers match completely; a repetition counts once."""
     (tmp_path / "1.fa").write_bytes(b">a x\nMK\n>ab\nMV\n")

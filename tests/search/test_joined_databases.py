@@ -19,19 +19,16 @@ from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import InputError
-from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.search.options import SearchOptions
-from swsearch.search.queries import QueryFiles
 from swsearch.search.searcher import Searcher
-from swsearch.sequences.record import SequenceRecord
 from tests.engine.cuda.emulation.emulated_device import opener
 from tests.joined_databases import joined_databases, paths, together
-from tests.search.test_slices import BASES, PROTEIN, TIES, essence
+from tests.search.test_slices import BASES, PROTEIN, TIES, assert_equal_reports, essence
 from tests.support import DATA, indexed
 from tests.taxonomy.dumps import EXCERPT, write_dump
 from tests.tiers import mostly_thorough
 
-FORMATS = ("blast6", "xml", "jsonl", "parquet")
+SAME = ("name", "n_subjects", "n_residues")
 HSPS = {"max_hsps": 2, "top": 3}
 CASES = [
     *[("queries.fasta", "proteins", options) for options in PROTEIN],
@@ -52,33 +49,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_databases_together_are_their_concatenation(folder, tmp_path, queries, alphabet, chosen):
     """The bytes of four formats, and the numbers that the formats leave out."""
     options = SearchOptions(**chosen)
-    found: list[tuple[RunInfo, Searcher, list[QueryResult]]] = []
     with ExitStack() as opened:
         engine = opened.enter_context(CpuEngine(1))
-        for databases in ([together(folder, alphabet)], paths(folder, alphabet)):
-            searcher = Searcher(opened.enter_context(swsearch.open_database(databases)), engine, options)
-            file = folder / queries if (folder / queries).exists() else DATA / queries
-            read = QueryFiles.of([file], "auto").records(searcher)
-            records = [one for one in read if isinstance(one, SequenceRecord)]
-            found.append((searcher.run_info(""), searcher, list(searcher.search(records))))
-        (run, plain, _), (joined_run, _, _) = found
-        assert replace(joined_run, database=run.database) == run
-        assert joined_run.database.name == run.database.name
-        assert (joined_run.database.n_subjects, joined_run.database.n_residues) == (
-            plain.database.n_subjects,
-            plain.database.n_residues,
+        plain, joined = (
+            Searcher(opened.enter_context(swsearch.open_database(databases)), engine, options)
+            for databases in ([together(folder, alphabet)], paths(folder, alphabet))
         )
-        numbers = [
-            [(one.n_passed, one.stats.cells, one.n_rounds, one.hits) for one in results] for *_, results in found
-        ]
-        assert any(hits for *_, hits in numbers[0])
-        assert numbers[0] == numbers[1]
-        for form in FORMATS:
-            written = []
-            for *_, results in found:
-                swsearch.write_report((run, results), tmp_path / "report", form)
-                written.append((tmp_path / "report").read_bytes())
-            assert written[0] == written[1], form
+        run, of_joined = plain.run_info(""), joined.run_info("")
+        assert replace(of_joined, database=run.database) == run
+        assert [getattr(of_joined.database, name) for name in SAME] == [getattr(run.database, name) for name in SAME]
+        file = folder / queries if (folder / queries).exists() else DATA / queries
+        assert_equal_reports(file, plain, joined, tmp_path / "report")
 
 
 @pytest.mark.parametrize("chosen", mostly_thorough([{}, TIES, HSPS, {"sensitive": True}], {}, TIES, HSPS))

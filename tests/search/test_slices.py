@@ -36,7 +36,7 @@ from tests.engine.cuda.emulation.emulated_device import opener
 from tests.sliced_databases import DATA, segmented, sliced_databases
 from tests.tiers import mostly_thorough
 
-FORMATS = ("blast6", "xml", "jsonl")
+FORMATS = ("blast6", "xml", "jsonl", "parquet")
 TIES = {"top": 2, "evalue": float("inf"), "ties": "all"}
 
 
@@ -124,7 +124,7 @@ CASES = [
 
 @pytest.mark.parametrize(("queries", "database", "chosen"), mostly_thorough(CASES, *CASES[::4]))
 def test_merged_slices_are_the_whole_database(folder, tmp_path, queries, database, chosen):
-    """The bytes of three formats, and the numbers that the formats leave out."""
+    """The bytes of four formats, and the numbers that the formats leave out."""
     options = SearchOptions(**chosen)
     path = folder / f"{database}.db"
     with ExitStack() as opened:
@@ -134,18 +134,23 @@ def test_merged_slices_are_the_whole_database(folder, tmp_path, queries, databas
         assert len(sliced.searchers) == (1 if "id_pattern" in chosen and database == "proteins" else 3)
         assert sliced.run_info("") == plain.run_info("")
         file = folder / queries if (folder / queries).exists() else DATA / queries
-        records = list(QueryFiles.of([file], "auto").records(plain))
-        assert all(isinstance(one, SequenceRecord) for one in records)
-        reports = {}
-        for name, searcher in (("plain", plain), ("sliced", sliced)):
-            results = list(searcher.search(records))  # type: ignore[arg-type]
-            for form in FORMATS:
-                swsearch.write_report((searcher.run_info(""), results), tmp_path / name, form)
-                reports[name, form] = (tmp_path / name).read_bytes()
-            reports[name, "numbers"] = [(one.n_passed, one.stats.cells, one.n_rounds, one.hits) for one in results]
-        assert any(hits for *_, hits in reports["plain", "numbers"])
-        for form in (*FORMATS, "numbers"):
-            assert reports["sliced", form] == reports["plain", form]
+        assert_equal_reports(file, plain, sliced, tmp_path / "report")
+
+
+def assert_equal_reports(file: Path, plain: PlannedSearch, other: PlannedSearch, report: Path) -> None:
+    """Search with a file of queries in two ways; all reports are those of the run of the first."""
+    records = [one for one in QueryFiles.of([file], "auto").records(plain) if isinstance(one, SequenceRecord)]
+    found = []
+    for searcher in (plain, other):
+        results = list(searcher.search(records))
+        numbers = [(one.n_passed, one.stats.cells, one.n_rounds, one.hits) for one in results]
+        found.append({"numbers": numbers, **dict.fromkeys(FORMATS, b"")})
+        for form in FORMATS:
+            swsearch.write_report((plain.run_info(""), results), report, form)
+            found[-1][form] = report.read_bytes()
+    assert any(hits for *_, hits in found[0]["numbers"])
+    for name, expected in found[0].items():
+        assert found[1][name] == expected, name
 
 
 @pytest.mark.parametrize("n_slices", mostly_thorough([2, 8], 2))
