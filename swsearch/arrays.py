@@ -1,11 +1,11 @@
-"""Operations on arrays: one that NumPy has too, but at a cost that a short command would feel, and a division.
+"""Operations on arrays: one that NumPy has too, but at a cost that a short command would feel, and divisions.
 
 :class:`Texts` are many texts as two arrays, in memory or mapped: headers of sequences and names of taxa.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Number = TypeVar("Number", bound=np.generic)
+T = TypeVar("T")
 
 
 def distinct(values: NDArray[Number]) -> NDArray[Number]:
@@ -41,6 +42,29 @@ def ranges_within(sizes: NDArray[Any], limit: int) -> Iterator[slice]:
         stop = max(first + 1, int(np.searchsorted(ends, np.uint64(most), side="right")))
         yield slice(first, stop)
         first = stop
+
+
+def divided(
+    items: Iterable[T], size: Callable[[T], int], most: int, limit: int, first: int | None = None
+) -> Iterator[list[T]]:
+    """Successive groups of at most ``most`` items whose sizes sum to at most ``limit``, or of a single larger item.
+
+    The first group has at most ``first`` items, and each other one at most twice as many as the one before it.
+
+    >>> list(divided([2, 3, 9, 1, 1, 1], lambda size: size, 2, 5))
+    [[2, 3], [9], [1, 1], [1]]
+    """
+    group: list[T] = []
+    total = 0
+    n_now = most if first is None else min(first, most)
+    for item in items:
+        if group and (len(group) == n_now or total + size(item) > limit):
+            yield group
+            group, total, n_now = [], 0, min(2 * n_now, most)
+        group.append(item)
+        total += size(item)
+    if group:
+        yield group
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,10 @@ wavefront of the GPU. Alignments do not depend on the backend.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from swsearch.arrays import divided
 from swsearch.engine.cpu.pairs import SHORT_LETTERS, CpuPairs
 from swsearch.engine.pair_arrays import PairBackend
 from swsearch.engine.reference import ReferencePairs
@@ -115,21 +117,12 @@ class PairAligner(Closeable):
 
     def align(self, pairs: Iterable[Pair], progress: Progress | None = None) -> Iterator[PairAlignment]:
         """The alignment of each pair, in order; a batch is filled before its first alignment is yielded."""
-        batch: list[Pair] = []
-        cells = 0
-        for pair in pairs:
-            size = len(pair[0]) * len(pair[1])
-            if not self._is_short(pair):
-                yield from self._align_batch(batch, cells, progress)
-                batch, cells = [], 0
-                yield self._align_alone(pair, progress)
-                continue
-            if batch and (len(batch) == BATCH_PAIRS or cells + size > BATCH_CELLS):
-                yield from self._align_batch(batch, cells, progress)
-                batch, cells = [], 0
-            batch.append(pair)
-            cells += size
-        yield from self._align_batch(batch, cells, progress)
+        for is_short, several in groupby(pairs, self._is_short):
+            if is_short:
+                for batch in divided(several, _cells, BATCH_PAIRS, BATCH_CELLS):
+                    yield from self._align_batch(batch, progress)
+            else:
+                yield from (self._align_alone(pair, progress) for pair in several)
 
     def close(self) -> None:
         """Close the GPU, if one was opened."""
@@ -147,12 +140,13 @@ class PairAligner(Closeable):
             return False
         return all(1 <= len(side) <= SHORT_LETTERS for side in pair)
 
-    def _align_batch(self, pairs: list[Pair], cells: int, progress: Progress | None) -> list[PairAlignment]:
-        backend = self._gpu_backend("short") if self._takes_gpu(cells, GPU_BATCH_CELLS) else self._on_host
+    def _align_batch(self, pairs: list[Pair], progress: Progress | None) -> list[PairAlignment]:
+        takes_gpu = self._takes_gpu(sum(map(_cells, pairs)), GPU_BATCH_CELLS)
+        backend = self._gpu_backend("short") if takes_gpu else self._on_host
         return self._aligned(pairs, backend, self.path is not False, progress)
 
     def _align_alone(self, pair: Pair, progress: Progress | None) -> PairAlignment:
-        cells = len(pair[0]) * len(pair[1])
+        cells = _cells(pair)
         if self.kernel == "wavefront":
             return self._aligned([pair], self._gpu_backend("wavefront"), False, progress)[0]
         path = self.path is not False if self.engine == "reference" else self.path
@@ -220,6 +214,10 @@ class PairAligner(Closeable):
             backend = WavefrontPairs(device)
         self._on_gpu[kernel] = backend
         return backend
+
+
+def _cells(pair: Pair) -> int:
+    return len(pair[0]) * len(pair[1])
 
 
 def first_gpu() -> Device:

@@ -23,13 +23,13 @@ from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from swsearch.arrays import divided
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.query.estimation import estimated_query
 from swsearch.query.multiple_alignment import anchored_rows
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.search.planned_search import PlannedSearch, started
-from swsearch.search.score_batches import divided
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Progress
 

@@ -14,7 +14,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import numpy as np
 
@@ -27,8 +26,6 @@ from swsearch.search.frames import Frame
 from swsearch.search.threshold import LENGTH_STEPS, Threshold
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import LengthRange, Progress
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,26 +52,6 @@ class PreparedQuery:
     def min_scores(self, lengths: LengthRange | None = None) -> list[int]:
         """The score threshold of each profile, for all subjects or those of some lengths."""
         return [self.threshold.min_score(lengths)] * len(self.profiles)
-
-
-def divided(
-    queries: Iterable[T], rows: Callable[[T], int], most: int, most_rows: int, first: int | None = None
-) -> Iterator[list[T]]:
-    """Successive groups of at most ``most`` queries, which have at most ``most_rows`` rows or are single queries.
-
-    The first group has at most ``first`` queries, and each other one at most twice as many as the one before it.
-    """
-    group: list[T] = []
-    n_rows = 0
-    n_now = most if first is None else min(first, most)
-    for query in queries:
-        if group and (len(group) == n_now or n_rows + rows(query) > most_rows):
-            yield group
-            group, n_rows, n_now = [], 0, min(2 * n_now, most)
-        group.append(query)
-        n_rows += rows(query)
-    if group:
-        yield group
 
 
 class ScoreBatch:

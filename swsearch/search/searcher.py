@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import numpy as np
 
 from swsearch.arguments import function, of_type, whole_number
+from swsearch.arrays import divided
 from swsearch.database.opening import Databases, opened
 from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
@@ -34,7 +35,7 @@ from swsearch.search.alignments import SubjectAligner
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch, started
 from swsearch.search.ranking import HitSelection, adjustment_of, merge_frames
-from swsearch.search.score_batches import PreparedQuery, ScoreBatch, divided, in_proportion
+from swsearch.search.score_batches import PreparedQuery, ScoreBatch, in_proportion
 from swsearch.sequences.record import SequenceRecord
 from swsearch.threads import Threads, beat
 from swsearch.typing import Progress, SubjectIndex
