@@ -3,28 +3,20 @@
 The expected lines and messages are written by hand.
 """
 
-import bz2
 import gzip
 import io
 import lzma
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from backports import zstd
 
 from swsearch.errors import FastaFormatError, InputError
 from swsearch.sequences import checked_text, source
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.source import text_lines, whole_number
+from tests.support import COMPRESSORS
 
-PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    "gzip": gzip.compress,
-    "bzip2": bz2.compress,
-    "xz": lzma.compress,
-    "zstd": zstd.compress,
-}
 TEXT = b"P1\nP2\n"
 
 
@@ -32,7 +24,7 @@ def read(path: Path) -> list[str]:
     return list(text_lines(path, "the list"))
 
 
-@pytest.mark.parametrize("packer", PACKERS.values(), ids=PACKERS)
+@pytest.mark.parametrize("packer", COMPRESSORS.values(), ids=COMPRESSORS)
 @pytest.mark.parametrize("damage", ["cut", "garbage between", "garbage behind"])
 def test_a_damaged_archive_loses_no_line_in_silence(packer, damage, tmp_path):
     """The standard library treats garbage between bzip2 or xz streams as the end; zstd has its own exception class."""
