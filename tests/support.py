@@ -1,15 +1,11 @@
 """Inputs for several tests: the real sequences of data/, random sequences and profiles, and databases of them."""
 
-import bz2
 import gzip
-import lzma
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from xopen import zstd
 
 from swsearch.database.builder import build_database
 from swsearch.query.profile import QueryProfile
@@ -21,13 +17,6 @@ from swsearch.typing import Codes
 DATA = Path(__file__).parents[1] / "data"
 ROBINSON_FREQUENCIES = np.rint(background(PROTEIN) * 1000)
 """Residues per thousand of natural proteins, in the order ARNDCQEGHILKMFPSTWYV."""
-
-COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
-    "gz": gzip.compress,
-    "bz2": partial(bz2.compress, compresslevel=1),  # blocks of 100 kB, so that a file has several
-    "xz": lzma.compress,
-    "zst": zstd.compress,
-}
 
 Records = list[tuple[str, str]]
 """Headers and letters."""

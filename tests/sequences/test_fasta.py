@@ -3,24 +3,34 @@
 The expected records are written by hand or come from Biopython; the expected positions are counted by hand.
 """
 
+import bz2
 import gzip
 import io
 import lzma
 import random
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from Bio.SeqIO.FastaIO import SimpleFastaParser
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from xopen import zstd
 
 from swsearch.errors import FastaFormatError
 from swsearch.sequences import checked_text
 from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet
 from swsearch.sequences.fasta import read_chunks, read_each, read_sequences
 from swsearch.sequences.record import SequenceRecord
-from tests.support import COMPRESSORS
+
+COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress,
+    "bz2": partial(bz2.compress, compresslevel=1),  # blocks of 100 kB, so that a file has several
+    "xz": lzma.compress,
+    "zst": zstd.compress,
+}
 
 
 def letters_of(path: Path, alphabet: Alphabet | None = None) -> list[tuple[str, str]]:

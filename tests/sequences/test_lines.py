@@ -15,7 +15,7 @@ from swsearch.errors import FastaFormatError, InputError
 from swsearch.sequences import checked_text, source
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.source import text_lines, whole_number
-from tests.support import COMPRESSORS
+from tests.sequences.test_fasta import COMPRESSORS
 
 TEXT = b"P1\nP2\n"
 
