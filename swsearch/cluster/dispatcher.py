@@ -27,9 +27,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import Final
 
 from swsearch.cluster.connection import PREPARE, SEARCH, Answered, Connection, WorkerInfo
@@ -90,21 +89,24 @@ class SliceTask:
 
 @dataclass(eq=False)
 class TaskBatch:
-    """Queries of a stream that are sent together; ``found`` has the results of each query by slice."""
+    """Queries of a stream that are sent together.
+
+    ``found`` has the results of each query by slice, ``parts`` those parts whose results are missing.
+    """
 
     stream: BatchStream
-    order: int
     queries: list[SequenceRecord]
     cells: list[int]
     found: list[dict[int, QueryResult]]
-    n_missing: int
+    parts: list[Part] = field(default_factory=list)
 
 
 @dataclass(eq=False)
 class Part:
     """The search of the queries ``first`` to ``stop`` - 1 of a batch in one slice.
 
-    ``at`` has the workers that have it, ``losses`` the number of workers that ended while they probably worked on it.
+    ``at`` has the workers that have it; it waits if there is none. ``losses`` is the number of workers that ended while
+    they probably worked on it.
     """
 
     batch: TaskBatch
@@ -113,12 +115,16 @@ class Part:
     stop: int
     at: set[Worker] = field(default_factory=set)
     losses: int = 0
-    is_done: bool = False
 
     @property
-    def key(self) -> tuple[int, int, int]:
-        """Parts of earlier queries come first."""
-        return self.batch.order, self.first, self.slice
+    def is_done(self) -> bool:
+        """Whether its results are there, or it was divided."""
+        return self not in self.batch.parts
+
+    @property
+    def cells(self) -> int:
+        """Number of cells of its queries with all slices."""
+        return sum(self.batch.cells[self.first : self.stop])
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,10 +219,10 @@ class BatchStream:
             self._bytes_ahead += n_bytes
         return self._is_at_end
 
-    def add_batch(self, order: int, cells: float, n_slices: int) -> TaskBatch | None:
+    def add_batch(self, cells: float, n_slices: int) -> TaskBatch | None:
         """Begin a batch with the next queries: at least one, and no further one once they have ``cells`` cells.
 
-        Returns None if there are no more queries. ``order`` is the batch's number among those of all streams.
+        Returns None if there are no more queries.
         """
         queries: list[SequenceRecord] = []
         n_cells: list[int] = []
@@ -235,7 +241,8 @@ class BatchStream:
             self._bytes_ahead -= query_bytes
         if not queries:
             return None
-        batch = TaskBatch(self, order, queries, n_cells, [{} for _ in queries], len(queries) * n_slices)
+        batch = TaskBatch(self, queries, n_cells, [{} for _ in queries])
+        batch.parts = [Part(batch, number, 0, len(queries)) for number in range(n_slices)]
         self.batches.append(batch)
         return batch
 
@@ -281,8 +288,6 @@ class Dispatcher:
         self._first: bytes | None = None
         self._workers: dict[str, Worker] = {}
         self._streams: list[BatchStream] = []
-        self._waiting: list[Part] = []
-        self._orders = count()
         self._looked = float("-inf")
         self._has_said_waiting = False
         self.n_tasks = 0
@@ -331,10 +336,10 @@ class Dispatcher:
             self._fill()
             yield None
             while True:
-                while stream.batches and not stream.batches[0].n_missing:
+                while stream.batches and not stream.batches[0].parts:
                     batch = stream.batches.popleft()
                     self._fill()
-                    if stream.is_read and not any(waiting.n_missing for waiting in stream.batches):
+                    if stream.is_read and not any(unfinished.parts for unfinished in stream.batches):
                         when_answered()
                     for found in batch.found:
                         yield replace(merge([found[one] for one in sorted(found)]), number=number)
@@ -349,7 +354,6 @@ class Dispatcher:
     def _end(self, stream: BatchStream) -> None:
         """Forget all parts of a search."""
         self._streams.remove(stream)
-        self._waiting = [part for part in self._waiting if part.batch.stream is not stream]
         for worker in self._workers.values():
             for ticket, flight in list(worker.flights.items()):
                 if flight.part is not None and flight.part.batch.stream is stream:
@@ -409,30 +413,22 @@ class Dispatcher:
             self._take_away(worker, flight.part, is_loss=number == 0 and not worker.is_silent)
 
     def _take_away(self, worker: Worker, part: Part | None, *, is_loss: bool = False) -> None:
-        """Let a part of a worker wait again, unless it is done, waits, or is at another worker."""
-        if part is None:
+        """Let a part of a worker wait again, unless it is done or at another worker; divide one that ends workers."""
+        if part is None or part.is_done or not part.at:
             return
         part.at.discard(worker)
-        if part.is_done or part in self._waiting:
-            return
         part.losses += is_loss
-        if part.at:
+        if part.at or part.losses < MAX_LOSSES:
             return
-        if part.losses < MAX_LOSSES:
-            self._wait(part)
-            return
+        batch = part.batch
         if part.stop - part.first == 1:
-            query = part.batch.queries[part.first]
-            name = shortened(query.identifier) or "without a name"
+            name = shortened(batch.queries[part.first].identifier) or "without a name"
             advice = "leave it out, or give the workers more memory; the run can be resumed"
             raise EngineError(f"{part.losses} workers ended while they searched query {name}; {advice}")
-        part.is_done = True
-        for place in range(part.first, part.stop):
-            self._wait(Part(part.batch, part.slice, place, place + 1))
-
-    def _wait(self, part: Part) -> None:
-        self._waiting.append(part)
-        self._waiting.sort(key=lambda one: one.key)
+        place = batch.parts.index(part)
+        batch.parts[place : place + 1] = [
+            Part(batch, part.slice, number, number + 1) for number in range(part.first, part.stop)
+        ]
 
     def _recover(self) -> None:
         """Connect to a scheduler again after one has ended, and send again what was sent to it."""
@@ -483,22 +479,24 @@ class Dispatcher:
     def _next(self, worker: Worker) -> Part | None:
         """The part that a worker gets, by the rule at the top of this module; None if it has to wait."""
         while True:
-            for part in self._waiting:
+            for part in self._waiting():
                 if self._is_for(worker, part):
                     return part
             if not self._add_batch(worker):
                 break
         return self._of_further_slice(worker) or self._of_other_worker(worker)
 
+    def _waiting(self) -> Iterator[Part]:
+        """The parts that no worker has, those of earlier searches and then of earlier queries first."""
+        return (part for stream in self._streams for batch in stream.batches for part in batch.parts if not part.at)
+
     def _is_for(self, worker: Worker, part: Part) -> bool:
-        if worker in part.at:
-            return False
         if part.slice in worker.slices:
             return True
         return self._n_holders(part.slice) == 0 and self._has_room(worker, part.slice)
 
     def _of_further_slice(self, worker: Worker) -> Part | None:
-        waiting = [part for part in self._waiting if part.slice not in worker.slices]
+        waiting = [part for part in self._waiting() if part.slice not in worker.slices]
         if not waiting:
             return None
         n_waiting = [sum(part.slice == number for part in waiting) for number in range(len(self.slices))]
@@ -507,7 +505,7 @@ class Dispatcher:
         def urgency(part: Part) -> float:
             return n_waiting[part.slice] / holders[part.slice] if holders[part.slice] else float("inf")
 
-        for part in sorted(waiting, key=lambda one: (-urgency(one), one.key)):
+        for part in sorted(waiting, key=urgency, reverse=True):
             if self._has_room(worker, part.slice) or (not holders[part.slice] and not worker.flights):
                 return part
         return None
@@ -541,16 +539,13 @@ class Dispatcher:
         return not worker.slices or needed <= worker.room_bytes
 
     def _add_batch(self, worker: Worker) -> bool:
-        """Let the parts of a new batch wait, if there are queries and not too many batches; whether it did."""
+        """Begin a new batch, if there are queries and not too many batches; whether it did."""
         n_places = PLACES * len(self._workers)
         most = 4 + 2 * -(-n_places // len(self.slices)) if self.slices else 0
         for stream in self._streams:
             if stream.is_read or len(stream.batches) >= most:
                 continue
-            batch = stream.add_batch(next(self._orders), self._cells_of_batch(stream, worker), len(self.slices))
-            if batch is not None:
-                for number in range(len(self.slices)):
-                    self._wait(Part(batch, number, 0, len(batch.queries)))
+            if stream.add_batch(self._cells_of_batch(stream, worker), len(self.slices)) is not None:
                 return True
         return False
 
@@ -573,7 +568,6 @@ class Dispatcher:
         return cells
 
     def _send(self, worker: Worker, part: Part) -> None:
-        self._waiting = [one for one in self._waiting if one is not part]
         was_open = worker.slices.pop(part.slice, False)
         if not was_open and not self._has_room(worker, part.slice):
             worker.slices.clear()  # the worker itself decides which of them it closes
@@ -584,8 +578,7 @@ class Dispatcher:
         ticket = self._connection.ask(worker.info.address, SEARCH, task.spec, queries, room)
         self.n_tasks += 1
         part.at.add(worker)
-        cells = task.share * sum(part.batch.cells[part.first : part.stop])
-        worker.flights[ticket] = Flight(part, cells, time.monotonic())
+        worker.flights[ticket] = Flight(part, task.share * part.cells, time.monotonic())
 
     # --- answers ---
 
@@ -642,11 +635,9 @@ class Dispatcher:
         """Add the results of a part to its batch, unless it has them from another worker."""
         if part.is_done:
             return
-        part.is_done = True
-        self._waiting = [one for one in self._waiting if one is not part]
         batch = part.batch
+        batch.parts.remove(part)
         for place, result in zip(range(part.first, part.stop), said.results, strict=True):
             batch.found[place][part.slice] = result
-            batch.n_missing -= 1
         if batch.stream.progress is not None:
-            batch.stream.progress(round(self.slices[part.slice].share * sum(batch.cells[part.first : part.stop])))
+            batch.stream.progress(round(self.slices[part.slice].share * part.cells))

@@ -360,14 +360,14 @@ def test_queries_are_read_ahead_within_bounds(monkeypatch):
     assert (len(read), stream.cells_ahead) == (3, 3000)
     assert not stream.read_ahead(1e9)
     assert (len(read), stream.cells_ahead) == (5, 5000)
-    batch = stream.add_batch(0, 6500, 2)
+    batch = stream.add_batch(6500, 2)
     assert batch is not None
     assert [one.header for one in batch.queries] == [f"q{number}" for number in range(7)]
-    assert (batch.cells, batch.n_missing, stream.cells_ahead) == ([1000] * 7, 14, 0)
-    batch = stream.add_batch(1, 1e9, 2)
+    assert (batch.cells, len(batch.parts), stream.cells_ahead) == ([1000] * 7, 2, 0)
+    batch = stream.add_batch(1e9, 2)
     assert batch is not None
     assert len(batch.queries) == 93
     assert stream.is_read
     assert stream.read_ahead(1)
-    assert stream.add_batch(2, 1.0, 2) is None
+    assert stream.add_batch(1.0, 2) is None
     assert list(stream.batches)[1:] == [batch]
