@@ -301,9 +301,8 @@ def test_progress_is_logged_in_plain_lines_whatever_stderr_shows(tmp_path, monke
 @pytest.mark.thorough
 def test_a_service_logs_the_lines_of_all_its_processes(tmp_path, few_proteins_db):
     """Source: the JSON lines that server and worker wrote on stderr."""
-    server = RunningServer(tmp_path, [few_proteins_db], "--log", "service.log")
-    assert server.request("/api/v1/databases")[0] == 200
-    assert server.stop() == 0
+    with RunningServer(tmp_path, [few_proteins_db], "--log", "service.log") as server:
+        assert server.request("/api/v1/databases").status == 200
     found = messages(tmp_path / "service.log")
     printed = [line["event"] for line in server.log if line["event"] != "text"]
     logged = [message for message in found if message.startswith("{")]

@@ -28,7 +28,5 @@ def server(tmp_path_factory: pytest.TempPathFactory, databases: Path) -> Iterato
     names = ["few.db", "proteins.db", "lambda.db"]
     protocols = [f"--protocol={name}" for name in PROTOCOLS]
     paths = [databases / name for name in names]
-    running = RunningServer(tmp_path_factory.mktemp("server"), paths, *protocols)
-    yield running
-    assert running.stop() == 0
-    assert running.events("text") == [], "something else than JSON was logged"
+    with RunningServer(tmp_path_factory.mktemp("server"), paths, *protocols) as running:
+        yield running

@@ -7,6 +7,7 @@ import re
 import sqlite3
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -15,9 +16,10 @@ from swsearch.cli.app import main
 from swsearch.report.formats import FORMATS
 from swsearch.service.client import Client, ServerError
 from swsearch.store.store import Store
+from tests.patience import wait_until
 from tests.report.conftest import OF_TAXA
 from tests.service.conftest import DATA
-from tests.service.servers import RunningServer, held_answer, local_report, worker_pids
+from tests.service.servers import RunningServer, local_report, worker_pids
 
 OPTIONS = {"top": 5, "evalue": 0.001}
 ARGUMENTS = ["--top", "5", "--evalue", "0.001", "--store", "none", "--quiet"]
@@ -109,9 +111,9 @@ def test_an_answer_has_the_first_hits_if_it_is_asked_for_them(server, finished):
     assert (done["state"], done["hits"]) == ("done", client.hits(done["id"], 0, limit=3))
     assert [hit["cigar"] for hit in done["hits"]["hits"]] == [hit["cigar"] for hit in first["hits"]]
     key = client.submit(">one\n" + "MKVLAAGIVGLLLAQWERTY" * 4000 + "\n", "proteins.db", {"top": 3})["id"]
-    assert json.loads(server.request(f"/api/v1/searches/{key}?hits=3")[2])["hits"] is None
+    assert server.request(f"/api/v1/searches/{key}?hits=3").json()["hits"] is None
     client.cancel(key)
-    assert json.loads(server.request(f"/api/v1/searches/{key}?hits=3")[2])["hits"] is None
+    assert server.request(f"/api/v1/searches/{key}?hits=3").json()["hits"] is None
     assert server.error(f"/api/v1/searches/{key}?hits=1001")[0] == 422
 
 
@@ -144,9 +146,9 @@ def test_an_identical_search_is_answered_at_once(server, queries, finished):
 def test_the_same_idempotency_key_is_the_same_search(server, queries):
     body = {"queries": queries, "database": "few.db"}
     first, second = (server.request("/api/v1/searches", body, Idempotency_Key="once") for _ in range(2))
-    assert (first[0], second[0]) == (201, 200)
-    assert json.loads(first[2])["id"] == json.loads(second[2])["id"]
-    assert first[1]["location"] == f"/api/v1/searches/{json.loads(first[2])['id']}"
+    assert (first.status, second.status) == (201, 200)
+    assert first.json()["id"] == second.json()["id"]
+    assert first.headers["location"] == f"/api/v1/searches/{first.json()['id']}"
     other = {**body, "options": {"top": 7}}
     assert server.error("/api/v1/searches", other, Idempotency_Key="once")[:2] == (409, "idempotency_conflict")
     assert server.error("/api/v1/searches", body, Idempotency_Key="a b")[:2] == (400, "bad_input")
@@ -193,19 +195,18 @@ def test_the_pages_example_runs(server, tmp_path, monkeypatch, capfd):
 
 def test_what_is_not_there_yet_is_said(databases, queries, tmp_path):
     """No worker takes the searches. The second one comes before the forecasts of the first are old."""
-    idle = RunningServer(tmp_path, [databases / "few.db"], "--no-worker")
-    client = idle.client()
-    first, second = (client.submit(queries, "few.db", {"top": top}) for top in (2, 3))
-    assert [client.search(submitted["id"])["position"] for submitted in (first, second)] == [1, 2]
-    assert (first["position"], second["position"]) == (1, 2)
-    assert idle.error(f"/api/v1/searches/{first['id']}/report")[0] == 409
-    client.cancel(first["id"])
-    # A request that is held is answered when the server stops.
-    assert held_answer(idle, queries, lambda: assert_stopped(idle)) == (201, "queued")
-
-
-def assert_stopped(server):
-    assert server.stop() == 0
+    with RunningServer(tmp_path, [databases / "few.db"], "--no-worker") as idle, ThreadPoolExecutor() as threads:
+        client = idle.client()
+        first, second = (client.submit(queries, "few.db", {"top": top}) for top in (2, 3))
+        assert [client.search(submitted["id"])["position"] for submitted in (first, second)] == [1, 2]
+        assert (first["position"], second["position"]) == (1, 2)
+        assert idle.error(f"/api/v1/searches/{first['id']}/report")[0] == 409
+        client.cancel(first["id"])
+        # A request that is held is answered when the server stops.
+        held = threads.submit(idle.request, "/api/v1/searches?wait=50", {"queries": queries, "database": "few.db"})
+        wait_until(lambda: held.done() or len(client.searches()) == 3, "the submission is being answered")
+        assert idle.stop() == 0
+        assert (held.result().status, held.result().json()["state"]) == (201, "queued")
 
 
 @pytest.mark.parametrize(
@@ -296,22 +297,22 @@ def test_requests_of_other_sites_are_refused(server):
 def test_bodies_are_limited_as_sent_and_decompressed(server):
     body = {"queries": ">a\nMKVLAAG\n", "database": "few.db"}
     packed = gzip.compress(b"{") + gzip.compress(json.dumps(body)[1:].encode())  # of two members
-    assert server.request("/api/v1/searches", packed, Content_Encoding="gzip")[0] == 201
+    assert server.request("/api/v1/searches", packed, Content_Encoding="gzip").status == 201
     assert server.error("/api/v1/searches", packed[:-9], Content_Encoding="gzip")[:2] == (400, "bad_encoding")
     assert server.error("/api/v1/searches", b"no gzip", Content_Encoding="gzip")[:2] == (400, "bad_encoding")
     assert server.error("/api/v1/searches", packed, Content_Encoding="br")[:2] == (415, "bad_encoding")
-    assert server.request("/api/v1/searches", packed + bytes(1 << 20), Content_Encoding="gzip")[0] == 201  # padding
+    assert server.request("/api/v1/searches", packed + bytes(1 << 20), Content_Encoding="gzip").status == 201  # padding
     bomb = gzip.compress(b" " * (65 << 20))
     assert server.error("/api/v1/searches", bomb, Content_Encoding="gzip")[:2] == (413, "too_large")
     assert server.error("/api/v1/nothing")[:2] == (404, "not_found")
     assert server.error("/api/v1/usage", method="DELETE")[:2] == (405, "method_not_allowed")
-    assert server.request("/api/v1/searches", method="PUT")[1]["allow"] == "GET, POST"
+    assert server.request("/api/v1/searches", method="PUT").headers["allow"] == "GET, POST"
 
 
 def test_health_metrics_and_log(server, finished):
-    assert server.request("/healthz")[0] == 200
-    assert server.request("/readyz")[0] == 200
-    metrics = server.request("/metrics")[2].decode()
+    assert server.request("/healthz").status == 200
+    assert server.request("/readyz").status == 200
+    metrics = server.request("/metrics").text
     assert 'swsearch_searches{state="done"}' in metrics
     assert "swsearch_store_up 1.0" in metrics
     assert 'route="/api/v1/searches/{key}"' in metrics
@@ -324,9 +325,9 @@ def test_health_metrics_and_log(server, finished):
 
 
 def test_the_api_describes_itself(server):
-    status, _, content = server.request("/api/v1/openapi.json")
-    described = json.loads(content)
-    assert status == 200
+    answer = server.request("/api/v1/openapi.json")
+    described = answer.json()
+    assert answer.status == 200
     assert set(described["paths"]) >= {"/api/v1/searches", "/api/v1/searches/{key}/report", "/api/v1/databases"}
     assert all(path.startswith("/api/v1/") for path in described["paths"])
 
@@ -412,9 +413,8 @@ def test_a_query_on_a_server_tells_which_lists_end_at_top(server, databases, cap
 
 def test_a_server_with_shorter_lists_searches_without_a_length(databases, tmp_path):
     """Expected value: the length of its lists, which is below the default of 100; the search tells it."""
-    limited = RunningServer(tmp_path, [databases / "few.db"], "--limit", "top=2")
-    assert Client(limited.url).submit(">q\nMKV\n", "few.db")["options"]["top"] == 2
-    limited.stop()
+    with RunningServer(tmp_path, [databases / "few.db"], "--limit", "top=2") as limited:
+        assert limited.client().submit(">q\nMKV\n", "few.db")["options"]["top"] == 2
 
 
 def test_a_server_that_is_not_there_is_named():
@@ -456,17 +456,16 @@ def test_tokens_separate_owners(tmp_path, databases, queries, capfd, monkeypatch
     assert refused == 1
     assert not (tmp_path / "hits.sqlite").exists()
     assert "needs tokens; `swsearch tokens add NAME --store hits.sqlite` makes one" in capfd.readouterr().err
-    tokens = []
+    tokens = {}
     assert main(["tokens", "add", "local", "--store", "hits.sqlite"]) == 1
     problem = "the owner 'local' is that of searches without a token; choose another name"
     assert capfd.readouterr() == ("", f"swsearch: error: {problem}\n")
     for owner in ("ann", "bob"):
         assert main(["tokens", "add", owner, "--store", "hits.sqlite"]) == 0
-        tokens.append(capfd.readouterr().out.strip())
-    running = RunningServer(tmp_path, [databases / "few.db"], "--host", "0.0.0.0")
-    running.url = running.url.replace("0.0.0.0", "127.0.0.1")
-    try:
-        ann, bob = (running.client(token) for token in tokens)
+        tokens[owner] = capfd.readouterr().out.strip()
+    with RunningServer(tmp_path, [databases / "few.db"], "--host", "0.0.0.0") as running:
+        running.url, running.tokens = running.url.replace("0.0.0.0", "127.0.0.1"), tokens
+        ann, bob = running.client("ann"), running.client("bob")
         submitted = ann.submit(queries, "few.db")
         assert ann.wait(submitted["id"])["state"] == "done"
         with pytest.raises(ServerError, match="there is no such search"):
@@ -475,25 +474,23 @@ def test_tokens_separate_owners(tmp_path, databases, queries, capfd, monkeypatch
         status, code, message = running.error("/api/v1/databases")
         assert (status, code) == (401, "unauthorized")
         assert "a token is needed" in message
-        assert running.request("/api/v1/databases")[1]["www-authenticate"].startswith("Basic")
+        assert running.request("/api/v1/databases").headers["www-authenticate"].startswith("Basic")
         assert running.error("/metrics")[0] == 401
-        assert running.request("/healthz")[0] == 200
-        basic = base64.b64encode(f"anyone:{tokens[0]}".encode()).decode()
-        assert running.request("/api/v1/databases", Authorization=f"Basic {basic}")[0] == 200
-        assert running.request("/api/v1/databases", X_API_Key=tokens[0])[0] == 200
+        assert running.request("/healthz").status == 200
+        basic = base64.b64encode(f"anyone:{tokens['ann']}".encode()).decode()
+        assert running.request("/api/v1/databases", Authorization=f"Basic {basic}").status == 200
+        assert running.request("/api/v1/databases", X_API_Key=tokens["ann"]).status == 200
         with sqlite3.connect(running.store) as store:
-            assert all(token not in str(store.execute("SELECT * FROM tokens").fetchall()) for token in tokens)
+            assert all(token not in str(store.execute("SELECT * FROM tokens").fetchall()) for token in tokens.values())
         store.close()
         assert main(["tokens", "list", "--store", "hits.sqlite"]) == 0
         listed = [line for line in capfd.readouterr().out.splitlines() if line.endswith("bob")]
         assert main(["tokens", "revoke", listed[0].split()[0], "--store", "hits.sqlite"]) == 0
         refused = 200
         while refused == 200:  # the server remembers a token for seconds
-            refused = running.request("/api/v1/databases", X_API_Key=tokens[1])[0]
+            refused = running.request("/api/v1/databases", X_API_Key=tokens["bob"]).status
         assert refused == 401
-        assert all(token not in json.dumps(line) for token in tokens for line in list(running.log))
-    finally:
-        assert running.stop() == 0
+        assert all(token not in json.dumps(line) for token in tokens.values() for line in list(running.log))
 
 
 def test_a_taken_port_is_one_line(server, databases, capfd, tmp_path, monkeypatch):

@@ -43,33 +43,26 @@ MODULES = ("alembic", "json", "multiprocessing", "numpy", "re2", "secrets", "sql
 @pytest.fixture(scope="module")
 def attacked(tmp_path_factory, databases):
     folder = tmp_path_factory.mktemp("attacked")
-    with Store(str(folder / "hits.sqlite"), create=True) as store:
-        tokens = {owner: store.accounts.add_token(owner)[1] for owner in ("ann", "bob")}
     (folder / "swsearch").mkdir()
     for name in ("swsearch/__init__", "swsearch/__main__", *MODULES):
         (folder / f"{name}.py").write_text(f"open({str(folder / 'executed')!r}, 'a').write({name!r})\nimport nothing\n")
     limits = {"owner_bytes_in_flight": OF_OWNER, "bytes_in_flight": OF_ALL, "worker_silence_seconds": SILENCE}
     options = [f"--limit={name}={value}" for name, value in limits.items()]
     program = [str(Path(sys.executable).with_name("swsearch"))]
-    running = RunningServer(folder, [databases / "few.db"], *options, program=program)
-    running.tokens = tokens
-    yield running
-    assert running.stop() == 0
-    assert running.events("text") == [], "something else than JSON was logged"
+    with RunningServer(folder, [databases / "few.db"], *options, program=program, owners=["ann", "bob"]) as running:
+        yield running
     assert not (folder / "executed").exists(), (folder / "executed").read_text()
 
 
 def sent(attacked, body, owner="ann", **headers):
     """Status, headers and code of the answer to a submission."""
-    status, found, content = attacked.request(
-        "/api/v1/searches", body, Authorization=f"Bearer {attacked.tokens[owner]}", **headers
-    )
-    return status, found, json.loads(content).get("error", {}).get("code")
+    answer = attacked.request("/api/v1/searches", body, owner=owner, **headers)
+    return answer.status, answer.headers, answer.json().get("error", {}).get("code")
 
 
 def bob_is_answered(attacked, **options):
     """Search for bob until the end; what is asked must differ, so that it is searched."""
-    client = attacked.client(attacked.tokens["bob"])
+    client = attacked.client("bob")
     done = client.wait(client.submit(PROTEIN, "few.db", {"evalue": 1000, **options})["id"])
     assert done["state"] == "done"
 
@@ -83,7 +76,7 @@ def test_no_process_of_a_server_executes_code_of_the_folder_where_it_was_started
 
 def test_a_pattern_that_backtracks_is_searched_in_linear_time(attacked):
     """With Python's re, this pattern takes 2^60 steps for this identifier."""
-    client = attacked.client(attacked.tokens["ann"])
+    client = attacked.client("ann")
     subjects = f">{'a' * 60}!\nMKVLAAGIVGLLLAQWERTY\n>aab\nMKVLAAGIVGLLLAQWERTY\n"
     attack = client.submit(PROTEIN, subjects=subjects, options={"id_pattern": "(a+)+$b|(a|a)*c|^(a|aa)+b$"})
     bob_is_answered(attacked, top=12)
@@ -99,7 +92,7 @@ def test_fasta_with_carriage_returns_alone_is_read_in_linear_time(attacked):
     packed = gzip.compress(json.dumps(body).encode(), 1)
     assert sent(attacked, packed, Content_Encoding="gzip")[::2] == (413, "query_too_long")
     bob_is_answered(attacked, top=13)
-    assert attacked.request("/readyz")[0] == 200
+    assert attacked.request("/readyz").status == 200
 
 
 def test_no_more_is_read_than_a_search_may_have(attacked):
@@ -148,14 +141,16 @@ def test_bytes_in_memory_are_limited_by_owner_and_in_all(attacked):
 
 def test_a_worker_that_hangs_is_ended_and_its_queries_are_searched(attacked):
     """A stopped process is like one that hangs in native code: it neither works nor heeds a signal that it handles."""
-    wait_until(lambda: attacked.request("/readyz")[0] == 200, "a worker that starts may take long, and is not ended")
+    wait_until(
+        lambda: attacked.request("/readyz").status == 200, "a worker that starts may take long, and is not ended"
+    )
     (pid,) = worker_pids(attacked)
     os.kill(pid, signal.SIGSTOP)
     bob_is_answered(attacked, top=16)
     assert [event["process"] for event in attacked.events("worker hangs")] == [pid]
-    wait_until(lambda: attacked.request("/readyz")[0] == 200, "the next worker is ready")
-    metrics = attacked.request("/metrics", X_API_Key=attacked.tokens["ann"])[2]
-    assert b"swsearch_worker_restarts_total 1.0" in metrics
+    wait_until(lambda: attacked.request("/readyz").status == 200, "the next worker is ready")
+    metrics = attacked.request("/metrics", owner="ann").text
+    assert "swsearch_worker_restarts_total 1.0" in metrics
 
 
 # --- the parts ---

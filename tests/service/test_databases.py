@@ -6,17 +6,15 @@ import re
 import shlex
 import shutil
 import signal
-import time
 
 import pytest
 
 from swsearch.cli.app import main
 from swsearch.errors import DatabaseError, Refused
 from swsearch.service.databases import Databases
+from tests.patience import wait_until
 from tests.service.conftest import DATA
 from tests.service.servers import RunningServer, local_report, worker_pids
-
-PATIENCE = 120
 
 
 @pytest.fixture
@@ -24,10 +22,8 @@ def served(tmp_path):
     """A server of an empty folder, and the folder."""
     folder = tmp_path / "offered"
     folder.mkdir()
-    running = RunningServer(tmp_path, [], "--databases", str(folder))
-    yield running, folder
-    assert running.stop() == 0
-    assert running.events("text") == [], "something else than JSON was logged"
+    with RunningServer(tmp_path, [], "--databases", str(folder)) as running:
+        yield running, folder
 
 
 def come(database, folder, name):
@@ -35,13 +31,6 @@ def come(database, folder, name):
     (folder / name).mkdir()
     shutil.copy(database / "catalogue.json", folder / name)
     shutil.copytree(database, folder / name, dirs_exist_ok=True)
-
-
-def wait_until(is_true, what):
-    ends = time.monotonic() + PATIENCE
-    while not is_true():
-        assert time.monotonic() < ends, what
-        time.sleep(0.02)
 
 
 def names(client):
@@ -53,7 +42,7 @@ def test_a_database_comes_and_leaves(served, databases, queries, tmp_path):
     client = server.client()
     search = {"queries": queries, "database": "new.db", "options": {"top": 3}}
     assert names(client) == []
-    assert "This server offers no database yet." in server.request("/databases")[2].decode()
+    assert "This server offers no database yet." in server.request("/databases").text
     assert server.error("/api/v1/searches", search) == (
         404, "unknown_database", "there is no database 'new.db'; this server has none at the moment",
     )  # fmt: skip
@@ -66,7 +55,7 @@ def test_a_database_comes_and_leaves(served, databases, queries, tmp_path):
     report = local_report([*arguments, "--format", "json"], tmp_path)
     assert client.report(done["id"], "json") == report
     wait_until(lambda: names(client) == ["new.db"], "the database is not listed")
-    assert "<bdi>new.db</bdi>" in server.request("/databases")[2].decode()
+    assert "<bdi>new.db</bdi>" in server.request("/databases").text
 
     # What was accepted waits for its database, and begins anew with its new content.
     (worker,) = worker_pids(server)
@@ -100,7 +89,7 @@ def test_a_database_comes_and_leaves(served, databases, queries, tmp_path):
     assert main(["db", "compact", str(folder / "new.db"), "--quiet"]) == 0
     assert client.report(waiting, "fasta") == sequences
 
-    page = server.request("/databases")[2].decode() + json.dumps(client.databases()) + client.report(waiting).decode()
+    page = server.request("/databases").text + json.dumps(client.databases()) + client.report(waiting).decode()
     assert not re.search(r"offered|\.new\.db", page.replace("is offered", "")), "a path in an answer"
 
 

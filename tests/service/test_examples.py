@@ -13,7 +13,6 @@ import socket
 import ssl
 import subprocess
 import sys
-import time
 import tomllib
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
@@ -22,10 +21,9 @@ import pytest
 
 from swsearch.cli.app import commands
 from swsearch.service.settings import ServerLimits
-from swsearch.store.store import Store
-from tests.patience import LIMIT_SECONDS
+from tests.patience import LIMIT_SECONDS, wait_until
 from tests.processes import free_port
-from tests.service.servers import RunningServer
+from tests.service.servers import RunningServer, ask
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "service"
@@ -114,11 +112,7 @@ def nginx(folder, service, root_path=""):
     assert tried.returncode == 0, tried.stderr
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
-        deadline = time.monotonic() + LIMIT_SECONDS
-        while not is_open(port):
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: is_open(port) or process.poll() is not None, "the start of nginx")
         yield port, folder / "access.log"
     finally:
         process.terminate()
@@ -137,59 +131,46 @@ def secure(port):
     return http.client.HTTPSConnection("localhost", port, timeout=LIMIT_SECONDS, context=context)
 
 
-def ask(port, method, path, body=None, **headers):
-    connection = secure(port)
-    try:
-        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
-        answer = connection.getresponse()
-        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read().decode()
-    finally:
-        connection.close()
-
-
 @pytest.mark.peer("nginx")
 @pytest.mark.peer("openssl")
 @pytest.mark.parametrize(("root", "cookie_name"), [("", "__Host-swsearch"), ("/swsearch", "__Secure-swsearch")])
 def test_the_service_behind_nginx(tmp_path, databases, queries, root, cookie_name):
     """TLS, cookies, addresses of pages, events that are not held back, no name from a client, no secret in the log."""
-    with Store(str(tmp_path / "hits.sqlite"), create=True) as store:
-        token = store.accounts.add_token("ann")[1]
     options = ["--no-worker", "--trusted-proxy", "127.0.0.1", "--sso-header", "X-Forwarded-User", "--root-path", root]
-    running = RunningServer(tmp_path, [databases / "few.db"], *options)
     proxy = tmp_path / "nginx"
     proxy.mkdir()
-    try:
-        with nginx(proxy, running, root) as (port, log):
-            site = f"https://localhost:{port}"
-            assert ask(port, "GET", f"{root}/api/v1/usage", X_Forwarded_User="ann")[0] == 401
-            form = urlencode({"token": token, "next": "/history"})
-            sent = {"Origin": site, "Content_Type": "application/x-www-form-urlencoded"}
-            status, headers, _ = ask(port, "POST", f"{root}/sign-in", form, **sent)
-            assert (status, headers["location"]) == (303, f"{root}/history")
-            assert headers["set-cookie"].startswith(f"{cookie_name}=")
-            assert headers["set-cookie"].endswith("SameSite=Strict; Secure")
-            assert headers["strict-transport-security"] == "max-age=31536000"
-            body = json.dumps({"queries": queries, "database": "few.db"})
-            known = {"Authorization": f"Bearer {token}", "Content_Type": "application/json"}
-            key = json.loads(ask(port, "POST", f"{root}/api/v1/searches", body, **known)[2])["id"]
-            cookie = {"Cookie": headers["set-cookie"].partition(";")[0], "Origin": site, "Accept": "text/html"}
-            page = ask(port, "POST", f"{root}/results/{key}/share", **cookie)[2]
-            (link,) = re.findall(rf"{site}({root}/results/share-[\w-]+)", page)
-            # No worker takes the search, so its stream stays open; the first event comes all the same.
-            for path in (f"{root}/api/v1/searches/{link.rpartition('/')[2]}/events", f"{link}/events"):
-                connection = secure(port)
-                connection.request("GET", path)
-                answer = connection.getresponse()
-                assert answer.readline().startswith(b"event: ")
-                connection.close()
-            assert ask(port, "POST", f"{root}/api/v1/searches/{key}/cancel", **known)[0] == 200
-            assert ask(port, "GET", link)[0] == 200
+    with (
+        RunningServer(tmp_path, [databases / "few.db"], *options, owners=["ann"]) as running,
+        nginx(proxy, running, root) as (port, log),
+    ):
+        site, token = f"https://localhost:{port}", running.tokens["ann"]
+        assert ask(secure(port), f"{root}/api/v1/usage", X_Forwarded_User="ann").status == 401
+        form = urlencode({"token": token, "next": "/history"})
+        sent = {"Origin": site, "Content_Type": "application/x-www-form-urlencoded"}
+        status, headers, _ = ask(secure(port), f"{root}/sign-in", form, **sent)
+        assert (status, headers["location"]) == (303, f"{root}/history")
+        assert headers["set-cookie"].startswith(f"{cookie_name}=")
+        assert headers["set-cookie"].endswith("SameSite=Strict; Secure")
+        assert headers["strict-transport-security"] == "max-age=31536000"
+        body = json.dumps({"queries": queries, "database": "few.db"})
+        known = {"Authorization": f"Bearer {token}", "Content_Type": "application/json"}
+        key = ask(secure(port), f"{root}/api/v1/searches", body, **known).json()["id"]
+        cookie = {"Cookie": headers["set-cookie"].partition(";")[0], "Origin": site, "Accept": "text/html"}
+        page = ask(secure(port), f"{root}/results/{key}/share", method="POST", **cookie).text
+        (link,) = re.findall(rf"{site}({root}/results/share-[\w-]+)", page)
+        # No worker takes the search, so its stream stays open; the first event comes all the same.
+        for path in (f"{root}/api/v1/searches/{link.rpartition('/')[2]}/events", f"{link}/events"):
+            connection = secure(port)
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            assert answer.readline().startswith(b"event: ")
+            connection.close()
+        assert ask(secure(port), f"{root}/api/v1/searches/{key}/cancel", method="POST", **known).status == 200
+        assert ask(secure(port), link).status == 200
         text = log.read_text()
         assert f"GET {root}/results/share-... 200 " in text
         assert link.rpartition("/")[2] not in text
         assert token not in text
-    finally:
-        assert running.stop() == 0
 
 
 def test_the_caddyfile_is_valid(tmp_path):

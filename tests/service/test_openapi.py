@@ -5,14 +5,12 @@ happens again. The check that valid data is accepted is left out: the descriptio
 has, nor which options fit each other.
 """
 
-import json
 import re
 import subprocess
 import sys
 
 import pytest
 
-from swsearch.store.store import Store
 from tests.service.servers import RunningServer
 
 pytestmark = pytest.mark.thorough
@@ -31,18 +29,15 @@ positive_data_acceptance.enabled = false
 
 
 def test_the_api_keeps_what_its_description_promises(tmp_path, databases, queries):
-    with Store(str(tmp_path / "hits.sqlite"), create=True) as store:
-        token = store.accounts.add_token("ann")[1]
-    # The checks send hundreds of tokens that are not valid.
-    running = RunningServer(tmp_path, [databases / "proteins.db"], "--limit", "failures_per_minute=100000")
-    try:
-        client = running.client(token)
+    limits = ["--limit", "failures_per_minute=100000"]  # the checks send hundreds of tokens that are not valid
+    with RunningServer(tmp_path, [databases / "proteins.db"], *limits, owners=["ann"]) as running:
+        client = running.client("ann")
         key = client.wait(client.submit(queries, "proteins.db", {"top": 2})["id"])["id"]
         (tmp_path / "schemathesis.toml").write_text(CONFIGURATION.format(key=key))
-        description = json.loads(running.request("/api/v1/openapi.json", X_API_Key=token)[2])
+        description = running.request("/api/v1/openapi.json", owner="ann").json()
         assert set(description["components"]["securitySchemes"]) == {"bearer", "key", "basic"}
         command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(tmp_path / "schemathesis.toml")]
-        command += ["run", f"{running.url}/api/v1/openapi.json", "-H", f"Authorization: Bearer {token}"]
+        command += ["run", f"{running.url}/api/v1/openapi.json", "-H", f"Authorization: Bearer {running.tokens['ann']}"]
         command += ["--max-examples", "5", "--continue-on-failure", "--no-color"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -51,5 +46,3 @@ def test_the_api_keeps_what_its_description_promises(tmp_path, databases, querie
         generated, passed = re.search(r"(\d+) generated, (\d+) passed", done.stdout).groups()
         assert int(generated) == int(passed) >= 300
         assert running.events("error") == []
-    finally:
-        assert running.stop() == 0

@@ -46,8 +46,7 @@ def test_the_digest_decides_which_worker_searches(tmp_path, postgres_url, databa
     """A worker whose database of this name has other content leaves the search to the one with a copy."""
     (tmp_path / "other.fasta").write_text(">other\nMKVLAAGIVGLLLAQWERTY\n")
     assert main(["index", str(tmp_path / "other.fasta"), "-o", str(tmp_path / "other.db"), "--quiet"]) == 0
-    server = RunningServer(tmp_path, [databases / "few.db"], "--no-worker", store=postgres_url)
-    try:
+    with RunningServer(tmp_path, [databases / "few.db"], "--no-worker", store=postgres_url) as server:
         client = server.client()
         search = client.submit(queries, "few.db", {"top": 3})["id"]
         other_log = host("wrong", tmp_path / "other.db", postgres_url)
@@ -57,5 +56,3 @@ def test_the_digest_decides_which_worker_searches(tmp_path, postgres_url, databa
         assert client.report(search, "json") == local_report([*arguments, "-q", "--format", "json"], tmp_path)
         assert '"event": "batch"' in log.read_text()
         assert '"event": "batch"' not in other_log.read_text()
-    finally:
-        assert server.stop() == 0

@@ -5,18 +5,17 @@ all tests. Expected values: docs/service/use.md.
 """
 
 import contextlib
-import json
 import os
 import signal
 from dataclasses import fields
 
 import pytest
+from urllib3 import encode_multipart_formdata
 
 from swsearch.options import SEARCH_OPTIONS
 from swsearch.search.options import SearchOptions
 from swsearch.service.client import ServerError
 from swsearch.service.submit import OPTIONS
-from swsearch.store.store import Store
 from tests.service.servers import RunningServer, worker_pids
 
 TINY = "MKVLAAGIVGLCAKAYLEWTNQ"
@@ -27,19 +26,14 @@ TEXTS = [name for name, row in SEARCH_OPTIONS.items() if row.type is str and nam
 class Shared(RunningServer):
     """A server of ann and eve."""
 
-    tokens: dict[str, str]
-
-    def of(self, owner):
-        return self.client(self.tokens[owner])
-
     def refusal(self, owner, **body):
         """Status, code and message of a refused submission of an owner."""
-        return self.error("/api/v1/searches", body, Authorization=f"Bearer {self.tokens[owner]}")
+        return self.error("/api/v1/searches", body, owner=owner)
 
     def answers_ann(self, queries):
         """Let a new search of ann be answered."""
         self.n_answers = getattr(self, "n_answers", 0) + 1
-        client = self.of("ann")
+        client = self.client("ann")
         key = client.submit(queries, "few.db", {"top": self.n_answers, "evalue": 1e3})["id"]
         assert client.wait(key)["state"] == "done"
         assert client.hits(key, 0)["total"] > 0
@@ -47,17 +41,11 @@ class Shared(RunningServer):
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory, databases):
-    folder = tmp_path_factory.mktemp("shared")
-    with Store(str(folder / "hits.sqlite"), create=True) as store:
-        tokens = {owner: store.accounts.add_token(owner)[1] for owner in ("ann", "eve")}
     limits = [f"--limit={name}" for name in ("subject_sets=2", "stored_hits=10000")]
-    running = Shared(
-        folder, [databases / "few.db", databases / "proteins.db"], *limits, "--protocol=blast", "--protocol=tickets",
-    )  # fmt: skip
-    running.tokens = tokens
-    yield running
-    assert running.stop() == 0
-    assert running.events("text") == [], "something else than JSON was logged"
+    protocols = ["--protocol=blast", "--protocol=tickets"]
+    paths = [databases / "few.db", databases / "proteins.db"]
+    with Shared(tmp_path_factory.mktemp("shared"), paths, *limits, *protocols, owners=["ann", "eve"]) as running:
+        yield running
     assert running.events("error") == []
 
 
@@ -73,7 +61,7 @@ def stopped(pid):
 
 def test_sets_of_subjects_of_one_owner_leave_others_theirs(shared, queries):
     """Eve may have two sets, and sends more: while they are searched, and afterwards."""
-    eve, ann = shared.of("eve"), shared.of("ann")
+    eve, ann = shared.client("eve"), shared.client("ann")
     subjects = [f">subject{number}\n{TINY}{'A' * number}\n" for number in range(1, 6)]
     with stopped(*worker_pids(shared)):
         keys = [eve.submit(queries, subjects=text)["id"] for text in subjects[:2]]
@@ -91,15 +79,14 @@ def test_sets_of_subjects_of_one_owner_leave_others_theirs(shared, queries):
 
 def test_sets_of_subjects_of_one_owner_are_unknown_to_others(shared, queries):
     """Whoever has a link of a search learns the name of its set; only those who sent the set can search it by name."""
-    ann = shared.of("ann")
+    ann = shared.client("ann")
     name = ann.submit(queries, subjects=f">ann\n{TINY}\n")["database"]["name"]
     assert name.startswith("subjects-")
     assert ann.submit(queries, name, options={"top": 1})["database"]["name"] == name
     known, unknown = (shared.refusal("eve", queries=queries, database=one) for one in (name, f"subjects-{'0' * 20}"))
     assert known == (404, "unknown_database", unknown[2].replace(f"subjects-{'0' * 20}", name))
-    sent = b"q=MKV", {"Content-Type": "application/x-www-form-urlencoded"}
-    status, _, content = shared.request("/ticket", sent[0], Authorization=f"Bearer {shared.tokens['eve']}", **sent[1])
-    assert (status, b"few.db, proteins.db" in content, name.encode() in content) == (400, True, False)
+    refused = shared.send_form("/ticket", [("q", "MKV")], owner="eve")
+    assert (refused.status, "few.db, proteins.db" in refused.text, name in refused.text) == (400, True, False)
     refused = shared.refusal("eve", queries=queries, database="none.db")
     assert refused[2].endswith("choose few.db, proteins.db")
 
@@ -116,14 +103,13 @@ def test_texts_that_cannot_be_stored_are_refused(shared, queries, character):
     assert shared.refusal("eve", queries=queries, database=f"few.db{character}")[0] == 400
     assert refused(**{character: 1})[0] == 400
     assert shared.refusal("eve", queries=queries, database="few.db", alphabet=f"protein{character}")[0] == 400
-    assert isinstance(shared.of("eve").searches(), list)
+    assert isinstance(shared.client("eve").searches(), list)
 
 
 def test_an_address_with_nul_is_refused(shared):
     """PostgreSQL refuses a NUL in what is looked for."""
-    eve = {"Authorization": f"Bearer {shared.tokens['eve']}"}
     for path in ("/api/v1/searches/a%00", "/api/v1/searches/a/queries/0/hits?text=%00"):
-        assert shared.error(path, **eve)[:2] == (400, "bad_input")
+        assert shared.error(path, owner="eve")[:2] == (400, "bad_input")
 
 
 def test_every_text_option_is_tested():
@@ -132,33 +118,27 @@ def test_every_text_option_is_tested():
 
 
 def test_forms_and_other_protocols_refuse_such_texts_too(shared, queries):
-    origin = {"Authorization": f"Bearer {shared.tokens['eve']}", "Origin": shared.url}
-    form = {"Content-Type": "multipart/form-data; boundary=x"}
+    def sent(path, **more):
+        fields = {"sequences": queries, "databases": "few.db", **more}
+        return shared.send_form(path, fields.items(), owner="eve")
 
-    def parts(**fields):
-        lines = (
-            f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n' for name, text in fields.items()
-        )
-        return ("".join(lines) + "--x--\r\n").encode()
-
-    sent = parts(sequences=queries, databases="few.db", id_pattern="a\0")
-    status, _, page = shared.request("/searches", sent, **origin, **form)
-    assert (status, b"u0000 at character 2 is a control character" in page) == (422, True)
-    sent = parts(sequences=queries, databases="few.db", id_pattern="a\\ud800")
-    strange = {"Content-Type": "multipart/form-data; boundary=x; charset=unicode_escape"}
-    assert shared.request("/searches", sent, **origin, **strange)[0] == 415
-    field = parts(CMD="Put", PROGRAM="blastp", DATABASE="few.db\0", QUERY=queries)
-    status, _, page = shared.request("/blast/Blast.cgi", field, **origin, **form)
-    assert b'class="error"' in page
-    ticket = shared.request("/ticket", parts(q=queries, mode="all", **{"database[]": "few.db\0"}), **origin, **form)
-    assert json.loads(ticket[2])["status"] == "ERROR"
-    assert isinstance(shared.of("eve").searches(), list)
+    page = sent("/searches", id_pattern="a\0")
+    assert (page.status, "u0000 at character 2 is a control character" in page.text) == (422, True)
+    fields = [("sequences", queries), ("databases", "few.db"), ("id_pattern", "a\\ud800")]
+    body, kind = encode_multipart_formdata(fields)
+    strange = {"Origin": shared.url, "Content_Type": f"{kind}; charset=unicode_escape"}
+    assert shared.request("/searches", body, owner="eve", **strange).status == 415
+    fields = {"CMD": "Put", "PROGRAM": "blastp", "DATABASE": "few.db\0", "QUERY": queries}
+    assert 'class="error"' in shared.send_form("/blast/Blast.cgi", fields.items(), owner="eve").text
+    ticket = {"q": queries, "mode": "all", "database[]": "few.db\0"}
+    assert shared.send_form("/ticket", ticket.items(), owner="eve").json()["status"] == "ERROR"
+    assert isinstance(shared.client("eve").searches(), list)
     shared.answers_ann(queries)
 
 
 def test_an_owner_has_a_limit_of_stored_hits(shared, queries):
     """Of 60 subjects, 200 queries have at most 12,000 alignments, more than the 10,000 of an owner."""
-    eve = shared.of("eve")
+    eve = shared.client("eve")
     many = "".join(f">q{number}\n{TINY}{'W' * (number % 7)}\n" for number in range(200))
     status, code, message = shared.refusal(
         "eve", queries=many, database="few.db", options={"top": 100_000, "evalue": "inf"}
@@ -173,9 +153,8 @@ def test_an_owner_has_a_limit_of_stored_hits(shared, queries):
 
 
 def test_an_origin_that_is_no_address_is_another_site(shared, queries):
-    eve = {"Authorization": f"Bearer {shared.tokens['eve']}"}
     body = {"queries": queries, "database": "few.db"}
-    assert shared.error("/api/v1/searches", body, Origin="http://[", **eve)[:2] == (403, "cross_site")
+    assert shared.error("/api/v1/searches", body, Origin="http://[", owner="eve")[:2] == (403, "cross_site")
     asked = "/blast/Blast.cgi?CMD=Put&PROGRAM=blastp&DATABASE=few.db&QUERY=MKV"
-    assert b"another site" in shared.request(asked, Referer="http://[", **eve)[2]
+    assert "another site" in shared.request(asked, Referer="http://[", owner="eve").text
     shared.answers_ann(queries)

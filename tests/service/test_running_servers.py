@@ -5,7 +5,6 @@ Expected values: the same search without a server.
 
 import shutil
 import sys
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE
@@ -13,7 +12,7 @@ from subprocess import PIPE
 import pytest
 
 from swsearch.cli.app import main
-from swsearch.service.client import Client, running_servers
+from swsearch.service.client import running_servers
 from tests.patience import wait_until
 from tests.processes import start
 from tests.service.conftest import DATA
@@ -54,17 +53,6 @@ def search(tmp_path, monkeypatch, capfd):
 @pytest.fixture
 def here(tmp_path):
     return str(tmp_path / "own.sqlite")
-
-
-@contextmanager
-def running(folder: Path, database: Path, *arguments: str):
-    """A server that this user's queries find."""
-    folder.mkdir(exist_ok=True)
-    server = RunningServer(folder, [database], *arguments)
-    try:
-        yield server
-    finally:
-        assert server.stop() == 0
 
 
 def copied(database: Path, folder: Path) -> Path:
@@ -109,8 +97,8 @@ def test_the_databases_of_a_server_tell_all_that_reports_depend_on(databases, se
     served = tmp_path / "link" / "proteins.db"
     report = ["--top", 2, "--format", "jsonl", "--server", "auto"]
     taxonomy = [str(EXCERPT), "--taxid-map", str(DATA / "taxids.tsv"), "--quiet"]
-    with running(tmp_path / "server", served) as server:
-        (offered,) = Client(server.url).databases()
+    with RunningServer(tmp_path, [served]) as server:
+        (offered,) = server.client().databases()
         assert (offered["name"], offered["name_in_reports"]) == ("proteins.db", "release.db")
         assert offered["taxonomy_digest"] is None
         found = search(own, *report)
@@ -156,7 +144,7 @@ def test_what_a_server_refuses_is_searched_here(databases, search, here, tmp_pat
         "together more than the 12 that an owner may have": (f">a\n{letters}\n", ["--top", 5, "--max-hsps", 3]),
         "more than the 1,000,000 that an owner may have": (f">a\n{letters * 4}\n", ["--top", 2]),
     }
-    with running(tmp_path / "server", database, *(f"--limit={limit}" for limit in LIMITS.split())) as server:
+    with RunningServer(tmp_path, [database], *(f"--limit={limit}" for limit in LIMITS.split())) as server:
         for number, (refusal, (queries, options)) in enumerate(beyond.items()):
             (tmp_path / f"{number}.fasta").write_text(queries)
             asked = [*options, "--format", "blast6", "--evalue", 1e6]
@@ -179,7 +167,7 @@ def test_a_search_of_a_database_that_changes_meanwhile_is_made_here(databases, s
     options = ["--format", "jsonl", "--top", "2", "--server", "auto"]
     query = ["-m", "swsearch", "query", str(QUERIES), str(own), *options]
     alone = search(own, *options)
-    with running(tmp_path / "server", served, "--no-worker") as server:
+    with RunningServer(tmp_path, [served], "--no-worker") as server:
         client = server.client()
         with start(query, stdout=PIPE, stderr=PIPE) as cancelled:
             wait_until(client.searches, "the query is submitted")
@@ -203,11 +191,10 @@ def test_a_search_of_a_database_that_changes_meanwhile_is_made_here(databases, s
 def test_a_server_of_another_version_is_not_found(databases, search, here, tmp_path):
     """Its program may find other hits, and reports name it."""
     program = (sys.executable, "-c", f"{OF_OTHER_VERSION}main(sys.argv[1:]))")
-    server = RunningServer(tmp_path, [databases / "few.db"], program=program)
-    assert [found["name"] for found in Client(server.url).databases()] == ["few.db"]
-    found = search(databases / "few.db", "--server", "auto", "--format", "jsonl", "--top", 2)
-    assert (found.code, found.where) == (0, here)
-    assert server.stop() == 0
+    with RunningServer(tmp_path, [databases / "few.db"], program=program) as server:
+        assert [found["name"] for found in server.client().databases()] == ["few.db"]
+        found = search(databases / "few.db", "--server", "auto", "--format", "jsonl", "--top", 2)
+        assert (found.code, found.where) == (0, here)
 
 
 def test_wrong_searches_have_the_message_of_this_machine(databases, search, tmp_path):
@@ -223,7 +210,7 @@ def test_wrong_searches_have_the_message_of_this_machine(databases, search, tmp_
         (one, "--gap-open -3"),
         (one, "--format none --fields score"),
     ]
-    with running(tmp_path / "server", databases / "few.db"):
+    with RunningServer(tmp_path, [databases / "few.db"]):
         for text, options in wrong:
             (tmp_path / "wrong.fasta").write_text(text)
             asked = (databases / "few.db", *options.split())

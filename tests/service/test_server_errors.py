@@ -164,7 +164,7 @@ def test_lists_of_words_are_in_the_description(app):
 @pytest.mark.thorough
 def test_no_worker_outlives_a_killed_server(tmp_path, databases):
     running = RunningServer(tmp_path, [databases / "few.db"])
-    wait_until(lambda: running.request("/readyz")[0] == 200, "the worker is ready")
+    wait_until(lambda: running.request("/readyz").status == 200, "the worker is ready")
     (worker,) = worker_pids(running)
     assert Path(f"/proc/{worker}").exists()
     running.kill()

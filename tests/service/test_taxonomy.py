@@ -26,9 +26,8 @@ def served(tmp_path):
     """A server of the real proteins, and their database, which has no taxonomy yet."""
     database = tmp_path / "proteins.db"
     assert main(["index", str(DATA / "proteins.fasta.gz"), "-o", str(database), "--quiet"]) == 0
-    running = RunningServer(tmp_path, [database], "--protocol=blast")
-    yield running, database
-    assert running.stop() == 0
+    with RunningServer(tmp_path, [database], "--protocol=blast") as running:
+        yield running, database
 
 
 def test_organisms_are_those_of_the_database(served, queries, capfd):

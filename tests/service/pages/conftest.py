@@ -1,14 +1,10 @@
 """A whole service for the tests of pages: real databases, a store, the application with its pages, and a worker."""
 
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from email.message import Message
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from urllib.error import HTTPError
-from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 import pytest
 import uvicorn
@@ -23,8 +19,9 @@ from swsearch.service.searcher_cache import SearcherCache
 from swsearch.service.settings import Settings
 from swsearch.service.worker import SearchWorker
 from swsearch.store.store import Store
-from tests.patience import LIMIT_SECONDS
+from tests.patience import wait_until
 from tests.report.conftest import OF_TAXA
+from tests.service.servers import Answer, Site
 from tests.support import protein_records
 
 DATA = Path(__file__).parents[3] / "data"
@@ -43,25 +40,8 @@ LETTERS = (
 )
 
 
-@dataclass(frozen=True)
-class Answer:
-    status: int
-    headers: Message
-    content: bytes
-
-    @property
-    def text(self) -> str:
-        """The content as UTF-8."""
-        return self.content.decode()
-
-
-class _NoRedirect(HTTPRedirectHandler):
-    def redirect_request(self, *_: object) -> None:
-        return None
-
-
 @dataclass
-class Served:
+class Served(Site):
     """A running service.
 
     Attributes
@@ -69,51 +49,23 @@ class Served:
     url : str
     app : FastAPI
     settings : Settings
+    tokens : dict of str to str
+        By owner.
     """
 
     url: str
     app: FastAPI
     settings: Settings
-
-    def get(self, path: str, **headers: str) -> Answer:
-        """Get a page; a redirection is returned as it is."""
-        return self._request(path, None, headers)
+    tokens: dict[str, str] = field(default_factory=dict)
 
     def htmx(self, path: str) -> Answer:
         """Get a part of a page, as htmx does."""
-        return self.get(path, **{"HX-Request": "true"})
+        return self.request(path, HX_Request="true")
 
     def post(self, path: str, fields: Mapping[str, str | list[str]], **headers: str) -> Answer:
-        """Send a form as a browser does, without a file."""
-        pairs = [
-            (name, text) for name, value in fields.items() for text in ([value] if isinstance(value, str) else value)
-        ]
-        parts = [
-            f'--limit\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n'.encode()
-            for name, text in pairs
-        ]
-        return self._request(
-            path, b"".join([*parts, b"--limit--\r\n"]),
-            {"Content-Type": "multipart/form-data; boundary=limit", "Origin": self.url, **headers},
-        )  # fmt: skip
-
-    def upload(self, content: bytes, name: str, database: str) -> Answer:
-        """Send the search form with a file."""
-        body = (
-            f'--limit\r\nContent-Disposition: form-data; name="databases"\r\n\r\n{database}\r\n--limit\r\n'
-            f'Content-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
-        )
-        headers = {"Content-Type": "multipart/form-data; boundary=limit", "Origin": self.url}
-        return self._request("/searches", body.encode() + content + b"\r\n--limit--\r\n", headers)
-
-    def _request(self, path: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
-        request = Request(self.url + path, body, dict(headers))
-        try:
-            with build_opener(_NoRedirect).open(request, timeout=LIMIT_SECONDS) as answer:
-                return Answer(answer.status, answer.headers, answer.read())
-        except HTTPError as error:
-            with error:
-                return Answer(error.code, error.headers, error.read())
+        """Send a form without a file; a field may have several values."""
+        pairs = ((name, [value] if isinstance(value, str) else value) for name, value in fields.items())
+        return self.send_form(path, [(name, text) for name, values in pairs for text in values], **headers)
 
     def search(self, fasta: str, database: str = "proteins.db", **fields: str) -> str:
         """Submit a form, wait until the search has ended, and return the address of its result."""
@@ -125,7 +77,7 @@ class Served:
 
     def ended(self, address: str) -> str:
         """Wait until a search has ended; return its events."""
-        return self.get(f"{address}/events").text
+        return self.request(f"{address}/events").text
 
 
 @pytest.fixture(scope="session")
@@ -176,11 +128,7 @@ def serving(settings: Settings) -> Iterator[Served]:
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        deadline = time.monotonic() + LIMIT_SECONDS
-        while not server.started:
-            assert thread.is_alive(), "the server did not start"
-            assert time.monotonic() < deadline, "the server does not start"
-            time.sleep(0.01)
+        wait_until(lambda: server.started or not thread.is_alive(), "the start of the server")
         port = server.servers[0].sockets[0].getsockname()[1]
         yield Served(f"http://localhost:{port}", app, settings)
     finally:

@@ -1,6 +1,11 @@
 """A page parsed strictly: elements closed in order, links and forms, nothing that the security policy forbids."""
 
+from collections import deque
+from collections.abc import Iterable
 from html.parser import HTMLParser
+from urllib.parse import urldefrag, urljoin, urlsplit
+
+from tests.service.servers import Answer, Site
 
 VOID = {"meta", "link", "br", "input"}
 ADDRESSES = ("href", "src", "hx-get", "sse-connect", "data-poll")
@@ -92,3 +97,26 @@ class HtmlPage(HTMLParser):
             self.text += data
         if self.rows and {"td", "th"} & set(self.open) and "title" not in self.open:
             self.rows[-1][-1] += data
+
+
+def crawled(site: Site, start: Iterable[str], owner: str | None = None) -> dict[str, Answer]:
+    """The answers to some paths, and to those of up to 400 to which their pages lead, all of which are of the site."""
+    root = urlsplit(site.url).path
+    seen: dict[str, Answer] = {}
+    waiting = deque(start)
+    while waiting:
+        path = waiting.popleft()
+        if path in seen or len(seen) > 400 or path.endswith("/events"):
+            continue
+        seen[path] = answer = site.request(path, owner=owner)
+        if not answer.is_page:
+            continue
+        page = HtmlPage(answer.text, root)
+        sent = {action for method, action in page.forms if method == "post"}
+        for link in [*page.links, *(action for _, action in page.forms)]:
+            address = urldefrag(urljoin(root + path, link))[0]
+            assert not urlsplit(address).netloc, address
+            assert address.startswith(f"{root}/"), (path, link)
+            if "sort=" not in address and "hits/" not in address and link not in sent:
+                waiting.append(address.removeprefix(root))
+    return seen

@@ -95,7 +95,7 @@ def test_chosen_hits_are_aligned_to_the_query(page, served, axe):
     assert page.title().startswith("Alignment of sp|Q600K7|ENGB_MYCH2 with 2 hits")
     downloaded = page.get_by_role("link", name="aligned FASTA").get_attribute("href")
     assert "rank=1,3" in downloaded or "rank=3,1" in downloaded
-    rows = [block.split("\n", 1)[1].strip() for block in served.get(downloaded).text.split(">")[1:]]
+    rows = [block.split("\n", 1)[1].strip() for block in served.request(downloaded).text.split(">")[1:]]
     lines = [line.split() for line in page.locator("#rows").inner_text().split("\n") if line]
     assert ["".join(row for _, row in lines[first::3]) for first in range(3)] == rows
     assert page.locator("#rows .same").count() > 0 < page.locator("#rows .similar").count()
@@ -105,7 +105,7 @@ def test_chosen_hits_are_aligned_to_the_query(page, served, axe):
     page.get_by_role("button", name="Multiple alignment").click()
     page.locator("h1", has_text="alignments of hits").wait_for()
     assert page.locator("#rows").inner_text().split("\n\n")[0].count("\n") > 3
-    refused = served.get(f"{address}/queries/1/alignment?rank=x")
+    refused = served.request(f"{address}/queries/1/alignment?rank=x")
     assert refused.status == 400
     assert "whole numbers" in refused.text
 
@@ -127,7 +127,8 @@ def test_titles_name_the_query_and_buttons_copy(browser, served):
         page.locator("#announcer", has_text="Copied.").wait_for()
         fasta = copied()
         assert (
-            fasta.replace("\r\n", "\n") == served.get(f"{address}/queries/1/sequences.fasta?rank=2&part=aligned").text
+            fasta.replace("\r\n", "\n")
+            == served.request(f"{address}/queries/1/sequences.fasta?rank=2&part=aligned").text
         )
         page.route("**/sequences.fasta*", lambda route: route.fulfill(status=500, body="no"))
         page.get_by_role("button", name="Copy the sequence").click()

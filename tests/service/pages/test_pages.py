@@ -4,13 +4,12 @@ Expected values come from the store, from reports of the same run, or from hand 
 """
 
 import asyncio
+import gzip
 import io
 import re
-import time
-from collections import deque
 from contextlib import contextmanager
 from dataclasses import replace
-from urllib.parse import urldefrag, urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
 from Bio.Seq import Seq
@@ -26,9 +25,9 @@ from swsearch.sequences.fasta_text import reverse_complement_letters
 from swsearch.service.domain_finder import DomainFinder
 from swsearch.service.pages.form import EXAMPLES
 from swsearch.store.store import Store
-from tests.patience import LIMIT_SECONDS
+from tests.patience import wait_until
 from tests.service.pages.conftest import DATA, HEADER_FORMATS, HOSTILE, LETTERS, serving, working
-from tests.service.pages.html_page import HtmlPage
+from tests.service.pages.html_page import HtmlPage, crawled
 from tests.store.conftest import RUN, make_hit, make_query
 
 PROTEIN, READ, SEVERAL = (example.fasta for example in EXAMPLES)
@@ -77,7 +76,7 @@ def stored(served, address):
 
 
 def test_a_protein_search_shows_the_hits_of_the_store(served, protein):
-    page = HtmlPage(served.get(protein).text)
+    page = HtmlPage(served.request(protein).text)
     _, (query,) = stored(served, protein)
     rows = [row for row in page.rows if row and row[0].isdigit()]
     assert [int(row[0]) for row in rows] == list(range(1, min(50, len(query.hits)) + 1))
@@ -95,14 +94,14 @@ def test_a_protein_search_shows_the_hits_of_the_store(served, protein):
 
 def test_a_dna_search_shows_its_strand(served, read):
     _, (query,) = stored(served, read)
-    page = HtmlPage(served.get(read).text)
+    page = HtmlPage(served.request(read).text)
     assert page.rows[0][-1] == "strand"
     assert page.rows[1][-1] == query.hits[0].strand == "minus"
 
 
 def test_a_sensitive_search_shows_forward_scores(served):
     address = served.search(PROTEIN, sensitive="True", top="9")
-    titles, *rows = HtmlPage(served.get(address).text).rows
+    titles, *rows = HtmlPage(served.request(address).text).rows
     _, (query,) = stored(served, address)
     shown = [row[titles.index("Forward")] for row in rows if row[0].isdigit()]
     assert [] != shown == [shown_bits(hit.forward_bits) for hit in query.hits]
@@ -111,21 +110,21 @@ def test_a_sensitive_search_shows_forward_scores(served):
 def test_a_search_that_counts_alignments_shows_how_many_each_subject_has(served):
     """The counts are those of the store, which searches that list all alignments check (`tests/cli`)."""
     address = served.search(EXAMPLES[0].fasta, count_hsps="True", evalue="1000")
-    page = HtmlPage(served.get(address).text)
+    page = HtmlPage(served.request(address).text)
     _, (query,) = stored(served, address)
     assert page.rows[0][-1] == "hsp"
     rows = [row for row in page.rows if row and row[0].isdigit()]
     assert [row[-1] for row in rows] == [f"1/{hit.n_hsps}" for hit in query.hits[: len(rows)]]
     assert max(hit.n_hsps for hit in query.hits) > 1
     assert "Column hsp: 1/3 is the first of 3 alignments of the subject" in page.text
-    assert "Column hsp" not in HtmlPage(served.get(served.search(EXAMPLES[0].fasta)).text).text
+    assert "Column hsp" not in HtmlPage(served.request(served.search(EXAMPLES[0].fasta)).text).text
 
 
 def test_a_result_is_the_same_for_htmx_and_for_a_browser_without_scripts(served, protein):
     """The part that htmx gets is in the page that a browser gets."""
     number = f"{protein}/queries/1"
     for path in (f"{number}?sort=identity&dir=desc", f"{number}?text=ENGB&page=1", f"{number}/hits/3"):
-        part, page = served.htmx(path), served.get(path)
+        part, page = served.htmx(path), served.request(path)
         assert part.status == page.status == 200
         assert not part.text.lstrip().startswith("<!DOCTYPE")
         HtmlPage(part.text)
@@ -135,7 +134,7 @@ def test_a_result_is_the_same_for_htmx_and_for_a_browser_without_scripts(served,
 @pytest.mark.parametrize(("sort", "column"), [("identity", 5), ("columns", 8), ("length", 9)])
 def test_the_table_is_sorted_by_the_server_and_says_so(served, protein, sort, column):
     for direction, sign in (("asc", 1), ("desc", -1)):
-        text = served.get(f"{protein}/queries/1?sort={sort}&dir={direction}").text
+        text = served.request(f"{protein}/queries/1?sort={sort}&dir={direction}").text
         values = [
             int(row[column].rstrip("%").replace(",", "")) for row in HtmlPage(text).rows if row and row[0].isdigit()
         ]
@@ -145,7 +144,7 @@ def test_the_table_is_sorted_by_the_server_and_says_so(served, protein, sort, co
 
 
 def test_a_filter_that_is_no_number_is_said_beside_the_table(served, protein):
-    answer = served.get(f"{protein}/queries/1?min_identity=high")
+    answer = served.request(f"{protein}/queries/1?min_identity=high")
     assert answer.status == 422
     page = HtmlPage(answer.text)
     assert "Give a number, such as 10 or 1e-5." in page.text
@@ -156,7 +155,7 @@ def test_alignments_are_those_of_the_pairwise_report(served, several):
     run, queries = stored(served, several)
     text = io.StringIO()
     new_report("pairwise").write_all(ReportContext(run.info), queries[1:2], text)
-    page = HtmlPage(served.get(f"{several}/queries/2/hits/1").text)
+    page = HtmlPage(served.request(f"{several}/queries/2/hits/1").text)
     first = re.search(r"Query  1 .*?(?=\n\n\n>)", text.getvalue(), re.S)[0]
     assert first.strip() in page.text
 
@@ -168,33 +167,35 @@ def test_a_line_stands_between_likely_and_other_hits(served, protein):
     assert 0 < len(likely) < len(query.hits)
     number = f"{protein}/queries/1"
     for path in (number, f"{number}?sort=evalue&dir=asc", f"{number}?rows=10&page={len(likely) // 10 + 1}"):
-        rows = [row for row in HtmlPage(served.get(path).text).rows if row and (row[0].isdigit() or "chance" in row[0])]
+        rows = [
+            row for row in HtmlPage(served.request(path).text).rows if row and (row[0].isdigit() or "chance" in row[0])
+        ]
         places = [place for place, row in enumerate(rows) if "chance" in row[0]]
         assert len(places) == 1, path
         assert rows[places[0] + 1][0] == str(len(likely) + 1)
         assert rows[places[0]][0].startswith("From here on, E-values are above 0.001")
     for path in (f"{number}?sort=evalue&dir=desc", f"{number}?sort=length", f"{number}?max_evalue=1e-9"):
-        assert "due to chance" not in served.get(path).text, path
+        assert "due to chance" not in served.request(path).text, path
 
 
 def test_a_subject_leads_to_the_next_and_to_public_databases(served, protein, hostile):
     """By hand: the subjects are proteins of UniProt; the hostile ones have names of nobody."""
     _, (query,) = stored(served, protein)
     first, last = f"{protein}/queries/1/hits/1", f"{protein}/queries/1/hits/{query.n_subjects}"
-    page = HtmlPage(served.get(first).text)
+    page = HtmlPage(served.request(first).text)
     accession = query.hits[0].subject_header.split("|")[1]
     assert page.external == [
         f"https://www.uniprot.org/uniprotkb/{accession}", f"https://alphafold.ebi.ac.uk/entry/{accession}"
     ]  # fmt: skip
     assert [link for link in page.links if "/hits/" in link] == [f"{protein}/queries/1/hits/2"]
-    before = [link for link in HtmlPage(served.get(last).text).links if "/hits/" in link]
+    before = [link for link in HtmlPage(served.request(last).text).links if "/hits/" in link]
     assert before == [f"{protein}/queries/1/hits/{query.n_subjects - 1}"]
     for rank in range(1, 6):
-        assert HtmlPage(served.get(f"{hostile}/queries/1/hits/{rank}").text).external == []
+        assert HtmlPage(served.request(f"{hostile}/queries/1/hits/{rank}").text).external == []
 
 
 def test_letters_of_an_alignment_are_marked(served, protein):
-    text = served.get(f"{protein}/queries/1/hits/2").text
+    text = served.request(f"{protein}/queries/1/hits/2").text
     assert 'class="legend"' in text
     assert re.search(r'<span class="same">[A-Z]+</span>', text)
     assert re.search(r'<span class="similar">[A-Z]+</span>', text)
@@ -204,13 +205,13 @@ def test_a_result_says_what_its_database_is_before_checksums(served, protein):
     with open_database(served.settings.databases["proteins.db"]) as database:
         made = database.catalogue.created[:10]
         digest = database.digest
-    text = HtmlPage(served.get(protein).text).text
+    text = HtmlPage(served.request(protein).text).text
     assert f"{made}, from proteins.fasta" in text
     assert text.index("from proteins.fasta") < text.index(digest[:16])
-    header, row = (HtmlPage(served.get("/databases").text).rows[place] for place in (0, 1))
+    header, row = (HtmlPage(served.request("/databases").text).rows[place] for place in (0, 1))
     assert header.index("made") < header.index("from") < header.index("SHA-256")
     assert (row[header.index("made")], row[header.index("from")]) == (made, "proteins.fasta")
-    assert f"{made}, from proteins.fasta" in HtmlPage(served.get("/").text).text
+    assert f"{made}, from proteins.fasta" in HtmlPage(served.request("/").text).text
 
 
 def test_subjects_that_the_composition_leaves_out_are_explained(served):
@@ -218,7 +219,7 @@ def test_subjects_that_the_composition_leaves_out_are_explained(served):
     info = replace(RUN, parameters={**RUN.parameters, "composition": "adjust", "top": 25, "evalue": 10.0})
     query = replace(make_query(0, 1), n_passed=3)
     with stored_run(served, info, [query]) as run_id:
-        page = served.get(f"/results/run-{run_id}").text
+        page = served.request(f"/results/run-{run_id}").text
     text = HtmlPage(page).text
     assert "by score; 1 remains after the adjustment for composition" in text
     assert "What the adjustment for composition means" in text
@@ -227,7 +228,7 @@ def test_subjects_that_the_composition_leaves_out_are_explained(served):
 
 def test_bars_of_the_overview_lead_to_hits(served, protein):
     _, (query,) = stored(served, protein)
-    page = served.get(protein).text
+    page = served.request(protein).text
     bars = re.findall(r'<li><a href="([^"]*)" title="[^"]*" data-rank="(\d+)">.*?<rect x="([\d.]+)%"', page)
     assert [int(rank) for _, rank, _ in bars] == list(range(1, len(bars) + 1))
     assert [float(x) for _, _, x in bars] == pytest.approx(
@@ -238,7 +239,7 @@ def test_bars_of_the_overview_lead_to_hits(served, protein):
 
 def test_several_queries_are_listed_with_their_best_hits(served, several):
     _, queries = stored(served, several)
-    page = HtmlPage(served.get(several).text)
+    page = HtmlPage(served.request(several).text)
     assert [row[4] for row in page.rows[1:]] == [
         query.hits[0].subject_header.split()[0] if query.hits else "none" for query in queries
     ]
@@ -248,19 +249,18 @@ def test_several_queries_are_listed_with_their_best_hits(served, several):
 def test_several_databases_make_several_searches(served):
     answer = served.post("/searches", {"sequences": PROTEIN, "databases": ["proteins.db", "hostile.db"], "top": "2"})
     assert (answer.status, answer.headers["location"]) == (303, "/history")
-    page = HtmlPage(served.get("/history").text)
+    page = HtmlPage(served.request("/history").text)
     assert [row[3] for row in page.rows[1:3]] == ["hostile.db", "proteins.db"]
     for address in [link for link in page.links if link.startswith("/results/")][:2]:
         served.ended(address)
 
 
 def test_an_uploaded_file_may_be_compressed(served):
-    import gzip
-
-    answer = served.upload(gzip.compress(PROTEIN.encode()), "q.fasta.gz", "proteins.db")
+    archive = "q.fasta.gz", gzip.compress(PROTEIN.encode())
+    answer = served.send_form("/searches", [("databases", "proteins.db"), ("file", archive)])
     assert answer.status == 303
     served.ended(answer.headers["location"])
-    assert "ENGB_MYCH2" in served.get(answer.headers["location"]).text
+    assert "ENGB_MYCH2" in served.request(answer.headers["location"]).text
 
 
 @pytest.mark.parametrize(
@@ -299,9 +299,9 @@ def test_a_problem_is_said_beside_its_field_and_the_form_keeps_its_contents(idle
 def test_subjects_may_be_pasted_in_place_of_a_database(served):
     records = [f">mine{number}\n{LETTERS[number:]}\n" for number in range(3)]
     address = served.search(f">query\n{LETTERS}\n", [], subjects="".join(records))
-    page = HtmlPage(served.get(address).text)
+    page = HtmlPage(served.request(address).text)
     assert [row[1].split()[0] for row in page.rows if row[0].isdigit()] == ["mine0", "mine1", "mine2"]
-    again = HtmlPage(served.get(f"/?again={address.rpartition('/')[2]}").text)
+    again = HtmlPage(served.request(f"/?again={address.rpartition('/')[2]}").text)
     assert "".join("".join(records).split()) in "".join(again.text.split())
     refused = served.post("/searches", {"sequences": LETTERS, "subjects": ">a\nMK1\n"})
     assert refused.status == 422
@@ -310,30 +310,30 @@ def test_subjects_may_be_pasted_in_place_of_a_database(served):
 
 def test_a_server_that_takes_no_subjects_offers_no_place_for_them(settings, tmp_path):
     with serving(replace(settings, store=str(tmp_path / "hits.sqlite"), subject_sets=None)) as running:
-        assert "Your own subjects" not in HtmlPage(running.get("/").text).text
+        assert "Your own subjects" not in HtmlPage(running.request("/").text).text
         refused = running.post("/searches", {"sequences": LETTERS, "subjects": f">a\n{LETTERS}\n"})
         assert "this server takes no subjects" in HtmlPage(refused.text).text
 
 
 def test_an_example_fills_the_form(idle):
     for example in EXAMPLES:
-        text = idle.get(f"/?example={example.name}").text
+        text = idle.request(f"/?example={example.name}").text
         assert example.fasta in HtmlPage(text).text
         chosen = re.search(r'value="([^"]*)" data-alphabet="([^"]*)" checked', text)
         assert chosen[2] == example.alphabet
 
 
 def test_a_search_can_be_made_again_with_other_options(served, several):
-    text = served.get(f"/?again={several.split('/')[2]}").text
+    text = served.request(f"/?again={several.split('/')[2]}").text
     page = HtmlPage(text)
     for line in SEVERAL.splitlines():
         if line.startswith(">"):
             assert line in page.text
     assert page.values["top"] == "100"
     found = served.search(PROTEIN, top="9", iterations="2", evalue="1e-5")
-    again = HtmlPage(served.get(f"/?again={found.split('/')[2]}").text).values
+    again = HtmlPage(served.request(f"/?again={found.split('/')[2]}").text).values
     assert [again[name] for name in ("top", "evalue", "inclusion_evalue")] == ["9", "1e-05", "0.01"]
-    assert "inclusion" not in HtmlPage(served.get(f"{found}/commands").text).text
+    assert "inclusion" not in HtmlPage(served.request(f"{found}/commands").text).text
 
 
 def test_headers_are_text_whatever_they_hold(served, hostile):
@@ -346,51 +346,26 @@ def test_headers_are_text_whatever_they_hold(served, hostile):
         paths += [base, *(f"{base}/{part}" for part in parts)]
         paths += [f"{base}?text=%3Cscript%3E", f"{base}?text=%22%27%3E%3Cb%3E&taxid=%3Cb%3E&max_evalue=%22"]
     for path in paths:
-        answer = served.get(path)
+        answer = served.request(path)
         assert answer.status in (200, 422), path
         HtmlPage(answer.text)
         assert "49" not in re.findall(r"RTL \u05d0\u05d1\u05d2 (\S+)", answer.text)
-    text = HtmlPage(served.get(f"{hostile}/queries/1").text).text
+    text = HtmlPage(served.request(f"{hostile}/queries/1").text).text
     for header in HOSTILE:
         for word in header.replace("\x7f", " ").split():
             assert word in text
     assert "bytes\ufffd\ufffd" in text
-    organisms = HtmlPage(served.get(f"{hostile}/queries/1/organisms").text)
+    organisms = HtmlPage(served.request(f"{hostile}/queries/1/organisms").text)
     assert organisms.rows[1][0] == '<b>Evil</b> & "sons"'
 
 
 def test_hostile_headers_are_files_as_they_are(served, hostile):
     """Source: the subjects' own FASTA: downloads escape nothing, and are sent as attachments of their type."""
-    answer = served.get(f"{hostile}/queries/1/sequences.fasta?part=whole")
+    answer = served.request(f"{hostile}/queries/1/sequences.fasta?part=whole")
     assert answer.headers["content-disposition"].startswith("attachment")
     assert answer.headers["content-security-policy"] == "sandbox"
     assert b">bytes\xff\xfe not UTF-8\n" in answer.content
     assert f">{HOSTILE[0]}\n".encode() in answer.content
-
-
-def crawled(served, start):
-    """Follow every link from these pages within the server; return what answered with which status."""
-    seen = {}
-    waiting = deque(start)
-    while waiting:
-        path = waiting.popleft()
-        if path in seen or len(seen) > 400:
-            continue
-        if path.endswith("/events"):
-            continue
-        answer = served.get(path)
-        seen[path] = answer
-        if answer.headers.get_content_type() != "text/html" or "attachment" in answer.headers.get(
-            "content-disposition", ""
-        ):
-            continue
-        page = HtmlPage(answer.text)
-        for link in [*page.links, *(action for method, action in page.forms if method == "get")]:
-            address = urldefrag(urljoin(path, link))[0]
-            assert not urlsplit(address).netloc, address
-            if "sort=" not in address and "hits/" not in address:
-                waiting.append(address)
-    return seen
 
 
 def test_every_link_leads_somewhere_and_no_answer_has_a_path_of_the_server(served, protein, read, several):
@@ -412,29 +387,29 @@ def test_errors_are_pages_with_the_status_and_the_words_of_the_api(served, monke
         raise DatabaseError("/srv/secret/proteins.db cannot be read")
 
     monkeypatch.setattr(served.app.state.service.store.runs, "get", fail)
-    answer = served.get("/results/run-1")
+    answer = served.request("/results/run-1")
     assert answer.status == 503
     assert "the database cannot be read at the moment" in HtmlPage(answer.text).text
     assert "/srv/secret" not in answer.text
 
 
 def test_pages_forbid_what_they_do_not_have(served, protein):
-    answer = served.get(protein)
+    answer = served.request(protein)
     policy = answer.headers["content-security-policy"]
     assert "default-src 'self'" in policy
     assert "unsafe" not in policy
     assert answer.headers["cache-control"] == "private, no-cache"
     script = next(link for link in HtmlPage(answer.text).links if "htmx-2" in link)
-    assert "immutable" in served.get(script).headers["cache-control"]
-    assert served.get("/static/../app.py").status == 404
-    assert served.get("/static/style.css").text.startswith("/* Components of the html report")
+    assert "immutable" in served.request(script).headers["cache-control"]
+    assert served.request("/static/../app.py").status == 404
+    assert served.request("/static/style.css").text.startswith("/* Components of the html report")
 
 
 def test_an_icon_is_where_browsers_look_for_it(served, protein):
     """A page names its own; for any other answer, browsers ask for ``/favicon.ico``."""
-    icon = re.search(r'<link rel="icon" href="([^"]+)">', served.get(protein).text)[1]
+    icon = re.search(r'<link rel="icon" href="([^"]+)">', served.request(protein).text)[1]
     for path in (icon, "/favicon.ico"):
-        answer = served.get(path)
+        answer = served.request(path)
         assert answer.headers["content-type"] == "image/svg+xml"
         assert answer.text.startswith("<svg ")
 
@@ -447,14 +422,14 @@ def test_downloads_are_the_reports_of_the_run(served, several, name):
         with open_database(served.settings.databases["proteins.db"]) as database:
             new_report(name).write_all(ReportContext(run.info, database), chosen, stream)
         stream.flush()
-        answer = served.get(path)
+        answer = served.request(path)
         assert answer.content == stream.buffer.getvalue()
         assert answer.headers["content-disposition"].startswith("attachment; filename=")
 
 
 def test_a_download_has_the_hits_of_the_filter(served, several):
     _, queries = stored(served, several)
-    lines = served.get(f"{several}/report/blast6?query=2&min_identity=40").text.splitlines()
+    lines = served.request(f"{several}/report/blast6?query=2&min_identity=40").text.splitlines()
     assert len(lines) == sum(hit.pident >= 40 for hit in queries[1].hits) not in (0, len(queries[1].hits))
 
 
@@ -474,10 +449,10 @@ def test_sequences_are_parts_of_the_subjects(served, several):
         f"part=flanks&flank={flank}": (f"{hit.subject_id}:{first + 1}-{last}", letters[first:last]),
     }
     for given, (name, sequence) in expected.items():
-        header, _, body = served.get(f"{base}&{given}").text.partition("\n")
+        header, _, body = served.request(f"{base}&{given}").text.partition("\n")
         assert header.split()[0] == f">{name}"
         assert body.replace("\n", "") == sequence
-    everything = served.get(f"{several}/queries/2/sequences.fasta?part=whole").text
+    everything = served.request(f"{several}/queries/2/sequences.fasta?part=whole").text
     assert everything.count(">") == len({hit.rank for hit in queries[1].hits})
 
 
@@ -485,10 +460,10 @@ def test_sequences_of_a_database_that_has_changed_are_refused_but_for_aligned_pa
     """The run was stored with a digest that no database has."""
     with stored_run(served, RUN, [make_query(0)]) as run_id:
         base = f"/results/run-{run_id}/queries/1/sequences.fasta"
-        answer = served.get(f"{base}?part=whole")
+        answer = served.request(f"{base}?part=whole")
         assert answer.status == 400
         assert "download aligned parts" in answer.text
-        assert served.get(f"{base}?part=aligned").text.startswith(">sp|P00001|NAME_ORGANISM:2-57 query=")
+        assert served.request(f"{base}?part=aligned").text.startswith(">sp|P00001|NAME_ORGANISM:2-57 query=")
 
 
 def test_progress_is_sent_as_events_until_the_end(served):
@@ -505,9 +480,8 @@ def test_a_waiting_search_has_a_place_and_can_be_cancelled(idle):
         idle.post("/searches", {"sequences": SEVERAL, "databases": "proteins.db", "max_hsps": hsps}).headers["location"]
         for hsps in ("4", "5")
     )
-    deadline = time.monotonic() + LIMIT_SECONDS
-    while "before this one" not in (page := idle.get(second).text):  # forecasts are a quarter of a second old
-        assert time.monotonic() < deadline, page
+    wait_until(lambda: "before this one" in idle.request(second).text, "estimates that are a quarter of a second old")
+    page = idle.request(second).text
     assert "1 search before this one" in HtmlPage(page).text
     assert f'sse-connect="{second}/events"' in page
     assert '<noscript><meta http-equiv="refresh"' in page
@@ -515,15 +489,15 @@ def test_a_waiting_search_has_a_place_and_can_be_cancelled(idle):
     for address in (first, second):
         answer = idle.post(f"{address}/cancel", {})
         assert (answer.status, answer.headers["location"]) == (303, address)
-        assert "Cancelled" in HtmlPage(idle.get(address).text).text
-    assert idle.get(f"{first}/queries/1").status == 404
+        assert "Cancelled" in HtmlPage(idle.request(address).text).text
+    assert idle.request(f"{first}/queries/1").status == 404
 
 
 def test_a_search_that_cannot_be_made_says_why(served):
     answer = served.post("/searches", {"sequences": PROTEIN, "databases": "proteins.db", "taxid": "human"})
     assert (answer.status, "Give NCBI taxonomy ids" in answer.text) == (422, True)
     address = served.search(PROTEIN, taxid="999999999")  # an id, and no subject has it
-    text = HtmlPage(served.get(address).text).text
+    text = HtmlPage(served.request(address).text).text
     assert "Failed" in text
     assert "“Organisms”" in text or "--taxid" in text
 
@@ -541,7 +515,7 @@ def test_a_form_of_another_site_is_refused(idle):
      "{}/queries/9/scores", "{}/queries/9/hits/1"],
 )  # fmt: skip
 def test_what_is_not_there_is_a_page_that_says_so(served, protein, path):
-    answer = served.get(path.format(protein))
+    answer = served.request(path.format(protein))
     assert answer.status == 404
     assert "There is no such result" in HtmlPage(answer.text).text
 
@@ -561,29 +535,29 @@ def test_a_run_of_the_command_line_is_shown(served):
     command = "swsearch query q.fa /secret/folder/proteins.db"
     info = replace(RUN, database=database, command=command, matrix_scores=matrix_text(named_matrix("BLOSUM62")))
     with stored_run(served, info, [make_query(number, 2) for number in range(3)]) as run_id:
-        assert f"/results/run-{run_id}" in HtmlPage(served.get("/history").text).links
-        page = HtmlPage(served.get(f"/results/run-{run_id}").text)
+        assert f"/results/run-{run_id}" in HtmlPage(served.request("/history").text).links
+        page = HtmlPage(served.request(f"/results/run-{run_id}").text)
         assert [row[1].split()[0] for row in page.rows[1:]] == ["query_0", "query_1", "query_2"]
         for path in ("", "/queries/2", "/commands", "/queries/2/hits/1"):
-            answer = served.get(f"/results/run-{run_id}{path}")
+            answer = served.request(f"/results/run-{run_id}{path}")
             assert answer.status == 200
             assert b"/secret" not in answer.content
-        assert served.get(f"/results/run-{run_id}/events").status == 404  # nothing tells the changes of such a run
+        assert served.request(f"/results/run-{run_id}/events").status == 404  # nothing tells the changes of such a run
 
 
 def test_a_run_that_read_files_of_options_is_not_searched_again(served):
     """A server reads no such files, so the search of its page would be another one."""
     info = replace(RUN, command="swsearch query /secret/p.db", parameters=RUN.parameters | {"contexts": "/secret/x"})
     with stored_run(served, info, [make_query(0, 2)]) as run_id:
-        assert served.get(f"/results/run-{run_id}/request.json").status == 404
-        answer = served.get(f"/results/run-{run_id}/commands")
+        assert served.request(f"/results/run-{run_id}/request.json").status == 404
+        answer = served.request(f"/results/run-{run_id}/commands")
         assert answer.status == 200
         assert b"/secret" not in answer.content
-        assert "query_0" not in HtmlPage(served.get(f"/?again=run-{run_id}").text).text
+        assert "query_0" not in HtmlPage(served.request(f"/?again=run-{run_id}").text).text
 
 
 def test_databases_have_counts_and_digests(idle):
-    page = HtmlPage(idle.get("/databases").text)
+    page = HtmlPage(idle.request("/databases").text)
     assert [row[0] for row in page.rows[1:]] == list(idle.settings.databases)
     for row, path in zip(page.rows[1:], idle.settings.databases.values(), strict=True):
         with open_database(path) as database:
@@ -613,7 +587,7 @@ def test_a_result_of_100_000_hits_is_shown_in_pages(served):
             connection.execute("UPDATE queries SET n_hits = 100000 WHERE id = ?", [query_id])
         connection.close()
         base = f"/results/run-{run_id}/queries/1"
-        answer = served.get(base)
+        answer = served.request(base)
         page = HtmlPage(answer.text)
         assert "Hits 1 to 50 of 100,000" in page.text
         assert "The best 50 of the 100,000 hits below." in page.text
@@ -633,7 +607,7 @@ def test_without_a_worker_nothing_is_lost(idle):
     answer = idle.post("/searches", {"sequences": PROTEIN, "databases": "proteins.db", "top": "3", "max_hsps": "9"})
     with working(idle.settings):
         idle.ended(answer.headers["location"])
-    assert "Hits 1 to" in HtmlPage(idle.get(answer.headers["location"]).text).text
+    assert "Hits 1 to" in HtmlPage(idle.request(answer.headers["location"]).text).text
 
 
 def test_a_protein_has_its_domains(served, protein, read, tmp_path):
@@ -642,15 +616,15 @@ def test_a_protein_has_its_domains(served, protein, read, tmp_path):
     (tmp_path / "query.fasta").write_text(f">{query.header}\n{query.letters}\n")
     ((found,),) = (one.families for one in swsearch.find_domains(tmp_path / "query.fasta", served.settings.families))
     address = f"{protein}/queries/1/domains"
-    answer = served.get(address)
+    answer = served.request(address)
     assert answer.headers["cache-control"] == "private, max-age=86400"
     (row,) = (row for row in HtmlPage(answer.text).rows if row[0] == found.family.name)
     first, last = found.domains[0].domain.of_protein
     assert (row[2], row[5]) == (f"{first + 1}-{last}", f"{found.domains[0].domain.bits:.0f}")
-    assert address in HtmlPage(served.get(f"{protein}/queries/1").text).links
-    assert served.get(f"{read}/queries/1/domains").status == 404
+    assert address in HtmlPage(served.request(f"{protein}/queries/1").text).links
+    assert served.request(f"{read}/queries/1/domains").status == 404
     other = served.search(">other\nMKWVTFISLLFLFSSAYSRGVFRRDAHKSEVAHRFKDLGE\n")
-    assert "has no domain" in served.get(f"{other}/queries/1/domains").text
+    assert "has no domain" in served.request(f"{other}/queries/1/domains").text
     finder = DomainFinder([str(tmp_path / "gone.hmm")])
     with pytest.raises(EngineError, match=r"gone\.hmm: No such file"):
         asyncio.run(finder.of(query.letters))
@@ -663,8 +637,8 @@ def test_places_in_a_genome_are_listed_by_their_evalues(served):
     protein = str(Seq(gene).reverse_complement().translate(table=11)).rstrip("*")
     options = {"translate": "subject", "genetic_code": "11"}
     address = served.search(f">repressor\n{protein}\n", "lambda.db", **options)
-    page = HtmlPage(served.get(f"{address}/queries/1").text)
-    rows = [line.split("\t") for line in served.get(f"{address}/report/blast6").text.splitlines()]
+    page = HtmlPage(served.request(f"{address}/queries/1").text)
+    rows = [line.split("\t") for line in served.request(f"{address}/report/blast6").text.splitlines()]
     assert len(rows) > 1
     assert "on subject" in page.text
     assert "subj. cov." not in page.text

@@ -1,64 +1,47 @@
 """A server below a path of a host: pages, redirections, cookies, the API and clients, with both kinds of proxies."""
 
-from collections import deque
 from dataclasses import replace
-from urllib.parse import urldefrag, urljoin, urlsplit
 
 import pytest
 
 from swsearch.errors import InputError
 from swsearch.service.asgi import create_app
-from swsearch.service.client import Client
 from swsearch.service.protocols import PROTOCOLS
 from swsearch.service.proxies import OWN_PATHS, check_root_path
-from swsearch.store.store import Store
 from tests.service.pages.browsers import Opened
-from tests.service.pages.conftest import LETTERS, Served, serving, working
-from tests.service.pages.html_page import HtmlPage
+from tests.service.pages.conftest import LETTERS, serving, working
+from tests.service.pages.html_page import crawled
+from tests.service.servers import tokens_of
 
 ROOT = "/tools/swsearch"
+ANN = "ann@example.org"
 
 
 @pytest.fixture(scope="module")
 def below(settings):
-    """A server with tokens below ``ROOT``, with a worker and Ann's token."""
-    with Store(settings.store, create=True) as store:
-        token = store.accounts.add_token("ann@example.org")[1]
+    """A server with a token of Ann, by its address below ``ROOT`` and by that without it; and a worker."""
+    tokens = tokens_of(settings.store, [ANN])
     guarded = replace(settings, tokens_required=True, root_path=ROOT)
     with serving(guarded) as running, working(guarded):
-        yield Served(running.url + ROOT, running.app, guarded), running, token
+        known = replace(running, tokens=tokens)
+        yield replace(known, url=known.url + ROOT), known
 
 
 @pytest.fixture(scope="module")
 def result(below):
     """The result of a search that a client makes at the root path; a path of the application."""
-    site, _, token = below
-    client = Client(site.url, token)
+    site, _ = below
+    client = site.client(ANN)
     key = client.submit(f">mine\n{LETTERS}\n", "hostile.db")["id"]
     assert client.wait(key)["state"] == "done"
     return f"/results/{key}"
 
 
 def test_every_address_of_every_page_is_below_the_root_path(below, result):
-    site, _, token = below
-    seen = {}
-    waiting = deque(
-        ["/", "/history", result, *(f"{result}/{name}" for name in ("share", "progress", "queries/1/hits/2"))]
+    site, _ = below
+    seen = crawled(
+        site, ["/", "/history", *(result + part for part in ("", "/share", "/progress", "/queries/1/hits/2"))], ANN
     )
-    while waiting:
-        path = waiting.popleft()
-        if path in seen or path.endswith("/events"):
-            continue
-        seen[path] = answer = site.get(path, Authorization=f"Bearer {token}")
-        if answer.headers.get_content_type() != "text/html" or "content-disposition" in answer.headers:
-            continue
-        page = HtmlPage(answer.text, ROOT)
-        for link in [*page.links, *(action for _, action in page.forms)]:
-            address = urldefrag(urljoin(ROOT + path, link))[0]
-            assert not urlsplit(address).netloc, address
-            assert address.startswith(f"{ROOT}/"), (path, link)
-            if "sort=" not in address and link not in {action for method, action in page.forms if method == "post"}:
-                waiting.append(address.removeprefix(ROOT))
     assert len(seen) > 25
     assert {path: answer.status for path, answer in seen.items() if answer.status not in (200, 303)} == {}
     moved = [answer.headers["location"] for answer in seen.values() if answer.status == 303]
@@ -67,42 +50,38 @@ def test_every_address_of_every_page_is_below_the_root_path(below, result):
 
 
 def test_a_proxy_may_remove_the_root_path(below, result):
-    site, running, token = below
+    site, running = below
     for path in ("/", result, "/api/v1/databases", f"{result}/report/blast6"):
-        kept, removed = (one.get(path, Authorization=f"Bearer {token}") for one in (site, running))
+        kept, removed = (one.request(path, owner=ANN) for one in (site, running))
         assert (kept.status, kept.content) == (removed.status, removed.content)
-    assert running.get(ROOT, Authorization=f"Bearer {token}").content == site.get("/", **bearer(token)).content
-
-
-def bearer(token):
-    return {"Authorization": f"Bearer {token}"}
+    assert running.request(ROOT, owner=ANN).content == site.request("/", owner=ANN).content
 
 
 def test_links_that_the_api_makes_are_below_the_root_path(below, result):
-    site, _, token = below
+    site, _ = below
     links = result.replace("/results/", "/api/v1/searches/") + "/links"
-    assert f'"page":"{ROOT}/results/' in site.post(links, {}, **bearer(token)).text
+    assert f'"page":"{ROOT}/results/' in site.post(links, {}, owner=ANN).text
 
 
 def test_the_cookie_is_for_the_root_path(below):
-    site, running, token = below
-    sent = site.post("/sign-in", {"token": token, "next": "/history"}, Origin=running.url)
+    site, running = below
+    sent = site.post("/sign-in", {"token": site.tokens[ANN], "next": "/history"}, Origin=running.url)
     assert (sent.status, sent.headers["location"]) == (303, f"{ROOT}/history")
     assert f"; Path={ROOT}; " in sent.headers["set-cookie"]
 
 
 def test_the_description_of_the_api_names_the_root_path(below):
-    site, _, token = below
-    assert site.get("/api/v1/openapi.json", **bearer(token)).text.count(f'"servers":[{{"url":"{ROOT}"}}]') == 1
+    site, _ = below
+    assert site.request("/api/v1/openapi.json", owner=ANN).text.count(f'"servers":[{{"url":"{ROOT}"}}]') == 1
 
 
 def test_from_signing_in_to_a_shared_link_in_a_browser(browser, below):
     """``Opened`` checks that no request leaves the root path."""
-    site, _, token = below
+    site, _ = below
     with Opened(browser, f"{site.url}/", expected=["status of 403"]) as page:
         page.goto("history")
         assert page.url.endswith(f"{ROOT}/sign-in?next=/history")
-        page.get_by_label("Token", exact=True).fill(token)
+        page.get_by_label("Token", exact=True).fill(site.tokens[ANN])
         page.get_by_role("button", name="Sign in").click()
         page.get_by_role("heading", name="History").wait_for()
         page.get_by_role("link", name="Search", exact=True).click()

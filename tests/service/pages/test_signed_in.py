@@ -5,9 +5,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from swsearch.store.store import Store
 from tests.service.pages.browsers import Opened, keep, reach, violations, wide
 from tests.service.pages.conftest import LETTERS, serving, working
+from tests.service.servers import tokens_of
 
 PHONE = {"width": 360, "height": 740}
 
@@ -15,8 +15,7 @@ PHONE = {"width": 360, "height": 740}
 @pytest.fixture(scope="module")
 def token(settings):
     """Ann's token."""
-    with Store(settings.store, create=True) as store:
-        return store.accounts.add_token("ann@example.org")[1]
+    return tokens_of(settings.store, ["ann@example.org"])["ann@example.org"]
 
 
 @pytest.fixture(scope="module")

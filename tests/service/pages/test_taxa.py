@@ -46,7 +46,7 @@ def result(served):
 def found(served, result):
     """The taxonomy ids of the subjects of the search, by rank; None for a subject without one."""
     known = known_taxids()
-    lines = served.get(f"{result}/report/tsv").text.splitlines()[1:]
+    lines = served.request(f"{result}/report/tsv").text.splitlines()[1:]
     subjects = [next(group) for _, group in groupby(line.split("\t")[1] for line in lines)]
     return [(subject, known.get(subject.split("|")[1])) for subject in subjects]
 
@@ -63,7 +63,7 @@ def below(found, parents, taxid):
 
 
 def test_organisms_are_a_tree(served, result, found, parents):
-    page = HtmlPage(served.get(f"{result}/queries/1/organisms").text)
+    page = HtmlPage(served.request(f"{result}/queries/1/organisms").text)
     head, *rows = page.rows
     assert head == ["taxon", "rank", "taxonomy id", "subjects", "best rank"]
     shown = {int(row[2]): (int(row[3]), int(row[-1])) for row in rows}
@@ -72,7 +72,7 @@ def test_organisms_are_a_tree(served, result, found, parents):
     assert {1, 33213, 9606, 7711} - set(shown) == {7711}  # all its subjects are those of one taxon below it
     assert {own for _, own in found if own} <= set(shown)
     unknown = sum(own is None for _, own in found)
-    text = served.get(f"{result}/queries/1/organisms").text
+    text = served.request(f"{result}/queries/1/organisms").text
     assert f"{len(found) - unknown} subjects with a taxon; {unknown} subjects without one" in text
     assert text.count('<svg class="taxon') == len(rows)
 
@@ -81,21 +81,23 @@ def test_hits_of_a_taxon_are_those_of_all_below_it(served, result, found, parent
     for taxid in (33213, 9606, 7711):
         expected = [found[rank - 1][0] for rank in below(found, parents, taxid)]
         assert len(expected) > 0
-        lines = served.get(f"{result}/report/blast6?query=1&taxid={taxid}").text.splitlines()
+        lines = served.request(f"{result}/report/blast6?query=1&taxid={taxid}").text.splitlines()
         assert list(dict.fromkeys(line.split("\t")[1] for line in lines)) == expected
-        page = served.get(f"{result}/queries/1?taxid={taxid}&rows=300").text
+        page = served.request(f"{result}/queries/1?taxid={taxid}&rows=300").text
         assert page.count('id="hit-') == len(lines)
-    sequences = served.get(f"{result}/queries/1/sequences.fasta?part=whole&taxid=9606").text
+    sequences = served.request(f"{result}/queries/1/sequences.fasta?part=whole&taxid=9606").text
     assert sequences.count(">") == len(below(found, parents, 9606))
-    assert "No hit fits the filter" in served.get(f"{result}/queries/1?taxid=562").text or below(found, parents, 562)
-    assert "No hit fits the filter" in served.get(f"{result}/queries/1?taxid=999999").text
+    assert "No hit fits the filter" in served.request(f"{result}/queries/1?taxid=562").text or below(
+        found, parents, 562
+    )
+    assert "No hit fits the filter" in served.request(f"{result}/queries/1?taxid=999999").text
 
 
 def test_reports_about_taxa_are_offered_where_they_can_be_made(served, result):
-    page = HtmlPage(served.get(result).text)
+    page = HtmlPage(served.request(result).text)
     for name in OF_TAXA:
         (link,) = (link for link in page.links if link.split("?")[0].endswith(f"/report/{name}"))
-        answer = served.get(link)
+        answer = served.request(link)
         assert answer.status == 200
         assert answer.headers["content-disposition"].startswith("attachment; filename=")
 

@@ -20,8 +20,8 @@ from xml.etree import ElementTree
 import pytest
 from Bio import Blast
 from Bio.Blast import NCBIWWW
+from urllib3 import encode_multipart_formdata
 
-from swsearch.cli.app import main
 from tests.service.protocols.expected import protein
 from tests.service.servers import RunningServer, local_report
 
@@ -34,20 +34,21 @@ def get(server, _headers=None, **fields):
     """Status and text of a GET; unless it is told how long to wait, it asks again while the search waits."""
     headers = _headers or {}
     while True:
-        status, _, content = server.request(f"{CGI}?{urlencode(fields)}", **headers)
-        if "Prefer" in headers or not content.startswith(b"<!DOCTYPE html>") or b"Status=WAITING\n" not in content:
-            return status, content.decode()
+        answer = server.request(f"{CGI}?{urlencode(fields)}", **headers)
+        is_page = answer.text.startswith("<!DOCTYPE html>")
+        if "Prefer" in headers or not is_page or "Status=WAITING\n" not in answer.text:
+            return answer.status, answer.text
 
 
 def put(server, _headers=None, **fields):
     """The RID of a submission by POST."""
     asked = {"CMD": "Put", "PROGRAM": "blastp", "DATABASE": "few.db", "QUERY": protein(), **fields}
     headers = {"Content_Type": "application/x-www-form-urlencoded", **(_headers or {})}
-    status, _, content = server.request(CGI, urlencode(asked).encode(), **headers)
-    assert status == 200
-    found = re.search(r"^    RID = ([A-Z2-7]{26})$", content.decode(), re.MULTILINE)
-    assert found, content
-    assert re.search(r"^    RTOE = \d+$", content.decode(), re.MULTILINE)
+    answer = server.request(CGI, urlencode(asked), **headers)
+    assert answer.status == 200
+    found = re.search(r"^    RID = ([A-Z2-7]{26})$", answer.text, re.MULTILINE)
+    assert found, answer.text
+    assert re.search(r"^    RTOE = \d+$", answer.text, re.MULTILINE)
     return found[1]
 
 
@@ -80,9 +81,9 @@ def test_a_report_has_the_bytes_of_a_query(server, databases, rid, tmp_path):
 
 def test_a_rid_is_read_in_any_case_and_a_browser_gets_the_page(server, rid):
     assert get(server, cmd="get", rid=rid.lower(), format_type="xml")[1].startswith("<?xml ")
-    status, page = get(server, CMD="Get", RID=rid)
-    assert status == 200
-    assert 'class="brand"' in page
+    page = server.request(server.request(f"{CGI}?CMD=Get&RID={rid}").headers["location"])
+    assert page.status == 200
+    assert 'class="brand"' in page.text
 
 
 def test_a_finished_search_is_kept_when_its_rid_is_deleted(server, rid):
@@ -218,22 +219,16 @@ def test_a_get_that_changes_something_is_of_this_site(server):
 
 def test_files_are_uploaded(server, rid):
     """A form of several parts, as ``curl -F QUERY=@query.fasta.gz`` sends it; the same search has the same report."""
-    parts = {"CMD": b"Put", "PROGRAM": b"blastp", "DATABASE": b"few.db"}
-    body = b"".join(
-        f'--end\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n'.encode() + value + b"\r\n"
-        for name, value in parts.items()
-    )
-    packed = gzip.compress(protein().encode())
-    body += (
-        b'--end\r\nContent-Disposition: form-data; name="QUERY"; filename="q.gz"\r\n\r\n' + packed + b"\r\n--end--\r\n"
-    )
-    status, _, content = server.request(CGI, body, Content_Type="multipart/form-data; boundary=end")
-    made = info(content.decode())["RID"]
+    put_file = [("CMD", "Put"), ("PROGRAM", "blastp"), ("DATABASE", "few.db")]
+    put_file.append(("QUERY", ("q.gz", gzip.compress(protein().encode()))))
+    answer = server.send_form(CGI, put_file)
+    made = info(answer.text)["RID"]
     one, other = (get(server, CMD="Get", RID=name, FORMAT_TYPE="XML") for name in (made, rid))
-    assert (status, one) == (200, other)
-    for kind, sent, message in (("; boundary=end", body[:-30], b"QUERY is missing"), ("", body, b"cannot be read")):
-        answer = server.request(CGI, sent, Content_Type=f"multipart/form-data{kind}")
-        assert message in answer[2]
+    assert (answer.status, one) == (200, other)
+    body, kind = encode_multipart_formdata(put_file)
+    plain = kind.partition(";")[0]
+    for sent, of_kind, message in ((body[:-30], kind, "QUERY is missing"), (body, plain, "cannot be read")):
+        assert message in server.request(CGI, sent, Content_Type=of_kind).text
 
 
 def _ask_and_go(server, line, headers):
@@ -247,22 +242,20 @@ def _ask_and_go(server, line, headers):
             connection.recv(1)
 
 
-def test_owners_have_their_own_searches_and_a_rid_survives_the_server(tmp_path, databases, capfd):
+def test_owners_have_their_own_searches_and_a_rid_survives_the_server(tmp_path, databases, monkeypatch):
     """One server without a worker accepts a search and is killed; the next one answers it, to its owner."""
-    tokens = []
-    for owner in ("ann", "bob"):
-        assert main(["tokens", "add", owner, "--store", str(tmp_path / "hits.sqlite")]) == 0
-        tokens.append(capfd.readouterr().out.strip())
+    monkeypatch.setattr(urllib.request, "_opener", None)  # Biopython installs one with the token
+    protocol = ["--protocol", "blast"]
+    idle = RunningServer(tmp_path, [databases / "few.db"], *protocol, "--no-worker", owners=["ann", "bob"])
+    tokens = list(idle.tokens.values())
     ann, bob = ({"Authorization": f"Basic {base64.b64encode(f'x:{token}'.encode()).decode()}"} for token in tokens)
-    idle = RunningServer(tmp_path, [databases / "few.db"], "--protocol", "blast", "--no-worker")
-    assert idle.request(f"{CGI}?CMD=Get&RID=A")[1]["www-authenticate"].startswith("Basic")
+    assert idle.request(f"{CGI}?CMD=Get&RID=A").headers["www-authenticate"].startswith("Basic")
     made = put(idle, ann)
     assert info(get(idle, {**ann, "Prefer": "wait=0"}, CMD="Get", RID=made, FORMAT_TYPE="XML")[1]) == {
         "Status": "WAITING"
     }
     idle.kill()
-    running = RunningServer(tmp_path, [databases / "few.db"], "--protocol", "blast", "--limit", "downloads=1")
-    try:
+    with RunningServer(tmp_path, [databases / "few.db"], *protocol, "--limit", "downloads=1") as running:
         assert get(running, ann, CMD="Get", RID=made, FORMAT_TYPE="XML")[0] == 200
         status, page = get(running, bob, CMD="Get", RID=made, FORMAT_OBJECT="SearchInfo")
         assert (status, info(page)) == (200, {"Status": "UNKNOWN"})
@@ -280,6 +273,3 @@ def test_owners_have_their_own_searches_and_a_rid_survives_the_server(tmp_path, 
             time.sleep(0.01)
         assert get(running, ann, CMD="Get", RID=made, FORMAT_TYPE="XML")[0] == 200  # the only download is not taken
         assert all(token not in json.dumps(line) for token in tokens for line in list(running.log))
-    finally:
-        urllib.request.install_opener(None)  # Biopython installed one with the token
-        assert running.stop() == 0

@@ -25,8 +25,8 @@ from tests.service.protocols.ticket_service import (
     fasta,
     files_of,
     get,
-    local_report,
     post,
+    report_of_query,
     ticket_service,
 )
 
@@ -71,8 +71,8 @@ def test_an_archive_has_the_bytes_of_the_reports(service, url, tmp_path):
     found = archive_of(url, "ticket/msa", q=fasta(*queries), mode="env")
     assert set(found) == {"uniref.a3m", ENVIRONMENTAL, "pdb70.m8"}
     assert found["pdb70.m8"] == b""
-    assert found["uniref.a3m"] == local_report(service.settings, tmp_path, "first.db", queries, *A3M)
-    assert found[ENVIRONMENTAL] == local_report(service.settings, tmp_path, "second.db", queries, *A3M)
+    assert found["uniref.a3m"] == report_of_query(service.settings, tmp_path, "first.db", queries, *A3M)
+    assert found[ENVIRONMENTAL] == report_of_query(service.settings, tmp_path, "second.db", queries, *A3M)
     assert found["uniref.a3m"].count(b"\0>102\n") == 1
 
 
@@ -80,11 +80,11 @@ def test_modes_and_named_databases(service, url, tmp_path):
     """Without a second database, the file of the environment has the queries alone."""
     found = archive_of(url, "ticket/msa", q=fasta(ENGB, OBG), mode="env-notemplates", database="second.db")
     assert found[ENVIRONMENTAL].decode() == f">101\n{ENGB}\n\0>102\n{OBG}\n"
-    assert found["uniref.a3m"] == local_report(service.settings, tmp_path, "second.db", [ENGB, OBG], *A3M)
+    assert found["uniref.a3m"] == report_of_query(service.settings, tmp_path, "second.db", [ENGB, OBG], *A3M)
     assert set(found) == {"uniref.a3m", ENVIRONMENTAL}
     found = archive_of(url, "ticket/msa", q=fasta(ENGB), mode="nofilter", database="second.db")
     options = ("--evalue", "0.1", "--top", "10000", "--iterations", "3", "--format", "a3m")
-    assert found["uniref.a3m"] == local_report(service.settings, tmp_path, "second.db", [ENGB], *options)
+    assert found["uniref.a3m"] == report_of_query(service.settings, tmp_path, "second.db", [ENGB], *options)
     assert set(found) == {"uniref.a3m", "pdb70.m8"}
 
 
@@ -92,10 +92,10 @@ def test_rows_are_reduced_unless_the_mode_says_nofilter(service, url, tmp_path, 
     """Alignments of the test have too few rows to be reduced by the server's own conditions, so these are stricter."""
     monkeypatch.setattr(ticket_jobs, "DIVERSE_ROWS", RowFilter(max_identity=60, diff=20))
     options = [*A3M[:6], "--format", "a3m"]
-    kept = local_report(
+    kept = report_of_query(
         service.settings, tmp_path, "second.db", [OBG], *options, "--msa-max-identity", "60", "--msa-diff", "20"
     )
-    whole = local_report(service.settings, tmp_path, "second.db", [OBG], *options)
+    whole = report_of_query(service.settings, tmp_path, "second.db", [OBG], *options)
     assert 20 <= kept.count(b"\n>") < whole.count(b"\n>") - 5
     sent = {"q": fasta(OBG), "database": "second.db"}
     assert archive_of(url, "ticket/msa", mode="all", **sent)["uniref.a3m"] == kept
@@ -156,7 +156,7 @@ def test_the_json_of_a_search_has_the_hits_of_a_query(service, url, tmp_path):
     )
     options = ("--evalue", "0.001", "--top", "300", "--format", "tsv", "--fields", fields)
     for result, name in zip(answer["results"], ("first.db", "second.db"), strict=True):
-        report = local_report(service.settings, tmp_path, name, [ENGB, OBG], *options).decode()
+        report = report_of_query(service.settings, tmp_path, name, [ENGB, OBG], *options).decode()
         wanted = [hit for hit in csv.DictReader(io.StringIO(report), delimiter="\t") if hit["qseqid"] == "102"]
         assert result["db"] == name
         ((*found,),) = result["alignments"]
@@ -192,7 +192,7 @@ def test_the_tables_of_a_search_and_dna(service, url, tmp_path):
     found = files_of(get(url, f"result/download/{completed(url, sent.json())}").content)
     fields = "qseqid sseqid pident length mismatch gapopen qstart qend sstart send evalue bitscore qlen slen qseq sseq"
     options = ("--evalue", "0.001", "--top", "300", "--format", "blast6", "--fields", fields)
-    assert found == {"alis_lambda.db.m8": local_report(service.settings, tmp_path, "lambda.db", [read], *options)}
+    assert found == {"alis_lambda.db.m8": report_of_query(service.settings, tmp_path, "lambda.db", [read], *options)}
 
 
 def test_databases_are_listed_and_the_page_stays(url):
@@ -226,7 +226,7 @@ def test_tickets_survive_a_restart(service, idle, tmp_path):
     settings = idle.settings
     with serving(settings) as again, working(settings):
         found = files_of(get(again.url, f"result/download/{completed(again.url, sent)}").content)
-    assert found["uniref.a3m"] == local_report(service.settings, tmp_path, "first.db", [ENGB], *A3M)
+    assert found["uniref.a3m"] == report_of_query(service.settings, tmp_path, "first.db", [ENGB], *A3M)
 
 
 def test_a_ticket_that_failed_can_be_submitted_again(idle):
@@ -328,15 +328,15 @@ def test_owners_see_their_own_tickets(service):
         refused = get(url, "ticket/m1" + 36 * "x", **access)
         assert (refused.status_code, refused.json()["status"]) == (401, "ERROR")
         assert refused.json()["error"]["code"] == "unauthorized"
-    with_password = url.replace("http://", f"http://ann:{service.tokens['ann']}@")
+    with_password = url.replace("http://", f"http://ann:{service.guarded.tokens['ann']}@")
     mine = completed(with_password, post(with_password, "ticket/msa", **sent).json())
-    bearer = {"Authorization": f"Bearer {service.tokens['ann']}"}
-    other = {"X-API-Key": service.tokens["ben"]}
+    bearer = {"Authorization": f"Bearer {service.guarded.tokens['ann']}"}
+    other = {"X-API-Key": service.guarded.tokens["ben"]}
     assert get(url, f"ticket/{mine}", **bearer).json()["status"] == "COMPLETE"
     assert get(url, f"ticket/{mine}", **other).json()["status"] == "UNKNOWN"
     assert get(url, f"result/download/{mine}", **other).status_code == 409
     assert "uniref.a3m" in files_of(get(url, f"result/download/{mine}", **bearer).content)
-    of_ben = url.replace("http://", f"http://ben:{service.tokens['ben']}@")
+    of_ben = url.replace("http://", f"http://ben:{service.guarded.tokens['ben']}@")
     assert post(of_ben, "ticket/msa", **sent).json()["id"] != mine
 
 

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from tests.peers import module
-from tests.service.protocols.ticket_service import ENGB, OBG, S6, local_report, ticket_service
+from tests.service.protocols.ticket_service import ENGB, OBG, S6, report_of_query, ticket_service
 
 colabfold = module("colabfold.colabfold")
 boltz = module("boltz.data.msa.mmseqs2")
@@ -38,7 +38,7 @@ def rows(a3m: str) -> list[tuple[str, str]]:
 def expected_rows(service, folder, database, sequences, place):
     """The rows of one sequence, made from the aligned letters of the tabular report."""
     fields = ("--format", "tsv", "--fields", "qseqid sseqid qstart qend qseq sseq")
-    report = local_report(service.settings, folder, database, sequences, *MSA, *fields).decode()
+    report = report_of_query(service.settings, folder, database, sequences, *MSA, *fields).decode()
     query = sequences[place]
     found = [(str(101 + place), query)]
     for hit in csv.DictReader(io.StringIO(report), delimiter="\t"):
@@ -86,7 +86,7 @@ def paired_names(service, folder, database, chains, needed) -> set[tuple[str, ..
     """The identifiers of one row of all chains, from the best hits of each organism in the tabular report."""
     options = ["--evalue", "0.001", "--top", "10000", "--iterations", "3"]
     options += ["--format", "tsv", "--fields", "qseqid sseqid ssciname"]
-    report = local_report(service.settings, folder, database, chains, *options).decode()
+    report = report_of_query(service.settings, folder, database, chains, *options).decode()
     best: list[dict[str, str]] = [{} for _ in chains]
     for hit in csv.DictReader(io.StringIO(report), delimiter="\t"):
         best[int(hit["qseqid"]) - 101].setdefault(hit["ssciname"], hit["sseqid"])
@@ -122,7 +122,7 @@ def test_colabfold_pairs_by_organism(service, tmp_path, strategy, chains):
 
 
 def test_boltz_gets_the_hits_with_basic_and_with_a_key(service, tmp_path):
-    url, token = service.guarded.url, service.tokens["ann"]
+    url, token = service.guarded.url, service.guarded.tokens["ann"]
     wanted = expected_rows(service, tmp_path, "first.db", [OBG], 0)
     for place, access in enumerate(
         ({"msa_server_username": "ann", "msa_server_password": token}, {"auth_headers": {"X-API-Key": token}})

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import requests
 
-from swsearch.cli.app import main
 from swsearch.database.builder import build_database
 from swsearch.service.databases import named_databases
 from swsearch.service.settings import Settings
-from swsearch.store.store import Store
 from tests.patience import LIMIT_SECONDS
 from tests.service.pages.conftest import DATA, Served, serving, working
+from tests.service.servers import local_report, tokens_of
 from tests.support import protein_records
 
 _RECORDS = [record.splitlines() for record in (DATA / "queries.fasta").read_text().split(">")[1:]]
@@ -32,15 +31,12 @@ class TicketService:
     settings : Settings
         Databases `lambda.db` (DNA), `first.db` (all 1,500 proteins) and `second.db` (83 of them), in this order.
     plain, guarded : Served
-        A server without tokens, and one with tokens on the same store.
-    tokens : dict of str to str
-        By owner.
+        A server without tokens, and one with tokens of ann and ben on the same store.
     """
 
     settings: Settings
     plain: Served
     guarded: Served
-    tokens: dict[str, str]
 
 
 @contextmanager
@@ -58,23 +54,21 @@ def ticket_service(folder: Path) -> Iterator[TicketService]:
         store=str(folder / "hits.sqlite"),
         protocols=("tickets",),
     )
-    with Store(settings.store, create=True) as store:
-        tokens = {owner: store.accounts.add_token(owner)[1] for owner in ("ann", "ben")}
+    tokens = tokens_of(settings.store, ["ann", "ben"])
     with (
         serving(settings) as plain,
         serving(replace(settings, tokens_required=True)) as guarded,
         working(settings),
     ):
-        yield TicketService(settings, plain, guarded, tokens)
+        yield TicketService(settings, plain, replace(guarded, tokens=tokens))
 
 
-def local_report(settings: Settings, folder: Path, database: str, sequences: list[str], *options: str) -> bytes:
+def report_of_query(settings: Settings, folder: Path, database: str, sequences: list[str], *options: str) -> bytes:
     """What `swsearch query` prints for these sequences, which are named 101, 102, …"""
-    query, out = folder / "local.fasta", folder / "local-report"
-    query.write_text("".join(f">{number}\n{letters}\n" for number, letters in enumerate(sequences, 101)))
+    query = folder / "local.fasta"
+    query.write_text(fasta(*sequences))
     arguments = ["query", str(query), str(settings.databases[database]), "--store", "none", "--quiet"]
-    assert main([*arguments, *options, "--out", str(out)]) == 0
-    return out.read_bytes()
+    return local_report([*arguments, *options], folder)
 
 
 def fasta(*sequences: str) -> str:
