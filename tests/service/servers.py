@@ -1,19 +1,17 @@
 """Servers to test: `swsearch serve` in processes of its own, on free ports, and requests to them."""
 
-import asyncio
 import contextlib
 import json
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, MutableMapping, Sequence
+from collections.abc import Iterable, Sequence
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
-from fastapi import FastAPI
 from urllib3 import encode_multipart_formdata
 
 from swsearch.cli.app import main
@@ -177,32 +175,6 @@ class RunningServer(Site):
                 if stream is not None:
                     stream.close()
         return code
-
-
-def answer_of(
-    app: FastAPI, path: str, body: bytes = b"", method: str = "GET", **headers: str
-) -> tuple[int, dict[str, Any], BaseException | None]:
-    """Status and JSON of an application's answer in this process, and what it raised for its server."""
-    scope = {
-        "type": "http", "asgi": {"version": "3.0", "spec_version": "2.4"}, "http_version": "1.1", "scheme": "http",
-        "method": method, "path": path, "raw_path": path.encode(), "root_path": "", "query_string": b"",
-        "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
-        "headers": [(name.encode(), value.encode()) for name, value in {"host": "localhost", **headers}.items()],
-    }  # fmt: skip
-    sent: list[dict[str, Any]] = []
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    async def send(message: MutableMapping[str, Any]) -> None:
-        sent.append(dict(message))
-
-    raised = None
-    try:
-        asyncio.run(app(scope, receive, send))
-    except Exception as error:
-        raised = error
-    return sent[0]["status"], json.loads(b"".join(message.get("body", b"") for message in sent[1:])), raised
 
 
 def worker_pids(server: RunningServer) -> list[int]:

@@ -23,7 +23,7 @@ from swsearch.service.reports import Download
 from swsearch.service.settings import Settings
 from tests.patience import wait_until
 from tests.processes import start
-from tests.service.servers import RunningServer, answer_of, worker_pids
+from tests.service.servers import RunningServer, worker_pids
 
 
 @pytest.fixture
@@ -32,6 +32,30 @@ def app(tmp_path):
     made = create_app(Settings(databases={}, store=str(tmp_path / "hits.sqlite")))
     yield made
     made.state.service.close()
+
+
+def answer_of(app, path, body=b"", method="GET", **headers):
+    """Status and JSON of an application's answer in this process, and what it raised for its server."""
+    scope = {
+        "type": "http", "asgi": {"version": "3.0", "spec_version": "2.4"}, "http_version": "1.1", "scheme": "http",
+        "method": method, "path": path, "raw_path": path.encode(), "root_path": "", "query_string": b"",
+        "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
+        "headers": [(name.encode(), value.encode()) for name, value in {"host": "localhost", **headers}.items()],
+    }  # fmt: skip
+    sent = []
+
+    async def receive():
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message):
+        sent.append(dict(message))
+
+    raised = None
+    try:
+        asyncio.run(app(scope, receive, send))
+    except Exception as error:
+        raised = error
+    return sent[0]["status"], json.loads(b"".join(message.get("body", b"") for message in sent[1:])), raised
 
 
 def lines_of(capfd):

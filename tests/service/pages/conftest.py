@@ -82,7 +82,7 @@ class Served(Site):
 
 @pytest.fixture(scope="session")
 def databases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Some hundred real proteins, the phage lambda, and subjects with hostile headers."""
+    """Some real proteins, the phage lambda, and subjects with hostile headers."""
     folder = tmp_path_factory.mktemp("databases")
     chosen = [record for record in protein_records() if "GTP" in record.split("\n", 1)[0]][:120]
     (folder / "proteins.fasta").write_text("".join(chosen))

@@ -3,16 +3,13 @@
 One browser serves all tests.
 """
 
-import sqlite3
 from dataclasses import replace
 
 import pytest
 
 from swsearch.service.pages.form import EXAMPLES
-from swsearch.store.store import Store
 from tests.service.pages.browsers import Opened, keep, reach, violations, wide
 from tests.service.pages.conftest import HOSTILE, LETTERS, serving, working
-from tests.store.conftest import RUN, make_hit, make_query
 
 DESKTOP = {"width": 1100, "height": 800}
 PHONE = {"width": 360, "height": 740}
@@ -234,31 +231,12 @@ def test_a_search_is_cancelled(browser, settings, tmp_path):
         assert page.get_by_role("button", name="Cancel the search").count() == 0
 
 
-@pytest.fixture(scope="module")
-def large(served):
-    """The address of a query with 100,000 hits, which are copies of one made in SQL."""
-    with Store(served.settings.store) as store:
-        run_id = store.runs.start(RUN)
-        store.results.add(run_id, replace(make_query(0), hits=(make_hit(1),), n_passed=100_000))
-        store.runs.finish(run_id)
-    connection = sqlite3.connect(served.settings.store)
-    with connection:
-        wanted = "SELECT id, (SELECT group_concat(name) FROM pragma_table_info('hits')) FROM queries WHERE run_id = ?"
-        query_id, columns = connection.execute(wanted, [run_id]).fetchone()
-        copies = "WITH RECURSIVE ranks(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM ranks WHERE n < 100000) "
-        chosen = columns.replace("rank", "n")
-        copied = f"INSERT INTO hits ({columns}) SELECT {chosen} FROM hits, ranks WHERE query_id = ? AND rank = 1"
-        connection.execute(copies + copied, [query_id])
-        connection.execute("UPDATE queries SET n_hits = 100000 WHERE id = ?", [query_id])
-    connection.close()
-    return f"/results/run-{run_id}/queries/1"
-
-
-def test_100_000_hits_are_pages(page, large):
-    page.goto(large)
+def test_many_hits_are_pages(page, served):
+    """All 83 proteins are listed; ``test_pages.py`` has a list of 100,000 hits, whose pages are no larger."""
+    page.goto(served.search(EXAMPLES[0].fasta, evalue="1000000"))
     assert page.locator("#hits tbody tr:not(.alignment)").count() == 50
     page.get_by_role("link", name="Last").click()
-    page.wait_for_selector("#hit-100000")
+    page.wait_for_selector("#hit-83")
     assert page.evaluate("document.activeElement.closest('#hits') !== null")
     page.go_back()
     page.wait_for_selector("#hit-1")
