@@ -37,8 +37,8 @@ def database_and_expected(state_dir: Path) -> tuple[Path, list[str]]:
     database, report = state_dir / "proteins.db", state_dir / "expected.tsv"
     if not report.exists():
         assert main(["index", str(DATA / "proteins.fasta.gz"), "-o", str(database), "--quiet", "--force"]) == 0
-        options = ["--top", str(MAX_TOP), "--store", "none", "--quiet", "--format", "tsv", "--fields", " ".join(FIELDS)]
-        report.write_bytes(local_report(["query", str(DATA / "queries.fasta"), str(database), *options], state_dir))
+        options = ["--top", str(MAX_TOP), "--format", "tsv", "--fields", " ".join(FIELDS)]
+        report.write_bytes(local_report(database, state_dir, *options))
     return database, report.read_text().splitlines(keepends=True)
 
 

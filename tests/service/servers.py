@@ -18,6 +18,7 @@ from swsearch.cli.app import main
 from swsearch.service.client import Client
 from swsearch.store.store import Store
 from tests.patience import LIMIT_SECONDS
+from tests.support import DATA
 
 
 class Answer(NamedTuple):
@@ -188,8 +189,10 @@ def worker_pids(server: RunningServer) -> list[int]:
     return found
 
 
-def local_report(arguments: list[str], folder: Path) -> bytes:
-    """What `swsearch query` prints for these arguments, made in this process."""
-    out = folder / "local-report"
-    assert main([*arguments, "--out", str(out)]) == 0
+def local_report(database: Path, folder: Path, *options: str, queries: str | None = None) -> bytes:
+    """What `swsearch query` prints for these queries, by default seven real proteins, made in this process."""
+    path, out = folder / "local.fasta", folder / "local-report"
+    path.write_text((DATA / "queries.fasta").read_text() if queries is None else queries)
+    line = ["query", str(path), str(database), *options, "--store", "none", "--quiet", "--out", str(out)]
+    assert main(line) == 0
     return out.read_bytes()

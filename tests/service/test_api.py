@@ -22,7 +22,7 @@ from tests.service.conftest import DATA
 from tests.service.servers import RunningServer, local_report, worker_pids
 
 OPTIONS = {"top": 5, "evalue": 0.001}
-ARGUMENTS = ["--top", "5", "--evalue", "0.001", "--store", "none", "--quiet"]
+ARGUMENTS = ["--top", "5", "--evalue", "0.001"]
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +35,7 @@ def finished(server, queries):
 
 @pytest.mark.parametrize("name", sorted({*FORMATS} - OF_TAXA))
 def test_a_report_has_the_bytes_of_a_query(server, databases, finished, name, tmp_path):
-    local = local_report(
-        ["query", str(DATA / "queries.fasta"), str(databases / "proteins.db"), "--format", name, *ARGUMENTS], tmp_path
-    )
+    local = local_report(databases / "proteins.db", tmp_path, "--format", name, *ARGUMENTS)
     assert server.client().report(finished["id"], name) == local
 
 
@@ -63,9 +61,7 @@ def test_options_are_those_of_a_query(server, databases, queries, options, argum
     given = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     client = server.client()
     done = client.wait(client.submit(queries, database, options)["id"])
-    local = local_report(
-        ["query", str(DATA / "queries.fasta"), str(databases / database), *given, "--store", "none", "-q"], tmp_path
-    )
+    local = local_report(databases / database, tmp_path, *given)
     assert client.report(done["id"], "table") == local
     assert arguments[0] in given
 

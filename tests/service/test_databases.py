@@ -13,7 +13,6 @@ from swsearch.cli.app import main
 from swsearch.errors import DatabaseError, Refused
 from swsearch.service.databases import Databases
 from tests.patience import wait_until
-from tests.service.conftest import DATA
 from tests.service.servers import RunningServer, local_report, worker_pids
 
 
@@ -51,8 +50,7 @@ def test_a_database_comes_and_leaves(served, databases, queries, tmp_path):
     done = client.submit(queries, "new.db", {"top": 3}, wait=50)  # at once, whenever the server looked last
     done = client.wait(done["id"])
     assert done["state"] == "done"
-    arguments = ["query", str(DATA / "queries.fasta"), str(folder / "new.db"), "--top", "3", "--store", "none", "-q"]
-    report = local_report([*arguments, "--format", "json"], tmp_path)
+    report = local_report(folder / "new.db", tmp_path, "--top", "3", "--format", "json")
     assert client.report(done["id"], "json") == report
     wait_until(lambda: names(client) == ["new.db"], "the database is not listed")
     assert "<bdi>new.db</bdi>" in server.request("/databases").text
@@ -80,14 +78,13 @@ def test_a_database_comes_and_leaves(served, databases, queries, tmp_path):
     os.rename(folder / ".new.db", folder / "new.db")
     found = client.wait(waiting)
     assert (found["state"], found["database"]["generation"]) == ("done", done["database"]["generation"] + 1)
-    arguments[arguments.index("--top") + 1] = "2"
-    assert client.report(waiting, "json") == local_report([*arguments, "--format", "json"], tmp_path)
+    for name in ("json", "fasta"):
+        local = local_report(folder / "new.db", tmp_path, "--top", "2", "--format", name)
+        assert client.report(waiting, name) == local
 
     # A compaction changes the digest, but no sequence of a hit.
-    sequences = client.report(waiting, "fasta")
-    assert sequences == local_report([*arguments, "--format", "fasta"], tmp_path)
     assert main(["db", "compact", str(folder / "new.db"), "--quiet"]) == 0
-    assert client.report(waiting, "fasta") == sequences
+    assert client.report(waiting, "fasta") == local
 
     page = server.request("/databases").text + json.dumps(client.databases()) + client.report(waiting).decode()
     assert not re.search(r"offered|\.new\.db", page.replace("is offered", "")), "a path in an answer"

@@ -11,7 +11,6 @@ import pytest
 
 from swsearch.cli.app import main
 from tests.patience import wait_until
-from tests.service.conftest import DATA
 from tests.service.servers import RunningServer, local_report
 from tests.store.conftest import postgres, postgres_url, shared_postgres_database
 
@@ -52,7 +51,7 @@ def test_the_digest_decides_which_worker_searches(tmp_path, postgres_url, databa
         other_log = host("wrong", tmp_path / "other.db", postgres_url)
         log = host("right", databases / "few.db", postgres_url)
         assert client.wait(search)["state"] == "done"
-        arguments = ["query", str(DATA / "queries.fasta"), str(databases / "few.db"), "--top", "3", "--store", "none"]
-        assert client.report(search, "json") == local_report([*arguments, "-q", "--format", "json"], tmp_path)
+        local = local_report(databases / "few.db", tmp_path, "--top", "3", "--format", "json")
+        assert client.report(search, "json") == local
         assert '"event": "batch"' in log.read_text()
         assert '"event": "batch"' not in other_log.read_text()

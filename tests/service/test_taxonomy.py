@@ -9,7 +9,7 @@ from swsearch.cli.app import main
 from swsearch.errors import SwSearchError
 from tests.service.conftest import DATA
 from tests.service.protocols.test_blast_url_api import get, put
-from tests.service.servers import RunningServer
+from tests.service.servers import RunningServer, local_report
 from tests.taxonomy.dumps import EXCERPT
 
 FIELDS = ["qseqid", "sseqid", "staxids", "sblastnames", "slineage"]
@@ -30,7 +30,7 @@ def served(tmp_path):
         yield running, database
 
 
-def test_organisms_are_those_of_the_database(served, queries, capfd):
+def test_organisms_are_those_of_the_database(served, queries, capfd, tmp_path):
     server, database = served
     client = server.client()
 
@@ -45,15 +45,14 @@ def test_organisms_are_those_of_the_database(served, queries, capfd):
 
     command = ["db", "taxonomy", str(database), str(EXCERPT), "--taxid-map", str(DATA / "taxids.tsv"), "--quiet"]
     assert main(command) == 0
-    capfd.readouterr()
-    for options, arguments in (({}, []), ({"taxid": "7711"}, ["--taxid", "7711"])):
+    for options in ({}, {"taxid": "7711"}):
         found = search(**options)
         assert found["state"] == "done", found
         for name, fields in (("blast6", FIELDS), ("html", None), ("kraken", None), ("taxa-html", None)):
-            asked = [] if fields is None else ["--fields", " ".join(fields)]
-            query = ["query", str(DATA / "queries.fasta"), str(database), "--top", "5", *arguments, "--store", "none"]
-            assert main([*query, "--format", name, *asked, "--quiet"]) == 0
-            assert client.report(found["id"], name, fields).decode() == capfd.readouterr().out
+            asked = [f"--{option}={value}" for option, value in options.items()]
+            asked += [] if fields is None else ["--fields", " ".join(fields)]
+            local = local_report(database, tmp_path, "--top", "5", "--format", name, *asked)
+            assert client.report(found["id"], name, fields) == local
     for wrong in ("7711,cats", "999999999"):  # refused when it is sent, in the words of a query
         query = ["query", str(DATA / "queries.fasta"), str(database), "--taxid", wrong, "--store", "none"]
         assert main(query) == 1
@@ -62,11 +61,10 @@ def test_organisms_are_those_of_the_database(served, queries, capfd):
             client.submit(queries, "proteins.db", {"taxid": wrong})
         assert str(refused.value) == said.replace(str(database), "proteins.db")
     assert b"Nematoda" in client.report(plain["id"], "blast6", FIELDS)  # of the run before
-    query = ["query", str(DATA / "queries.fasta"), str(database), "--top", "5", "--store", "none", "--quiet"]
-    assert main([*query, "--format", "lca", "--lca-top", "70"]) == 0
     lines = client.report(plain["id"], "lca", lca_top=70)
-    assert lines.decode() == capfd.readouterr().out
+    assert lines == local_report(database, tmp_path, "--top", "5", "--format", "lca", "--lca-top", "70")
     assert lines != client.report(plain["id"], "lca")
+    capfd.readouterr()
     url = ["query", str(DATA / "queries.fasta"), "proteins.db", "--server", client.url, "--top", "5", "--quiet"]
     assert main([*url, "--format", "lca", "--lca-top", "70"]) == 0
     assert lines.decode() == capfd.readouterr().out
@@ -74,7 +72,7 @@ def test_organisms_are_those_of_the_database(served, queries, capfd):
         client.report(plain["id"], "blast6", lca_top=70)
 
 
-def test_organisms_of_the_blast_url_api_include_their_descendants(served, queries, capfd):
+def test_organisms_of_the_blast_url_api_include_their_descendants(served, queries, tmp_path):
     """Source: swsearch query --taxid. No protein is of the phylum itself; a list of exact ids would be empty."""
     server, database = served
     command = ["db", "taxonomy", str(database), str(EXCERPT), "--taxid-map", str(DATA / "taxids.tsv"), "--quiet"]
@@ -82,8 +80,5 @@ def test_organisms_of_the_blast_url_api_include_their_descendants(served, querie
     assert 7711 not in known_taxids().values()
     rid = put(server, QUERY=queries, DATABASE="proteins.db", ENTREZ_QUERY="txid7711[ORGN] OR txid2[Organism:exp]")
     _, text = get(server, CMD="Get", RID=rid, FORMAT_TYPE="XML")
-    capfd.readouterr()
-    query = ["query", str(DATA / "queries.fasta"), str(database), "--taxid", "7711,2", "--top", "100"]
-    assert main([*query, "--store", "none", "--format", "xml", "--quiet"]) == 0
-    assert text == capfd.readouterr().out
+    assert text.encode() == local_report(database, tmp_path, "--taxid", "7711,2", "--top", "100", "--format", "xml")
     assert text.count("<Hit>") > 10

@@ -33,10 +33,7 @@ def matches(found: Sequence[Found], expected: Sequence[Found]) -> bool:
 
 def local_hits(query: str, database: Path, folder: Path, *options: str) -> list[Found]:
     """The hits of `swsearch query` with these options."""
-    path = folder / "local.fasta"
-    path.write_text(query)
-    arguments = ["query", str(path), str(database), "--format", "json", "--store", "none", "--quiet", *options]
-    report = json.loads(local_report(arguments, folder))
+    report = json.loads(local_report(database, folder, "--format", "json", *options, queries=query))
     return [_found(hit) for queried in report["queries"] for hit in queried["hits"]]
 
 

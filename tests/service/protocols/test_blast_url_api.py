@@ -67,15 +67,14 @@ def rid(server):
 
 
 def test_a_report_has_the_bytes_of_a_query(server, databases, rid, tmp_path):
-    (tmp_path / "query.fasta").write_text(protein())
-    arguments = ["query", str(tmp_path / "query.fasta"), str(databases / "few.db"), "--top", "100", "--quiet"]
+    def local(name):
+        return local_report(databases / "few.db", tmp_path, "--format", name, queries=protein()).decode()
+
     for form, name in (("XML", "xml"), ("XML2_S", "xml2"), ("JSON2_S", "json2")):
-        local = local_report([*arguments, "--store", "none", "--format", name], tmp_path)
-        assert get(server, CMD="Get", RID=rid, FORMAT_TYPE=form) == (200, local.decode())
+        assert get(server, CMD="Get", RID=rid, FORMAT_TYPE=form) == (200, local(name))
     for form, name in (("Text", "pairwise"), ("Tabular", "blast7")):
-        local = local_report([*arguments, "--store", "none", "--format", name], tmp_path).decode()
         _, text = get(server, CMD="Get", RID=rid, FORMAT_TYPE=form)
-        assert text == f"<p><!--\nQBlastInfoBegin\n\tStatus=READY\nQBlastInfoEnd\n--><p>\n<PRE>\n{local}</PRE>\n"
+        assert text == f"<p><!--\nQBlastInfoBegin\n\tStatus=READY\nQBlastInfoEnd\n--><p>\n<PRE>\n{local(name)}</PRE>\n"
     assert get(server, CMD="Get", RID=rid, FORMAT_TYPE="Text", ALIGNMENT_VIEW="Tabular")[1] == text
 
 

@@ -65,10 +65,7 @@ def ticket_service(folder: Path) -> Iterator[TicketService]:
 
 def report_of_query(settings: Settings, folder: Path, database: str, sequences: list[str], *options: str) -> bytes:
     """What `swsearch query` prints for these sequences, which are named 101, 102, …"""
-    query = folder / "local.fasta"
-    query.write_text(fasta(*sequences))
-    arguments = ["query", str(query), str(settings.databases[database]), "--store", "none", "--quiet"]
-    return local_report([*arguments, *options], folder)
+    return local_report(settings.databases[database], folder, *options, queries=fasta(*sequences))
 
 
 def fasta(*sequences: str) -> str:
