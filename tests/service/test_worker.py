@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from contextlib import contextmanager
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 
@@ -59,7 +60,7 @@ class QueuedScoring:
         pass
 
     def results(self, progress=None):
-        blocks = self.engine.cpu.score(self.requests, self.partition)
+        blocks = self.engine.score(self.requests, self.partition)
         for index, block in enumerate(blocks):
             if self.engine.on_block is not None:
                 self.engine.on_block(len(blocks) - index, progress or (lambda cells: None))
@@ -69,18 +70,16 @@ class QueuedScoring:
         pass
 
 
-class QueuedEngine:
+class QueuedEngine(CpuEngine):
     """An engine that works in the background, as far as a worker can see."""
 
-    name = "cpu"
-    profiles_per_call = 16
-    rows_per_call = 1 << 20
     kept_bytes = 1 << 30
+    on_begin: Callable[[], None] | None = None
+    on_block: Callable[[int, Callable[[int], None]], None] | None = None
 
-    def __init__(self, cpu):
-        self.cpu = cpu
-        self.on_begin: Callable[[], None] | None = None
-        self.on_block: Callable[[int, Callable[[int], None]], None] | None = None
+    def __init__(self):
+        super().__init__(1)
+        self.rows_per_call = 1 << 20
 
     def begin(self, requests, partition):
         if self.on_begin is not None:
@@ -99,22 +98,7 @@ class QueuedEngine:
     forward = ends
 
     def forecast(self, batches, partitions, n_cells, *, floors=True):
-        class _Forecast:
-            seconds = n_cells / 1e9
-
-        return _Forecast()
-
-    def score(self, requests, partition, progress=None):
-        return self.cpu.score(requests, partition, progress)
-
-    def close(self):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
+        return SimpleNamespace(seconds=n_cells / 1e9)
 
 
 class CountingQueue(Queue):
@@ -149,31 +133,30 @@ def store(tmp_path):
 def running(store, offered, **options):
     """A worker in a thread, with an engine whose moments the caller has chosen."""
     with Store(store.name) as opened, SearcherCache(offered, Machine("cpu", 1)) as searchers:
-        engine = QueuedEngine(searchers.engine)
+        searchers.engine = engine = QueuedEngine()
         assert isinstance(engine, BackgroundEngine)
-        searchers.engine = engine
         worker = SearchWorker(CountingQueue(opened), searchers, **options)
         before = sys.getswitchinterval()
         yield engine, worker
         sys.setswitchinterval(before)
 
 
-def new_search(given, owner, database, limits):
-    return search_maker(given.options, database, limits)(given, owner)
+def submit_text(store, offered, text, name="few.db", owner="ann", **options):
+    """Store a search of some queries; return its key."""
+    made = search_maker(options, offered.current(name), ServerLimits())
+    return submit_search(store.searches, made(Submission(text, name, options), owner))[0].key
 
 
-def submit(store, offered, n_queries, **options):
+def submit(store, offered, n_queries):
     """Store a search of different proteins; return its key."""
     start = len(store.searches.of_owner("ann"))
     queries = [LETTERS[number + start :] + LETTERS * 2 for number in range(n_queries)]
     text = "".join(f">q{number}\n{letters}\n" for number, letters in enumerate(queries))
-    given = Submission(text, "few.db", {"top": 5, "evalue": 1e6, **options})
-    return submit_search(store.searches, new_search(given, "ann", offered.current("few.db"), ServerLimits()))[0].key
+    return submit_text(store, offered, text, top=5, evalue=1e6)
 
 
 def submit_to(store, offered, name, owner="ann", top=5):
-    given = Submission(f">q\n{LETTERS}\n", name, {"top": top, "evalue": 1e6})
-    return submit_search(store.searches, new_search(given, owner, offered.current(name), ServerLimits()))[0].key
+    return submit_text(store, offered, f">q\n{LETTERS}\n", name, owner, top=top, evalue=1e6)
 
 
 def stored_hits(store, key):
@@ -385,8 +368,7 @@ def test_a_batch_of_tiny_queries_is_bounded_by_their_number(store, offered):
     """In cells, all of them are a thousandth of a batch; so are queries whose lists of hits are long."""
     text = "".join(f">q{number}\n{LETTERS[number % 20 :]}\n" for number in range(1000))
     for options in ({"top": 1}, {"top": 60, "max_hsps": 1000}):
-        given = Submission(text, "few.db", options)
-        submit_search(store.searches, new_search(given, "eve", offered.current("few.db"), ServerLimits()))
+        submit_text(store, offered, text, owner="eve", **options)
     sizes = []
     with running(store, offered) as (_engine, worker):
         worker._notice_generations()
@@ -401,10 +383,7 @@ def test_a_batch_of_tiny_queries_is_bounded_by_their_number(store, offered):
 def test_who_comes_during_a_batch_of_tiny_queries_waits_for_some_of_them(store, offered):
     """Ann's search comes when the engine has eve's first batch."""
     text = "".join(f">q{number}\n{LETTERS[number % 20 :]}\n" for number in range(1000))
-    eve = submit_search(
-        store.searches,
-        new_search(Submission(text, "few.db", {"top": 1}), "eve", offered.current("few.db"), ServerLimits()),
-    )[0].key
+    eve = submit_text(store, offered, text, owner="eve", top=1)
     ann = []
     n_done = []
 
