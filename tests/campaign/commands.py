@@ -25,13 +25,13 @@ from swsearch.database.opening import open_database
 from swsearch.database.verify import verify
 from swsearch.errors import StoreError
 from swsearch.hits.result import SearchStats
+from swsearch.sequences.alphabet import PROTEIN
 from swsearch.store.store import Store
 from tests.campaign.program import Done, run
 from tests.campaign.trials import Trial, told
 from tests.database.conftest import leftovers
-from tests.support import ROBINSON_FREQUENCIES
+from tests.support import random_protein
 
-LETTERS = "ARNDCQEGHILKMFPSTWYV"
 OLD, NEW, BETWEEN = "old", "new", "between"
 SEARCH = ("--evalue", "1000", "--top", "8", "--threads", "1", "--quiet")
 
@@ -39,10 +39,9 @@ SEARCH = ("--evalue", "1000", "--top", "8", "--threads", "1", "--quiet")
 def fasta(prefix: str, n_records: int, seed: int, lengths: tuple[int, int] = (20, 140)) -> str:
     """Return random proteins in FASTA format."""
     rng = np.random.default_rng(seed)
-    frequencies = ROBINSON_FREQUENCIES / ROBINSON_FREQUENCIES.sum()
     lines = []
     for number in range(n_records):
-        letters = "".join(rng.choice(list(LETTERS), size=int(rng.integers(*lengths)), p=frequencies))
+        letters = PROTEIN.decode(random_protein(rng, int(rng.integers(*lengths))))
         lines.append(f">{prefix}{number} record {number}\n{letters}\n")
     return "".join(lines)
 

@@ -33,7 +33,7 @@ from swsearch.typing import Codes
 from tests.campaign.trials import Trial, told
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 from tests.hits.rescore import rescore
-from tests.support import ROBINSON_FREQUENCIES
+from tests.support import random_dna, random_protein
 
 KINDS = ("named", "named", "dna", "random", "extreme", "pssm", "saturating", "dna", "named", "few letters")
 """The kinds of trials, used in turn."""
@@ -93,11 +93,7 @@ def draw_codes(kind: str, alphabet: Alphabet, length: int, rng: np.random.Genera
     n_letters = len(alphabet.letters)
     if kind == "few letters":
         return rng.integers(0, rng.integers(1, 4), length).astype(np.uint8)
-    if alphabet is DNA:
-        codes = rng.integers(0, 4, length).astype(np.uint8)
-    else:
-        frequencies = ROBINSON_FREQUENCIES / ROBINSON_FREQUENCIES.sum()
-        codes = rng.choice(20, size=length, p=frequencies).astype(np.uint8)
+    codes = random_dna(rng, length) if alphabet is DNA else random_protein(rng, length)
     if rng.random() < 0.4:
         strange = rng.random(length) < rng.choice((0.02, 0.3, 1.0))
         codes[strange] = rng.integers(0, n_letters, int(strange.sum()))

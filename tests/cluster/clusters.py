@@ -21,6 +21,22 @@ dispatcher.TASK_SECONDS = 1e-4
 sys.exit(main(sys.argv[1:]))
 """
 """The command line with parts of a query or two."""
+PATCHED = """
+import os, signal, time
+from pathlib import Path
+from swsearch.errors import EngineError
+from swsearch.search.searcher import Searcher
+
+def search(self, queries, *given, **named):
+    queries = list(queries)
+    if any(query.header == {header!r} for query in queries):
+        {action}
+    return plain(self, queries, *given, **named)
+
+plain = getattr(Searcher, "plain", Searcher.search)  # Dask may load this file twice
+Searcher.plain, Searcher.search = plain, search
+"""
+"""The beginning of a worker that does something before it searches one of the queries."""
 
 
 def essence(result: QueryResult) -> object:

@@ -23,7 +23,7 @@ from swsearch.search.searcher import open_searcher
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
-from tests.cluster.clusters import SMALL_PARTS, Cluster, essence, searched
+from tests.cluster.clusters import PATCHED, SMALL_PARTS, Cluster, essence, searched
 from tests.patience import wait_until
 from tests.processes import start
 from tests.sliced_databases import records_of
@@ -32,24 +32,6 @@ pytestmark = pytest.mark.thorough
 
 OPTIONS = SearchOptions(top=2)
 N_QUERIES = 48
-PATCHED_WORKER = """
-import os, time
-from swsearch.search.searcher import Searcher
-
-def wait_until(path):
-    while not os.path.exists(path):
-        time.sleep(0.05)
-
-def search(self, queries, *arguments, **named):
-    queries = list(queries)
-    if any(query.header == {header!r} for query in queries):
-        {action}
-    return plain(self, queries, *arguments, **named)
-
-plain = getattr(Searcher, "plain", Searcher.search)  # Dask may load this file twice
-Searcher.plain, Searcher.search = plain, search
-"""
-"""A worker that does something before it searches one of the queries."""
 OLDER_WORKER = """
 import sys
 import swsearch
@@ -157,7 +139,7 @@ def test_a_scheduler_that_ends_is_waited_for(folder, own_cluster, queries, expec
 def test_a_query_that_ends_its_workers_ends_the_search(folder, own_cluster, queries, tmp_path, monkeypatch):
     """A worker that dies at one query, as one with too little memory would; the message names the query."""
     preload = tmp_path / "mortal.py"
-    preload.write_text(PATCHED_WORKER.format(header="q5", action="os._exit(1)"))
+    preload.write_text(PATCHED.format(header="q5", action="os._exit(1)"))
     monkeypatch.setattr(dispatcher, "MAX_LOSSES", 2)
     for _ in range(2):
         own_cluster.add_worker("--preload", str(preload))
@@ -176,7 +158,9 @@ def test_a_driver_that_is_killed_resumes(folder, own_cluster, queries, tmp_path)
     """
     go_on = tmp_path / "go_on"
     preload = tmp_path / "waiting.py"
-    preload.write_text(PATCHED_WORKER.format(header="q12", action=f"wait_until({str(go_on)!r})"))
+    preload.write_text(
+        PATCHED.format(header="q12", action=f"while not Path({str(go_on)!r}).exists(): time.sleep(0.05)")
+    )
     own_cluster.add_worker("--preload", str(preload))
     path = folder / "queries_of_losses.fasta"
     store, out, plain = tmp_path / "hits.sqlite", tmp_path / "hits.jsonl", tmp_path / "plain.jsonl"

@@ -28,8 +28,9 @@ from swsearch.search.searcher import open_searcher
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
-from tests.cluster.clusters import SMALL_PARTS, essence, searched
+from tests.cluster.clusters import PATCHED, SMALL_PARTS, essence, searched
 from tests.patience import wait_until
+from tests.support import random_codes
 
 OPTIONS = SearchOptions(evalue=1000.0, top=5)
 N_QUERIES = 18
@@ -42,20 +43,6 @@ from tests.engine.cuda.emulation.emulated_device import opener
 registry.open_engine = lambda *given, **_: (CudaDevices(given[0].devices, opener()), "emulated")
 """
 """The beginning of a worker with an emulated GPU."""
-PATCHED = """
-import os, signal, time
-from pathlib import Path
-from swsearch.errors import EngineError
-from swsearch.search import searcher
-plain = searcher.Searcher.search
-def search(self, queries, *given, **named):
-    queries = list(queries)
-    if any(query.header == {header!r} for query in queries):
-        {action}
-    return plain(self, iter(queries), *given, **named)
-searcher.Searcher.search = search
-"""
-"""The beginning of a worker that does something before it searches a query."""
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +50,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with 60 proteins, their database, and queries that are parts of some."""
     folder = tmp_path_factory.mktemp("small")
     rng = np.random.default_rng(11)
-    letters = [PROTEIN.decode(rng.integers(0, 20, int(length)).astype(np.uint8)) for length in rng.integers(30, 90, 60)]
+    letters = [PROTEIN.decode(random_codes(rng, int(length))) for length in rng.integers(30, 90, 60)]
     (folder / "subjects.fasta").write_text("".join(f">s{n}\n{text}\n" for n, text in enumerate(letters)))
     (folder / "queries.fasta").write_text("".join(f">q{n}\n{letters[n][:28]}\n" for n in range(N_QUERIES)))
     build_database(folder / "subjects.fasta", folder / "db")
