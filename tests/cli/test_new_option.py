@@ -67,7 +67,7 @@ if sys.argv[2] == "service":
     from swsearch.service.settings import ServerLimits
     from swsearch.service.submit import search_options
 
-    found["form"] = next([one.label, one.group] for one in form_fields() if one.name == "max_score")
+    found["form"] = [form_fields()["max_score"].row.label, form_fields()["max_score"].group]
     form = SearchForm(values={"max_score": "0"})
     form.options()
     found["form_error"] = form.errors["max_score"]

@@ -34,14 +34,11 @@ _AUTOMATIC: Final = "automatic"
 
 @dataclass(frozen=True)
 class FormField:
-    """One option in a form; the option and the form's parameter have the same name."""
+    """One option in a form; the form's parameter has the name of the option."""
 
-    name: str
-    label: str
+    row: Option
     help: str
     group: str
-    kind: str
-    """``whole``, ``number``, ``text`` or ``choice``."""
     default: str
     """Value of an untouched field; empty if it is left to the program."""
     choices: tuple[tuple[str, str], ...] = ()
@@ -52,17 +49,17 @@ class FormField:
         text = given.strip()
         if text in ("", self.default):
             return None
-        if self.kind == "choice" and text not in {value for value, _ in self.choices}:
+        if self.choices and text not in {value for value, _ in self.choices}:
             raise InputError("Choose one of the values of the list.")
-        if SEARCH_OPTIONS[self.name].type is bool:
+        if self.row.type is bool:
             return text == "True"
-        if self.kind == "whole":
-            if text in SEARCH_OPTIONS[self.name].words:
+        if self.row.type is int:
+            if text in self.row.words:
                 return text
             if re.fullmatch(r"[-+]?[0-9]{1,18}", text) is None:
                 raise InputError("Give a whole number.")
             return int(text)
-        if self.kind == "number":
+        if self.row.type is float:
             try:
                 return float(text)
             except ValueError:
@@ -71,17 +68,16 @@ class FormField:
 
 
 @cache
-def form_fields() -> tuple[FormField, ...]:
-    """All fields: those of :data:`FIRST`, then the others in the order of the table."""
+def form_fields() -> Mapping[str, FormField]:
+    """All fields by the names of their options: those of :data:`FIRST`, then the others in the order of the table."""
     rows = [row for row in SEARCH_OPTIONS.values() if row.name not in SEARCH_FILES and row.name != "alphabet"]
     rows.insert([row.panel for row in rows].index(SCORING), SEARCH_OPTIONS["alphabet"])
-    first = {name: number for number, name in enumerate(FIRST)}
-    return tuple(map(_field, sorted(rows, key=lambda row: first.get(row.name, len(first)))))
+    fields = {row.name: _field(row) for row in rows}
+    return {name: fields[name] for name in (*FIRST, *fields)}
 
 
 def _field(row: Option) -> FormField:
     choices = tuple(matrix_names()) if row.name == "matrix" else row.choices
-    kind = "choice" if choices else {int: "whole", float: "number", str: "text", bool: "choice"}[row.type]
     dna = matrix_names(DNA) if row.name == "matrix" else ()
     words = [(value, f"{value} (DNA)" if value in dna else value) for value in choices]
     if choices and row.default is None:
@@ -89,7 +85,7 @@ def _field(row: Option) -> FormField:
     if row.type is bool:
         words = [("False", "no"), ("True", "yes")]
     shown = "" if row.default is None else _text(row.default)
-    return FormField(row.name, row.label, in_form(_without_files(row)), in_form(row.panel), kind, shown, tuple(words))
+    return FormField(row, in_form(_without_files(row)), in_form(row.panel), shown, tuple(words))
 
 
 def _without_files(row: Option) -> str:
@@ -135,31 +131,30 @@ class SearchForm:
     @classmethod
     def of(cls, sequences: str, databases: Sequence[str], options: Mapping[str, object]) -> SearchForm:
         """The form that would submit these options."""
-        known = {one.name for one in form_fields()}
-        values = {name: _text(value) for name, value in options.items() if name in known and value is not None}
+        values = {name: _text(value) for name, value in options.items() if name in form_fields() and value is not None}
         return cls(sequences, tuple(databases), values)
 
     def value(self, name: str) -> str:
         """The text of a field: what was sent, or the default."""
-        return self.values.get(name, next(one.default for one in form_fields() if one.name == name))
+        return self.values.get(name, form_fields()[name].default)
 
     @property
     def opens_fold(self) -> bool:
         """Whether an option behind the fold has a value of its own or an error."""
-        hidden = [one for one in form_fields() if one.name not in FIRST]
-        return any(one.name in self.errors or self.value(one.name).strip() not in ("", one.default) for one in hidden)
+        hidden = ((name, one.default) for name, one in form_fields().items() if name not in FIRST)
+        return any(name in self.errors or self.value(name).strip() not in ("", default) for name, default in hidden)
 
     def options(self) -> dict[str, str | int | float]:
         """The options that differ from their defaults; problems are added to :attr:`errors`."""
         given: dict[str, str | int | float] = {}
-        for one in form_fields():
+        for name, one in form_fields().items():
             try:
-                value = one.read(self.values.get(one.name, ""))
+                value = one.read(self.values.get(name, ""))
                 if value is not None:
-                    SEARCH_OPTIONS[one.name].check(value)
-                    given[one.name] = value
+                    one.row.check(value)
+                    given[name] = value
             except InputError as error:
-                self.add_error(one.name, error.on_command_line())
+                self.add_error(name, error.on_command_line())
         if not self.errors:
             try:
                 SearchOptions(**{name: value for name, value in given.items() if name != "alphabet"})  # type: ignore[arg-type]
@@ -188,9 +183,8 @@ async def read_form(sent: FormData) -> tuple[SearchForm, bytes]:
     """The form as it was sent, and the sequences: those of the file if there is one."""
     texts = {name: value for name, value in sent.multi_items() if isinstance(value, str)}
     names = tuple(value for name, value in sent.multi_items() if name == "databases" and isinstance(value, str))
-    known = {one.name for one in form_fields()}
-    form = SearchForm(texts.get("sequences", ""), names, {name: text for name, text in texts.items() if name in known})
-    form.subjects = texts.get("subjects", "")
+    values = {name: text for name, text in texts.items() if name in form_fields()}
+    form = SearchForm(texts.get("sequences", ""), names, values, subjects=texts.get("subjects", ""))
     sequences = form.sequences.encode()
     for _, value in sent.multi_items():
         if isinstance(value, UploadFile) and value.filename:

@@ -126,14 +126,14 @@ def is_part(request: Request) -> bool:
 def _search_page(service: Service, form: SearchForm, status: int = 200) -> HTMLResponse:
     """The page with the search form."""
     fields = form_fields()
-    hidden = [one for one in fields if one.name not in FIRST]
+    hidden = [one for name, one in fields.items() if name not in FIRST]
     groups = dict.fromkeys(one.group for one in hidden)
     labels = {"sequences": "Sequences", "databases": "Databases", "subjects": "Your own subjects"}
-    labels |= {one.name: one.label for one in fields}
+    labels |= {name: one.row.label for name, one in fields.items()}
     return page(
         "search.html", status, form=form, databases=service.databases.offered(), examples=EXAMPLES, labels=labels,
         takes_subjects=service.settings.subject_sets is not None,
-        first=[one for one in fields if one.name in FIRST],
+        first=[fields[name] for name in FIRST],
         groups=[(group, [one for one in hidden if one.group == group]) for group in groups],
     )  # fmt: skip
 
