@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
@@ -34,6 +34,7 @@ from swsearch.service.proxies import address
 from swsearch.service.reports import Download
 from swsearch.service.service import SearchStatus, Service
 from swsearch.service.submit import Submission
+from swsearch.store.accounts import StoredLink
 from swsearch.store.results import SORTS, HitFilter, HitView
 from swsearch.store.search_records import StoredSearch
 
@@ -266,12 +267,9 @@ def add_link(request: Request, key: Key) -> api_models.NewLink:
 
 
 @router.get("/searches/{key}/links", response_model=list[api_models.Link])
-def links(request: Request, key: Key) -> list[api_models.Link]:
+def links(request: Request, key: Key) -> Sequence[StoredLink]:
     """The links of a search, the oldest first, without their keys."""
-    return [
-        api_models.Link(id=link.id, created=link.created)
-        for link in service_of(request).store.accounts.links(key, owner_of(request))
-    ]
+    return service_of(request).store.accounts.links(key, owner_of(request))
 
 
 @router.delete("/searches/{key}/links", status_code=204)

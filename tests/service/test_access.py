@@ -8,7 +8,6 @@ import http.client
 import json
 import re
 import sqlite3
-import time
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -16,6 +15,7 @@ import pytest
 from swsearch.cli.app import main
 from swsearch.service.client import ServerError
 from swsearch.service.guard import MOST_BUCKETS, Buckets
+from tests.patience import wait_until
 from tests.service.servers import RunningServer
 
 PROXY = "127.0.0.2"
@@ -150,8 +150,7 @@ def test_secrets_are_neither_stored_nor_logged(guarded, search, link):
     guarded.request(link["page"])
     sign_in(guarded, guarded.tokens["ann"])
     guarded.request(f"/{guarded.tokens['bob']}", owner="bob", X_Request_ID="last-request")
-    while not any(line.get("request_id") == "last-request" for line in list(guarded.log)):
-        time.sleep(0.01)
+    wait_until(lambda: any(line.get("request_id") == "last-request" for line in list(guarded.log)), "the last line")
     lines = json.dumps(guarded.log)
     assert '"/results/share-..."' in lines
     assert '"/sws_..."' in lines

@@ -9,7 +9,6 @@ import io
 import json
 import re
 import socket
-import time
 import urllib.request
 import zipfile
 from contextlib import suppress
@@ -22,6 +21,7 @@ from Bio import Blast
 from Bio.Blast import NCBIWWW
 from urllib3 import encode_multipart_formdata
 
+from tests.patience import wait_until
 from tests.service.protocols.expected import protein
 from tests.service.servers import RunningServer, local_report
 
@@ -268,7 +268,6 @@ def test_owners_have_their_own_searches_and_a_rid_survives_the_server(tmp_path, 
         slow = put(running, ann, QUERY=LONG)
         named = {**ann, "X-Request-ID": "gone"}
         _ask_and_go(running, f"GET {CGI}?CMD=Get&RID={slow}&FORMAT_TYPE=XML HTTP/1.1", named)
-        while "gone" not in [line["request_id"] for line in running.events("request")]:
-            time.sleep(0.01)
+        wait_until(lambda: "gone" in [line["request_id"] for line in running.events("request")], "the client is gone")
         assert get(running, ann, CMD="Get", RID=made, FORMAT_TYPE="XML")[0] == 200  # the only download is not taken
         assert all(token not in json.dumps(line) for token in tokens for line in list(running.log))
