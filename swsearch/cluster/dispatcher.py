@@ -27,7 +27,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -469,34 +470,39 @@ class Dispatcher:
 
     def _fill(self) -> None:
         """Give every worker the parts that it may have, one to each before any gets a second one."""
+        waiting = [part for stream in self._streams for batch in stream.batches for part in batch.parts if not part.at]
         for n_flights in range(PLACES):
             for worker in self._workers.values():
                 if worker.is_well and len(worker.flights) <= n_flights:
-                    part = self._next(worker)
+                    part = self._next(worker, waiting)
                     if part is not None:
                         self._send(worker, part)
+                        with suppress(ValueError):  # it was in the second place of another worker
+                            waiting.remove(part)
 
-    def _next(self, worker: Worker) -> Part | None:
-        """The part that a worker gets, by the rule at the top of this module; None if it has to wait."""
+    def _next(self, worker: Worker, waiting: list[Part]) -> Part | None:
+        """The part that a worker gets, by the rule at the top of this module; None if it has to wait.
+
+        ``waiting`` are the parts that no worker has, those of earlier searches and queries first; those of a new batch
+        are added.
+        """
         while True:
-            for part in self._waiting():
+            for part in waiting:
                 if self._is_for(worker, part):
                     return part
-            if not self._add_batch(worker):
+            batch = self._new_batch(worker)
+            if batch is None:
                 break
-        return self._of_further_slice(worker) or self._of_other_worker(worker)
-
-    def _waiting(self) -> Iterator[Part]:
-        """The parts that no worker has, those of earlier searches and then of earlier queries first."""
-        return (part for stream in self._streams for batch in stream.batches for part in batch.parts if not part.at)
+            waiting += batch.parts
+        return self._of_further_slice(worker, waiting) or self._of_other_worker(worker)
 
     def _is_for(self, worker: Worker, part: Part) -> bool:
         if part.slice in worker.slices:
             return True
         return self._n_holders(part.slice) == 0 and self._has_room(worker, part.slice)
 
-    def _of_further_slice(self, worker: Worker) -> Part | None:
-        waiting = [part for part in self._waiting() if part.slice not in worker.slices]
+    def _of_further_slice(self, worker: Worker, waiting: list[Part]) -> Part | None:
+        waiting = [part for part in waiting if part.slice not in worker.slices]
         if not waiting:
             return None
         n_waiting = [sum(part.slice == number for part in waiting) for number in range(len(self.slices))]
@@ -538,16 +544,16 @@ class Dispatcher:
         needed = sum(self.slices[one].n_bytes for one in (*worker.slices, number))
         return not worker.slices or needed <= worker.room_bytes
 
-    def _add_batch(self, worker: Worker) -> bool:
-        """Begin a new batch, if there are queries and not too many batches; whether it did."""
+    def _new_batch(self, worker: Worker) -> TaskBatch | None:
+        """A new batch; None if there are no queries, or enough batches."""
         n_places = PLACES * len(self._workers)
         most = 4 + 2 * -(-n_places // len(self.slices)) if self.slices else 0
         for stream in self._streams:
-            if stream.is_read or len(stream.batches) >= most:
-                continue
-            if stream.add_batch(self._cells_of_batch(stream, worker), len(self.slices)) is not None:
-                return True
-        return False
+            if not stream.is_read and len(stream.batches) < most:
+                batch = stream.add_batch(self._cells_of_batch(stream, worker), len(self.slices))
+                if batch is not None:
+                    return batch
+        return None
 
     def _cells_of_batch(self, stream: BatchStream, worker: Worker) -> float:
         """The size of the next batch: what the worker searches in one largest slice in the time of a part.
