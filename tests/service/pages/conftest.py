@@ -12,7 +12,6 @@ from fastapi import FastAPI
 
 from swsearch.database.builder import build_database
 from swsearch.engine.registry import Machine
-from swsearch.report.formats import FORMATS
 from swsearch.service.asgi import create_app
 from swsearch.service.databases import Databases, named_databases
 from swsearch.service.searcher_cache import SearcherCache
@@ -20,13 +19,9 @@ from swsearch.service.settings import Settings
 from swsearch.service.worker import SearchWorker
 from swsearch.store.store import Store
 from tests.patience import wait_until
-from tests.report.conftest import OF_TAXA
 from tests.service.servers import Answer, Site
-from tests.support import protein_records
+from tests.support import DATA, protein_records
 
-DATA = Path(__file__).parents[3] / "data"
-HEADER_FORMATS = sorted({*FORMATS} - OF_TAXA)
-"""The formats that need no taxonomy."""
 HOSTILE = (
     "<script>alert(1)</script>",
     '"\'><img/src=x/onerror=alert(2)> </textarea></title></style> OS=<b>Evil</b> & "sons" OX=666 GN=x',

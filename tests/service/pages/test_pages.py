@@ -19,16 +19,18 @@ from swsearch.database.opening import open_database
 from swsearch.errors import DatabaseError, EngineError
 from swsearch.hits.formatting import shown_bits
 from swsearch.report.base import ReportContext
-from swsearch.report.formats import new_report
+from swsearch.report.formats import FORMATS, new_report
 from swsearch.scoring.matrix import matrix_text, named_matrix
 from swsearch.sequences.fasta_text import reverse_complement_letters
 from swsearch.service.domain_finder import DomainFinder
 from swsearch.service.pages.form import EXAMPLES
 from swsearch.store.store import Store
 from tests.patience import wait_until
-from tests.service.pages.conftest import DATA, HEADER_FORMATS, HOSTILE, LETTERS, serving, working
+from tests.report.conftest import OF_TAXA
+from tests.service.pages.conftest import HOSTILE, LETTERS, serving, working
 from tests.service.pages.html_page import HtmlPage, crawled
 from tests.store.conftest import RUN, make_hit, make_query
+from tests.support import DATA
 
 PROTEIN, READ, SEVERAL = (example.fasta for example in EXAMPLES)
 
@@ -414,7 +416,7 @@ def test_an_icon_is_where_browsers_look_for_it(served, protein):
         assert answer.text.startswith("<svg ")
 
 
-@pytest.mark.parametrize("name", HEADER_FORMATS)
+@pytest.mark.parametrize("name", sorted({*FORMATS} - OF_TAXA))
 def test_downloads_are_the_reports_of_the_run(served, several, name):
     run, queries = stored(served, several)
     for path, chosen in ((f"{several}/report/{name}", queries), (f"{several}/report/{name}?query=2", queries[1:2])):

@@ -13,10 +13,10 @@ from swsearch.service.databases import named_databases
 from tests.report.conftest import OF_TAXA
 from tests.report.test_taxa_html import BOX, names
 from tests.service.pages.browsers import Opened, keep, reach, violations, wide
-from tests.service.pages.conftest import DATA, serving, working
+from tests.service.pages.conftest import serving, working
 from tests.service.pages.html_page import HtmlPage
 from tests.service.test_taxonomy import known_taxids
-from tests.support import protein_records
+from tests.support import DATA, protein_records
 from tests.taxonomy.dumps import EXCERPT, path_to_root
 
 QUERY = "sp|A1YGK7"

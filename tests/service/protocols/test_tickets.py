@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import socket
+import tarfile
 import threading
 from dataclasses import replace
 
@@ -23,7 +24,6 @@ from tests.service.protocols.ticket_service import (
     OBG,
     completed,
     fasta,
-    files_of,
     get,
     post,
     report_of_query,
@@ -55,6 +55,11 @@ def idle(service, tmp_path):
         patch.setattr(tickets, "HOLD_SECONDS", 0.0)
         with serving(replace(service.settings, store=str(tmp_path / "idle.sqlite"))) as running:
             yield running
+
+
+def files_of(content: bytes) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        return {entry.name: archive.extractfile(entry).read() for entry in archive}
 
 
 def archive_of(url: str, path: str, **fields: object) -> dict[str, bytes]:

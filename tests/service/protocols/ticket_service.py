@@ -1,7 +1,5 @@
 """A service that speaks tickets, for the tests of this protocol: databases, one store, a worker, and two servers."""
 
-import io
-import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,9 +11,9 @@ from swsearch.database.builder import build_database
 from swsearch.service.databases import named_databases
 from swsearch.service.settings import Settings
 from tests.patience import LIMIT_SECONDS
-from tests.service.pages.conftest import DATA, Served, serving, working
+from tests.service.pages.conftest import Served, serving, working
 from tests.service.servers import local_report, tokens_of
-from tests.support import protein_records
+from tests.support import DATA, protein_records
 
 _RECORDS = [record.splitlines() for record in (DATA / "queries.fasta").read_text().split(">")[1:]]
 ENGB, OBG, S6 = ("".join(_RECORDS[place][1:]) for place in (0, 1, 3))
@@ -90,8 +88,3 @@ def completed(url: str, ticket: dict[str, str]) -> str:
         status = get(url, f"ticket/{ticket['id']}").json()["status"]
     assert status == "COMPLETE"
     return ticket["id"]
-
-
-def files_of(content: bytes) -> dict[str, bytes]:
-    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-        return {entry.name: archive.extractfile(entry).read() for entry in archive}  # type: ignore[union-attr]
