@@ -17,8 +17,8 @@ from swsearch.service.client import Client, ServerError
 from swsearch.store.store import Store
 from tests.patience import wait_until
 from tests.report.conftest import OF_TAXA
-from tests.service.conftest import DATA
 from tests.service.servers import RunningServer, local_report, worker_pids
+from tests.support import DATA
 
 OPTIONS = {"top": 5, "evalue": 0.001}
 ARGUMENTS = ["--top", "5", "--evalue", "0.001"]

@@ -15,8 +15,8 @@ from swsearch.cli.app import main
 from swsearch.service.client import running_servers
 from tests.patience import wait_until
 from tests.processes import start
-from tests.service.conftest import DATA
 from tests.service.servers import RunningServer
+from tests.support import DATA
 from tests.taxonomy.dumps import EXCERPT
 
 QUERIES = DATA / "queries.fasta"

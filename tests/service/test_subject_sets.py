@@ -9,8 +9,8 @@ from swsearch.cli.app import main
 from swsearch.errors import InputError, Refused
 from swsearch.service.databases import KEEP_SECONDS, Databases, SubjectSets, is_subject_set
 from swsearch.service.settings import ServerLimits
-from tests.service.conftest import DATA
 from tests.service.servers import local_report
+from tests.support import DATA
 
 TWO = ">P1 first\nMKVLAAGIVGLLLAQWERTY\n>P2\nMKVLAAGIVGLLWAQWERTY\n"
 

@@ -7,9 +7,9 @@ import pytest
 
 from swsearch.cli.app import main
 from swsearch.errors import SwSearchError
-from tests.service.conftest import DATA
 from tests.service.protocols.test_blast_url_api import get, put
 from tests.service.servers import RunningServer, local_report
+from tests.support import DATA
 from tests.taxonomy.dumps import EXCERPT
 
 FIELDS = ["qseqid", "sseqid", "staxids", "sblastnames", "slineage"]

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 from Bio import SeqIO
 
-from tests.service.conftest import DATA
 from tests.service.servers import local_report
+from tests.support import DATA
 
 
 class Found(NamedTuple):

@@ -13,8 +13,8 @@ from Bio import Blast
 from Bio.Blast import NCBIWWW, NCBIXML
 from biotite.application.blast import BlastWebApp
 
-from tests.service.conftest import DATA
 from tests.service.protocols.expected import Found, local_hits, matches, protein, reads
+from tests.support import DATA
 
 pytestmark = pytest.mark.thorough
 
