@@ -192,6 +192,16 @@ def test_an_idle_worker_opens_the_slice_for_which_most_work_waits():
     assert hands.of("b") == [(0, ["q1"]), (0, ["q2"])]
 
 
+def test_a_slice_with_few_holders_is_opened_first():
+    """Slice 0 has two holders and slice 1 one; one that joins opens slice 1, though parts of slice 0 come first."""
+    hands = Hands(dict.fromkeys("abc", GB))
+    deals, _ = dealt(hands, 40, [GB, GB])
+    assert [{number for number, _ in hands.of(name)} for name in "abc"] == [{0}, {1}, {0}]
+    hands.memory["d"] = GB
+    settle(deals)
+    assert {number for number, _ in hands.of("d")} == {1}
+
+
 def test_a_worker_without_room_replaces_a_slice_only_if_nobody_holds_the_needed_one():
     """One worker with memory for one of three slices searches them one after the other; nothing waits for ever."""
     hands = Hands({"a": GB})
@@ -242,6 +252,25 @@ def test_a_part_that_ends_its_workers_is_divided_and_the_guilty_query_is_named(m
         go_on()
     assert innocent == {"q0", "q1"}
     results.close()
+
+
+def test_a_part_that_is_divided_leaves_those_of_other_slices(monkeypatch):
+    """Three workers end with five queries in slice 0, which are searched one by one; those in slice 1, together."""
+    monkeypatch.setattr(dispatching, "TASK_SECONDS", 1.0)
+    hands = Hands({"w0": GB})
+    deals, results = dealt(hands, 5, [1, 1])
+    for number in range(1, 4):
+        assert len(hands.sent[0].names) == 5
+        hands.memory[f"w{number}"] = GB
+        hands.end(hands.sent[0].worker)
+        settle(deals)
+    sizes = []
+    while hands.sent:
+        sizes.append((hands.sent[0].slice, len(hands.sent[0].names)))
+        hands.answer(hands.sent[0])
+        settle(deals)
+    assert sorted(sizes) == [(0, 1)] * 5 + [(1, 5)]
+    assert answers(results) == [(number, f"q{number}", "01") for number in range(5)]
 
 
 def test_the_first_answer_counts(monkeypatch):
