@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from swsearch.errors import InputError, StoreError, SwSearchError
+from swsearch.errors import StoreError, SwSearchError
 from swsearch.words import option
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -173,24 +173,8 @@ SHARED: Final = frozenset(
     }
 )  # fmt: skip
 """Types of file systems, as the kernel names them."""
-STAGING: Final = ("auto", "always", "never")
-"""When a store is written in a folder of this machine and published (:mod:`swsearch.store.staged_store`): if its file
-is on a shared file system, always, or never."""
 _ESCAPED: Final = re.compile(r"\\([0-7]{3})")
 _MOUNTS: Final = Path("/proc/self/mountinfo")
-
-
-def check_staging(choice: str) -> str:
-    """A value of ``--stage-store``, checked.
-
-    Raises
-    ------
-    InputError
-        It is none of :data:`STAGING`.
-    """
-    if choice not in STAGING:
-        raise InputError(f"--stage-store {choice!r}: choose {', '.join(STAGING[:-1])} or {STAGING[-1]}")
-    return choice
 
 
 def is_shared(path: Path) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from swsearch.cli.options import Arguments, alphabet_named, refuse_empty
+from swsearch.cli.options import Arguments, refuse_empty
 from swsearch.cli.output import ProgressReport, inform, result_stream
 from swsearch.errors import InputError, UsageError
 from swsearch.output_files import check_plot
@@ -48,7 +48,6 @@ def align(
     from swsearch.pairs.pair_alignment import CIGAR_CELLS, cost_set, mode_scoring
     from swsearch.pairs.pair_matrices import check_matrix_size, score_matrix, write_matrix, write_plot
 
-    pair_report.check_format(given.format)
     _refuse_contradictions(given, has_subject=subject is not None)
     costs = None if given.costs is None else cost_set(given.costs)
     pairs = _pairs(query, subject, given)
@@ -111,7 +110,6 @@ def _refuse_contradictions(given: Arguments, *, has_subject: bool) -> None:
             raise InputError("--format pairwise shows alignments, --kernel wavefront finds none; leave one of them out")
     if given.costs is not None and _has_scheme(given):
         raise InputError("--costs names a whole cost set; leave the other scoring options out")
-    alphabet_named(given.alphabet)
     if given.serial and given.engine not in ("auto", "reference"):
         raise InputError(f"--serial means --engine reference; leave --engine {given.engine} out")
     if given.threads is not None and (given.serial or given.engine == "reference" or given.kernel == "wavefront"):
@@ -128,9 +126,10 @@ def _refuse_contradictions(given: Arguments, *, has_subject: bool) -> None:
 def _pairs(query: str, subject: str | None, given: Arguments) -> list[Pair]:
     """The pairs of sequences."""
     from swsearch.pairs.sequence import PairSequence, read_pairs, read_text_pairs
+    from swsearch.sequences.alphabet import ALPHABETS
 
     if not _compares_letters(given):
-        return read_pairs(query, subject, alphabet_named(given.alphabet))
+        return read_pairs(query, subject, ALPHABETS.get(given.alphabet))
     if given.alphabet is not None or _has_scheme(given):
         raise InputError(
             f"--mode {given.mode} compares letters as written; leave --alphabet and the scoring options out"

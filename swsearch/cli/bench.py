@@ -177,7 +177,6 @@ def kernels(
     from swsearch.threads import threads_to_use
 
     arguments: options.Arguments = context.obj
-    format_name = options.table_or_json(arguments.format)
     chosen = [word.strip() for word in tasks.split(",")]
     for task in chosen:
         if task not in kernel_rates.TASKS:
@@ -187,7 +186,7 @@ def kernels(
     gpu = kernel_rates.usable_gpu()
     measured: list[KernelRow] = []
     with result_stream(arguments.out) as stream:
-        if format_name == "table":
+        if arguments.format == "table":
             print(_KERNEL_HEADER, file=stream)
         for task in chosen:
             if task == "search":
@@ -199,9 +198,9 @@ def kernels(
                 rows = kernel_rates.measure_batch(pairs, batch_length, n_threads, gpu)
             for row in rows:
                 measured.append(row)
-                if format_name == "table":
+                if arguments.format == "table":
                     _show(row, kernel_rates.ratio(row, "reference", measured), stream)
-        if format_name == "json":
+        if arguments.format == "json":
             devices = {one.name: one.detail if one.usable else f"not usable: {one.reason}" for one in engine_infos()}
             document = {"program": PROGRAM, "devices": devices, "rows": kernel_rates.document(measured)}
             write_document(document, stream)

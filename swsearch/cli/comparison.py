@@ -83,17 +83,12 @@ def cluster(
     Example: swsearch cluster proteins.db --mode components --evalue 1e-20 --store pairs.sqlite --resume latest
     """
     arguments: options.Arguments = context.obj
-    formats = option_of("format", "cluster").choices
-    if arguments.format not in formats:
-        raise InputError(f"--format {arguments.format}: choose {' or '.join(formats)}")
     from swsearch.cli.databases import open_databases
-    from swsearch.run.comparisons import CLUSTER_MODES, PairGraph
+    from swsearch.run.comparisons import PairGraph
     from swsearch.search.queries import SubjectQueries
     from swsearch.sequences.fasta_text import write_pieces
 
-    if arguments.mode not in CLUSTER_MODES:
-        raise InputError(f"--mode {arguments.mode}: choose {', '.join(CLUSTER_MODES)}")
-    output_format = arguments.format_by_name(arguments.out, formats)
+    output_format = arguments.format_by_name(arguments.out, option_of("format", "cluster").choices)
     running = CommandRun(arguments.changed(format="none", out=None))  # the clusters are no report of the search
     running.check()
     with (

@@ -8,7 +8,6 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.output import ProgressReport, inform, result_stream
-from swsearch.errors import InputError
 from swsearch.words import counted
 
 
@@ -48,8 +47,6 @@ def domains(
     from swsearch.domains.domain_report import FORMATS
 
     name = arguments.format_by_name(arguments.out, FORMATS)
-    if name not in FORMATS:
-        raise InputError(f"--format {name!r}: choose {', '.join(FORMATS)}")
     limits = DomainLimits(arguments.evalue, arguments.thresholds, arguments.overlaps)
     with (
         open_databases(proteins, threads=arguments.threads) as database,

@@ -157,15 +157,15 @@ def index(fasta: Fasta = None, *, context: typer.Context) -> None:
     from swsearch.cli.databases import built_lines, reading
     from swsearch.database.builder import build_database
     from swsearch.database.opening import refuse_url
+    from swsearch.sequences.alphabet import ALPHABETS
 
     given: options.Arguments = context.obj
     if not fasta and not given.blastdb:
         raise UsageError(f"give FASTA files or --blastdb: swsearch index FASTA… --out {given.out or 'DB'}")
     out = given.out or _usual_name([*(fasta or []), *map(Path, given.blastdb or [])])
-    chosen = options.alphabet_named(given.alphabet)
     refuse_unused_list(given.skipped, skip_bad=given.skip_bad)
     refuse_url(str(out))
-    sources, chosen = sources_of(fasta or [], given.blastdb or [], chosen)
+    sources, chosen = sources_of(fasta or [], given.blastdb or [], ALPHABETS.get(given.alphabet))
     with ExitStack() as stack:
         left_out = LeftOut(given.skipped, stack)
         built = build_database(

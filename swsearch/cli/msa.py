@@ -141,12 +141,10 @@ def _split(files: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _report(format_name: str, pair: str) -> Report:
-    from swsearch.report.formats import ALIGNMENTS, new_report
+    from swsearch.report.formats import new_report
 
     if pair not in PAIRINGS:
         raise InputError(f"--pair {pair!r}: choose {', '.join(PAIRINGS)}")
-    if format_name not in ALIGNMENTS:
-        raise InputError(f"--format {format_name!r}: an alignment is written as {', '.join(ALIGNMENTS)}")
     if pair != PAIRINGS[0] and format_name != "a3m":
         raise InputError(f"--format {format_name}: a complex is written as a3m; leave --pair or --format out")
     return new_report(format_name)

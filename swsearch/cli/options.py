@@ -21,7 +21,7 @@ from typer.models import TyperPath
 from swsearch.cli import completion
 from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import FileRegistry, registry
-from swsearch.folders import check_staging, make_user_folder, user_store
+from swsearch.folders import make_user_folder, user_store
 from swsearch.options import DEFAULT_STORE, EVERY_SUBJECT, OPTIONS, Option, offered, option_of
 from swsearch.output_files import COMPRESSED
 from swsearch.words import quoted
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from swsearch.report.row_filter import RowFilter
     from swsearch.search.options import SearchOptions
     from swsearch.search.queries import Requirements
-    from swsearch.sequences.alphabet import Alphabet
     from swsearch.sequences.fasta_text import SubjectPart
 
 
@@ -166,13 +165,46 @@ def created_store(store: str) -> str:
     return name
 
 
+def device_list(devices: str | None) -> list[int] | None:
+    """Device numbers from the value of ``--devices``; None if the option is not used.
+
+    Raises
+    ------
+    InputError
+        The value is not a list of numbers.
+
+    >>> device_list("0,1")
+    [0, 1]
+    """
+    if devices is None:
+        return None
+    numbers = whole_numbers(devices)
+    if numbers is None:
+        raise InputError(f"--devices {quoted(devices)}: give CUDA numbers separated by commas, such as 0,1")
+    return numbers
+
+
+def whole_numbers(text: str) -> list[int] | None:
+    """The integers in a text of nonnegative integers, separated by commas.
+
+    The result is None if the text has another form, or if a number has more than nine digits.
+
+    >>> whole_numbers("0, 12"), whole_numbers("1,,2"), whole_numbers("-1")
+    ([0, 12], None, None)
+    """
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdecimal() and len(word) <= 9 for word in words):
+        return None
+    return [int(word) for word in words]
+
+
 _CHECKS: Final[dict[str, Callable[[str], Any]]] = {
-    "store": store_or_none, "kept store": kept_store, "created store": created_store, "stage_store": check_staging,
+    "store": store_or_none, "kept store": kept_store, "created store": created_store, "devices": device_list,
     "fields": lambda names: None if names is None else names.replace(",", " ").split(),
     "format": lambda name: "blast6" if name == "m8" else name,  # as BLAST's -m 8 was called
     "subject_sets": lambda folder: refuse_empty("--subject-sets") if folder == "" else folder,
 }  # fmt: skip
-"""What else the value of an option must be or becomes, by its name or by what it names."""
+"""What the value of an option without choices must be or becomes, by its name or by what it names."""
 
 
 def tell_files(parameters: Iterable[Any], values: Mapping[str, Any]) -> None:
@@ -243,7 +275,7 @@ def _settings(row: Option) -> dict[str, Any]:
         "rich_help_panel": row.panel or None,
         "metavar": row.metavar or (f"[{'|'.join(row.choices)}]" if row.choices else None),
         "autocompletion": _completion(row),
-        "callback": _CHECKS.get(row.file or row.name),
+        "callback": row.check if row.choices else _CHECKS.get(row.file or row.name),
         "envvar": STORE_VARIABLE if row.name == "store" else None,
     }
 
@@ -286,13 +318,6 @@ def declared(name: str, command: str | None = None, **changes: Any) -> Any:
     return typer.Option(*row.flags, **_settings(row) | kind | changes)
 
 
-def table_or_json(name: str) -> str:
-    """The value of :data:`TableFormat`, checked."""
-    if name not in ("table", "json"):
-        raise InputError(f"--format {quoted(name)}: choose table or json")
-    return name
-
-
 DATABASE_HELP: Final = "A database made by `swsearch index`, its URL in an object store, or a sequence file."
 AnyDatabase = Annotated[str, typer.Argument(metavar="DB", click_type=INPUT_NAME, help=DATABASE_HELP)]
 StoredRun = Annotated[
@@ -311,7 +336,7 @@ DatabaseTaxidMap = Annotated[str | None, declared("taxid_map", "index")]
 KeptStore = Annotated[str, declared("store", "report")]
 CreatedStore = Annotated[str, declared("store", "serve")]
 StageStore = Annotated[str, declared("stage_store")]
-TableFormat = Annotated[str, declared("format", "kernels", callback=table_or_json)]
+TableFormat = Annotated[str, declared("format", "kernels")]
 
 
 class Arguments:
@@ -403,13 +428,7 @@ class Arguments:
         """What of this machine the search uses."""
         from swsearch.engine.registry import Machine
 
-        return Machine(
-            self.engine,
-            self.threads,
-            device_list(self.devices),
-            not self.no_bound,
-            self.partition_residues,
-        )
+        return Machine(self.engine, self.threads, self.devices, not self.no_bound, self.partition_residues)
 
     @property
     def narrowing(self) -> Narrowing:
@@ -449,23 +468,6 @@ def _converted(row: Option, value: Any) -> Any:
     return Path(value) if row.type is Path and value is not None else value
 
 
-def alphabet_named(name: str | None) -> Alphabet | None:
-    """The alphabet that ``--alphabet`` names; None if the option is not used.
-
-    Raises
-    ------
-    InputError
-        There is no alphabet of this name.
-    """
-    from swsearch.sequences.alphabet import ALPHABETS
-
-    if name is None:
-        return None
-    if name not in ALPHABETS:
-        raise InputError(f"--alphabet {name!r}: choose {' or '.join(ALPHABETS)}")
-    return ALPHABETS[name]
-
-
 def check_alphabet(alphabet: str | None, requirements: Requirements) -> None:
     """Refuse an ``--alphabet`` that is not the alphabet of the queries of this search.
 
@@ -474,43 +476,12 @@ def check_alphabet(alphabet: str | None, requirements: Requirements) -> None:
     InputError
         The alphabets differ; the message names the options with which queries of this alphabet can be searched.
     """
-    chosen = alphabet_named(alphabet)
-    if chosen is None or chosen is requirements.alphabet:
+    if alphabet in (None, requirements.alphabet.name):
         return
+    from swsearch.sequences.alphabet import ALPHABETS
+
+    chosen = ALPHABETS[alphabet]
     how, advice = "without --translate", f"leave --alphabet out, or {requirements.advice(chosen)}"
     if requirements.translate is not None:
         how, advice = f"with --translate {requirements.translate}", requirements.advice(chosen)
     raise InputError(f"--alphabet {alphabet}: {how} queries are {requirements.alphabet.name}; {advice}")
-
-
-def device_list(devices: str | None) -> list[int] | None:
-    """Device numbers from the value of ``--devices``; None if the option is not used.
-
-    Raises
-    ------
-    InputError
-        The value is not a list of numbers.
-
-    >>> device_list("0,1")
-    [0, 1]
-    """
-    if devices is None:
-        return None
-    numbers = whole_numbers(devices)
-    if numbers is None:
-        raise InputError(f"--devices {quoted(devices)}: give CUDA numbers separated by commas, such as 0,1")
-    return numbers
-
-
-def whole_numbers(text: str) -> list[int] | None:
-    """The integers in a text of nonnegative integers, separated by commas.
-
-    The result is None if the text has another form, or if a number has more than nine digits.
-
-    >>> whole_numbers("0, 12"), whole_numbers("1,,2"), whole_numbers("-1")
-    ([0, 12], None, None)
-    """
-    words = [word.strip() for word in text.split(",")]
-    if not all(word.isascii() and word.isdecimal() and len(word) <= 9 for word in words):
-        return None
-    return [int(word) for word in words]

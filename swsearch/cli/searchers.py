@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from swsearch.cli.options import Arguments, device_list
+from swsearch.cli.options import Arguments
 from swsearch.cli.output import ProgressReport, inform
 from swsearch.errors import SwSearchError
 
@@ -81,7 +81,7 @@ def _separate_gpus(arguments: Arguments, cells: int, are_many: Callable[[int], b
     """The GPUs that get a process each; empty if this process uses the GPUs, if any."""
     if arguments.cluster is not None or arguments.explain or arguments.plot is not None:
         return []
-    devices = device_list(arguments.devices) or []
+    devices = arguments.devices or []
     if len(devices) < 2 or arguments.engine not in ("auto", "cuda"):
         return []
     if cells < SEPARATE_CELLS:

@@ -127,12 +127,11 @@ def _options_of_workers(given: options.Arguments) -> list[list[str]]:
     return [[*same, *its_share] for its_share in _shares(given.devices, given.threads)]
 
 
-def _shares(devices: str | None, threads: int | None) -> list[list[str]]:
+def _shares(devices: list[int] | None, threads: int | None) -> list[list[str]]:
     """The options of each worker of a server: one worker for each GPU, with its share of the threads."""
-    ordinals = options.device_list(devices) or []
-    if len(ordinals) > 1:
-        threads = max(1, threads_to_use(threads) // len(ordinals))
-    shares = [["--devices", str(ordinal)] for ordinal in ordinals] or [[]]
+    if devices is not None and len(devices) > 1:
+        threads = max(1, threads_to_use(threads) // len(devices))
+    shares = [["--devices", str(device)] for device in devices or ()] or [[]]
     return [share + ([] if threads is None else ["--threads", str(threads)]) for share in shares]
 
 
@@ -171,7 +170,7 @@ def worker(paths: DatabasePaths = None, *, context: typer.Context) -> None:
         _warn_of_network(given.store)
     chosen = _offered(paths or [], given)
     keep = timedelta(days=given.expiry_days) if given.expiry_days else None
-    machine = Machine(given.engine, given.threads, options.device_list(given.devices))
+    machine = Machine(given.engine, given.threads, given.devices)
     with (
         unregistered(),
         Store(given.store, create=True) as opened,

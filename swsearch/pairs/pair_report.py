@@ -12,13 +12,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final, TextIO
 
 from swsearch.engine.pair_arrays import FreeEnds
-from swsearch.errors import InputError
 from swsearch.hits.cigar import gapped, parse
 from swsearch.hits.formatting import GappedRow, row_blocks
 from swsearch.pairs.pair_alignment import FREE_ENDS, PairAlignment, free_ends_of_mode
 from swsearch.words import counted
 
-FORMATS: Final = ("table", "tsv", "json", "jsonl", "pairwise")
 FIELDS: Final = (
     "qseqid", "sseqid", "mode", "score", "pident", "length", "mismatch", "gapopen", "gaps", "qstart", "qend", "sstart",
     "send", "qlen", "slen", "cigar",
@@ -26,12 +24,6 @@ FIELDS: Final = (
 _SCORE_NAMES: Final = {"edit": "Edit distance", "lcs": "Common subsequence"}
 
 Value = str | int | float | None
-
-
-def check_format(name: str) -> None:
-    """Raise :class:`InputError` for a format that does not exist for pairs."""
-    if name not in FORMATS:
-        raise InputError(f"--format {name!r} is unknown for pairs; choose {', '.join(FORMATS)}")
 
 
 def row(pair: PairAlignment) -> dict[str, Value]:
@@ -62,7 +54,6 @@ def row(pair: PairAlignment) -> dict[str, Value]:
 
 def write(format_name: str, pairs: Iterable[PairAlignment], stream: TextIO) -> None:
     """Write a report of pairs; all formats except ``json`` write each pair as soon as ``pairs`` yields it."""
-    check_format(format_name)
     if format_name == "tsv":
         stream.write("\t".join(FIELDS) + "\n")
         for pair in pairs:

@@ -26,18 +26,13 @@ from __future__ import annotations
 import heapq
 from array import array
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult
-from swsearch.options import option_of
 from swsearch.report.base import Step
 from swsearch.typing import Lengths, SubjectIndex
-
-CLUSTER_MODES: Final = sorted(option_of("mode", "cluster").choices)
 
 Cluster = tuple[int, ...]
 """The ``subject_index`` of each member: first that of the representative, then the others in ascending order."""
@@ -78,19 +73,12 @@ class PairGraph(Step):
         Parameters
         ----------
         mode : str
-            One of :data:`CLUSTER_MODES`.
-
-        Raises
-        ------
-        InputError
-            There is no such mode.
+            ``components``, ``cover`` or ``length``.
 
         >>> graph = PairGraph(np.array([2, 1, 0], np.uint32), np.array([9, 8, 7], np.uint32))
         >>> graph.clusters("cover")
         [(2,), (1,), (0,)]
         """
-        if mode not in CLUSTER_MODES:
-            raise InputError(f"--mode {mode}: choose {', '.join(CLUSTER_MODES)}")
         n = len(self._vertices)
         edges = self._edges()
         if mode == "components":

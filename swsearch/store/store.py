@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from swsearch.arguments import flag, number, path
 from swsearch.errors import InputError, StoreError
-from swsearch.folders import check_staging
+from swsearch.options import option_of
 from swsearch.store.connections import Address, FileConnections, connections_of
 from swsearch.store.driver import BUSY_SECONDS, Rows, register_store
 from swsearch.store.results import Results
@@ -230,7 +230,7 @@ class Store(Closeable):
 
 def is_staged(target: str | os.PathLike[str], stage: str) -> bool:
     """Whether a store is to be staged (:mod:`swsearch.store.staged_store`); ``stage`` is that of :func:`open_store`."""
-    check_staging(stage)
+    option_of("stage_store").check(stage)
     address = Address.of(target)
     if stage == "always" and not address.can_be_staged:
         raise InputError(f"--stage-store always: {address.name} is not a file; leave the option out")

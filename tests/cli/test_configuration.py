@@ -159,7 +159,7 @@ def test_an_error_about_a_default_names_its_place(swsearch, configured, monkeypa
     assert swsearch(*search, "-f", "table").error == f"swsearch: error: {path}, line 1: {problem}"
     assert swsearch(*search, "-f", "table", "--min-identity", 200).error == f"swsearch: error: {problem}"
     configured("")
-    for name, value, rest in (("THREADS", "0", "at least 1 thread"), ("STAGE_STORE", "x", "choose auto, always or")):
+    for name, value, rest in (("THREADS", "0", "at least 1 thread"), ("STAGE_STORE", "x", "choose auto, always,")):
         monkeypatch.setenv(f"SWSEARCH_{name}", value)
         said = swsearch(*search).error
         assert said.startswith(f"swsearch: error: SWSEARCH_{name}: --{name.lower().replace('_', '-')} ")

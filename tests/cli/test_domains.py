@@ -106,7 +106,7 @@ def test_table_and_page_show_the_proteins_that_have_domains(swsearch, tmp_path):
         ((PROTEINS, "no.hmm"), "no.hmm: No such file"),
         ((PROTEINS, FAMILIES, "--thresholds", "GB"), "--thresholds GB: choose GA, TC, NC, none"),
         ((PROTEINS, FAMILIES, "--evalue", "0"), "--evalue 0: choose a number above 0"),
-        ((PROTEINS, FAMILIES, "--format", "blast6"), "--format 'blast6': choose table, domtblout"),
+        ((PROTEINS, FAMILIES, "--format", "blast6"), "--format blast6: choose table, domtblout"),
         ((PROTEINS, FAMILIES, "-o", "x.xlsx"), "there are no reports as .xlsx"),
         (("-", "-"), "<stdin> is named twice"),
         ((PROTEINS, FAMILIES, FAMILIES), "families.hmm.gz is named twice; its models would count twice"),

@@ -23,7 +23,7 @@ from tests.sliced_databases import DATA
             "has one slice with residues to search; leave it out, or index the FASTA again",
         ),
         ("--cluster local:2 --devices 0", "needs a GPU for each worker, and --devices names 1"),
-        ("--cluster local:1 --engine fast", "--engine 'fast': choose"),
+        ("--cluster local:1 --engine fast", "--engine fast: choose"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_one_line(folder, tmp_path, capfd, arguments, message):

@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import networkx
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swsearch.errors import InputError
-from swsearch.run.comparisons import CLUSTER_MODES, PairGraph
+from swsearch.options import option_of
+from swsearch.run.comparisons import PairGraph
 from tests.store.conftest import make_hit, make_query
 
 
@@ -70,15 +69,10 @@ def test_components_are_those_of_networkx(graph):
         assert members[0] == min(members, key=lambda index: (-lengths[index], index))
 
 
-@given(graphs(), st.sampled_from(CLUSTER_MODES))
+@given(graphs(), st.sampled_from(option_of("mode", "cluster").choices))
 def test_clusters_and_members_have_an_order(graph, mode):
     clusters = found(*graph, mode)
     keys = [(-len(members), -graph[0][members[0]], members[0]) for members in clusters]
     assert keys == sorted(keys)
     assert all(list(members[1:]) == sorted(members[1:]) for members in clusters)
     assert sorted(index for members in clusters for index in members) == list(range(len(graph[0])))
-
-
-def test_an_unknown_mode_is_refused():
-    with pytest.raises(InputError, match="choose components, cover, length"):
-        found([1], [], "single")

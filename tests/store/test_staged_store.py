@@ -437,7 +437,7 @@ def test_the_choice_of_staging(target, tmp_path):
     for stage, kind in (("auto", Store), ("always", StagedStore), ("never", Store)):
         with open_store(tmp_path / f"{stage}.sqlite", create=True, stage=stage) as store:
             assert type(store) is kind
-    with pytest.raises(InputError, match=r"--stage-store 'perhaps': choose auto, always or never"):
+    with pytest.raises(InputError, match=r"stage_store='perhaps': choose auto, always, never"):
         open_store(target, create=True, stage="perhaps")
     with pytest.raises(InputError, match=r"postgresql.*is not a file; leave the option out"):
         open_store("postgresql://nobody@nowhere/hits", stage="always")
