@@ -8,9 +8,9 @@ and Alembic upgrades a store; a store in an ordinary file imports neither.
 module                  noun
 ======================  ================================================================================
 ``store``               the store: its connections and transactions, its repositories as attributes
-``driver``, ``rows``    plain statements, SQLite's settings, messages of errors; the values of rows
+``driver``              plain statements, SQLite's settings, messages of errors
 ``connections``         where a store is; connections and transactions
-``tables``, ``schema``  tables and types of columns; creation, revision and upgrade
+``rows``, ``schema``    tables, types of columns and values of rows; creation, revision and upgrade
 ``runs``                ``store.runs``: the record of a run, who works on it, which may be deleted
 ``results``             ``store.results``: queries and hits, pages and columns of them
 ``searches``            ``store.searches``: what was submitted; records of it are in ``search_records``

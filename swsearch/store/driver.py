@@ -22,8 +22,7 @@ from typing import Any, Final
 
 from swsearch.errors import StoreError, SwSearchError
 from swsearch.file_registry import registry
-from swsearch.store.rows import utc_now
-from swsearch.store.tables import reader_of
+from swsearch.store.rows import reader_of, utc_now
 from swsearch.words import option
 
 BUSY_SECONDS: Final = 60.0

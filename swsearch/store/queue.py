@@ -18,21 +18,8 @@ from swsearch.hits.result import RunInfo
 from swsearch.hits.shards import AskedQueries, Failure, Shard
 from swsearch.store.driver import Rows, marks, marks_of_pairs
 from swsearch.store.results import insert_failure, insert_queries
-from swsearch.store.rows import (
-    DONE,
-    FAILED,
-    FINISHED,
-    LEASED,
-    QUEUED,
-    RUNNING,
-    UNFINISHED,
-    HostProcess,
-    claim_values,
-    restored,
-    storable,
-    utc_now,
-)
-from swsearch.store.runs import insert_runs
+from swsearch.store.rows import DONE, FAILED, FINISHED, LEASED, QUEUED, RUNNING, UNFINISHED, restored, storable, utc_now
+from swsearch.store.runs import HostProcess, claim_values, insert_runs
 from swsearch.store.scheduling import (
     LEASE_COLUMNS,
     Query,

@@ -1,4 +1,12 @@
-"""The values of a store's rows: those of the records of a run, the words of states, and the process at work on a run.
+"""The tables of a store, and the values of their rows: those of the records of a run, and the words of states.
+
+Runs have ``runs``, ``queries``, ``hits`` and ``failures``; ``blast6`` is a view of them for other programs and for
+people who write SQL. The search service has ``searches``, ``search_queries``, ``owners``, ``usage``, ``workers``,
+``tokens`` and ``links``: a search is what somebody submitted, and its results are a run like any other.
+``swsearch_schema`` has the revision of all of them.
+
+``schema.sql`` is the only description of these tables, with a type of :data:`_TYPES` for each column. The rest of the
+program does not use rows: the repositories (:mod:`swsearch.store`) translate between rows and records.
 
 Headers of sequence files may contain any byte. :func:`storable` makes readable text of them, :func:`restored` the
 header of the text. This module needs no SQLAlchemy, so that a search can be stored without it
@@ -8,14 +16,17 @@ header of the text. This module needs no SQLAlchemy, so that a search can be sto
 from __future__ import annotations
 
 import json
-import os
 import re
-from dataclasses import dataclass, fields
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache
+from math import inf
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final, Self
+from types import NoneType
+from typing import Any, Final
 
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import QueryResult, RunInfo
@@ -24,7 +35,7 @@ from swsearch.sequences.record import identifier
 from swsearch.words import without_secrets
 
 SCHEMA: Final = "0.1.0"
-"""The Alembic revision of the tables (:mod:`swsearch.store.tables`)."""
+"""The Alembic revision of the tables; a test compares them with the result of the migrations."""
 
 RUNNING: Final = "running"
 """A run or a search at work."""
@@ -111,12 +122,6 @@ def asked_values(asked: AskedQueries | None) -> dict[str, Any]:
     }
 
 
-def claim_values() -> dict[str, Any]:
-    """The columns that identify the process that works on a run, namely this process."""
-    process = HostProcess.this()
-    return {"state": RUNNING, "host": process.host, "process": process.process, "process_began": process.began}
-
-
 def query_values(result: QueryResult) -> dict[str, Any]:
     """The columns of a query, without the id of its run."""
     return {
@@ -152,91 +157,97 @@ def hit_values(query_id: int, hit: Hit) -> tuple[Any, ...]:
     )
 
 
-# --- the process at work on a run ---
+# --- tables, and the records of their rows ---
 
 
-_START_FIELD: Final = 19
-"""Index, among the fields of ``/proc/PID/stat`` after the program's name, of the start in clock ticks since boot."""
+_SIGNED: Final = frozenset({"query_frame", "subject_frame", "score"})
 
 
-@dataclass(frozen=True)
-class HostProcess:
-    """The process that works on a run.
-
-    Its id is not sufficient to tell whether it runs: ids are reused, at the latest after a restart of the machine, and
-    in containers many programs have the id 1. Therefore its start is stored, too. The processes of another machine
-    cannot be observed; the user must decide whether they are running.
-
-    Attributes
-    ----------
-    host : str
-        Name of its machine.
-    process : int
-        Its process id there.
-    began : str or None
-        Its start: the boot id of the machine and the clock ticks since boot. None if unknown (not Linux).
+def _utc(value: Any) -> Any:
+    """A time as a driver gives it; SQLite has no type for times, which are texts in UTC. Other values stay as they are,
+    for the check of the record.
     """
-
-    host: str
-    process: int
-    began: str | None
-
-    @classmethod
-    def this(cls) -> Self:
-        """The calling process."""
-        return cls(host_name(), os.getpid(), _began_own(os.getpid()))
-
-    def __str__(self) -> str:
-        return f"process {self.process} on {self.host}"
-
-    @property
-    def is_here(self) -> bool:
-        """Whether it is or was a process of this machine."""
-        return self.host == host_name()
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether it was a process of this machine and has ended; False if unknown.
-
-        A process that was killed remains as a zombie until its parent has asked for its exit code.
-        """
-        if not self.is_here:
-            return False
-        try:
-            os.kill(self.process, 0)
-        except ProcessLookupError:
-            return True
-        except PermissionError:
-            pass
-        if _fields(self.process)[:1] in ([b"Z"], [b"X"]):
-            return True
-        began = _began(self.process)
-        return None not in (self.began, began) and self.began != began
+    if not isinstance(value, str | datetime):
+        return value
+    time = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
-def host_name() -> str:
-    """The name of this machine."""
-    return os.uname().nodename
+_TYPES: Final = {
+    "SERIAL": ("INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT", "BIGSERIAL PRIMARY KEY"),
+    "BIGINT": ("INTEGER", "BIGINT"),
+    "INT": ("INTEGER", "INTEGER"),
+    "DOUBLE": ("DOUBLE", "DOUBLE PRECISION"),
+    "TEXT": ("TEXT", "TEXT"),
+    "ESCAPED": ("TEXT", "TEXT"),
+    "TIME": ("DATETIME", "TIMESTAMP WITH TIME ZONE"),
+}
+"""The types of ``schema.sql`` beside ``VARCHAR``, as SQLite and PostgreSQL name them: SERIAL is a number that is never
+used again, ESCAPED is text as :func:`storable` makes it, and TIME is in UTC.
+"""
+_KINDS: Final[dict[str, set[type]]] = {
+    "SERIAL": {int}, "BIGINT": {int}, "INT": {int}, "DOUBLE": {int, float}, "TIME": {datetime},
+}  # fmt: skip
+"""The types of the values in a record; those of the other columns are texts."""
+_HIGHEST: Final = {"INT": 2**31 - 1}
+_READERS: Final = {"ESCAPED": restored, "TIME": _utc}
+"""What makes a value of what a driver gives."""
+_COLUMN: Final = rf'(?m)^(    "?(\w+)"? )({"|".join(_TYPES)}|VARCHAR\(\d+\))(?=[ ,\n])( NOT NULL)?'
+"""The line of a column in ``schema.sql``."""
+_HASH: Final = " USING HASH"
+"""PostgreSQL's index of long texts: a key of a B-tree has at most 2.7 kB."""
 
 
-@lru_cache(maxsize=1)
-def _began_own(process: int) -> str | None:
-    """The start of this process; a worker asks for it with each run, and a forked process has another id."""
-    return _began(process)
+@cache
+def statements(*, in_sqlite: bool) -> list[str]:
+    """The statements that create the tables, the indexes and the view."""
+
+    def translated(column: re.Match[str]) -> str:
+        sqlite, postgresql = _TYPES.get(column[3], (column[3], column[3]))
+        return f"{column[1]}{sqlite if in_sqlite else postgresql}{column[4] or ''}"
+
+    text = re.sub(_COLUMN, translated, _schema())
+    return (text.replace(_HASH, "") if in_sqlite else text).removesuffix(";\n").split(";\n")
 
 
-def _began(process: int) -> str | None:
-    try:
-        machine = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return None
-    fields = _fields(process)
-    return f"{machine} {int(fields[_START_FIELD])}" if fields else None
+@cache
+def _schema() -> str:
+    """The statements of ``schema.sql`` without its remarks."""
+    return re.sub(r"^--.*\n", "", Path(__file__).with_name("schema.sql").read_text("utf-8"), flags=re.MULTILINE)
 
 
-def _fields(process: int) -> list[bytes]:
-    """The fields of ``/proc/PID/stat`` after the program's name, the state first; empty if there is no such process."""
-    try:
-        return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return []
+@cache
+def reader_of(table: str, more: tuple[str, ...]) -> tuple[str, Callable[[Sequence[Any]], Any]]:
+    """The columns of a table for a statement, and what makes a record of a row that has them and then ``more`` values.
+
+    The function raises :class:`ValueError` if a value has another type than its column, or is a count or an index that
+    is negative; the message names the column. SQLite accepts any value in any column, and a store may have been edited.
+    The meaning of values is not checked.
+    """
+    definition = _schema().partition(f"CREATE TABLE {table} (")[2].partition(");")[0]
+    columns = [(column[2], column[3], column[4]) for column in re.finditer(_COLUMN, definition)]
+    names = [name for name, _, _ in columns]
+    record = namedtuple(table, [*names, *more])  # type: ignore[misc]
+    readers = [(place, _READERS[kind]) for place, (_, kind, _) in enumerate(columns) if kind in _READERS]
+    rules = [_rule(*column) for column in columns]
+
+    def read(row: Sequence[Any]) -> Any:
+        values = list(row)
+        for place, reader in readers:
+            if values[place] is not None:
+                values[place] = reader(values[place])
+        for value, (name, kinds, lowest, highest) in zip(values, rules, strict=False):
+            if type(value) not in kinds or (type(value) is int and not lowest <= value <= highest):
+                shown = repr(value)
+                shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
+                raise ValueError(f"table {table}, column {name}: {shown} has no place there")
+        return record(*values)
+
+    return ", ".join(names), read
+
+
+def _rule(name: str, kind: str, required: str | None) -> tuple[str, set[type], float, float]:
+    """The name of a column, the types of its values, and the range of integers."""
+    kinds, highest = _KINDS.get(kind, {str}), _HIGHEST.get(kind, inf)
+    is_count = kinds == {int} and name not in _SIGNED
+    return name, kinds if required or kind == "SERIAL" else kinds | {NoneType}, 0 if is_count else -highest, highest

@@ -7,10 +7,13 @@ exactly (:mod:`swsearch.store.results`). Every row is checked before it is conve
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from swsearch.errors import RunNotFound, RunTaken, StoreError
 from swsearch.file_registry import registry
@@ -18,18 +21,7 @@ from swsearch.hits.result import DatabaseInfo, RunInfo
 from swsearch.hits.shards import AskedQueries, Shard
 from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.store.driver import Rows
-from swsearch.store.rows import (
-    FINISHED,
-    INTERRUPTED,
-    RUN_FIELDS,
-    RUNNING,
-    HostProcess,
-    asked_values,
-    claim_values,
-    run_values,
-    storable,
-    utc_now,
-)
+from swsearch.store.rows import FINISHED, INTERRUPTED, RUN_FIELDS, RUNNING, asked_values, run_values, storable, utc_now
 
 if TYPE_CHECKING:
     from swsearch.store.store import Store
@@ -45,6 +37,105 @@ _NUMBERS: Final = {
 _WITH_ID: Final = "WHERE id = ?"
 _NEWEST: Final = "ORDER BY id DESC LIMIT ?"
 _OF_NO_SEARCH: Final = "NOT EXISTS (SELECT 1 FROM searches WHERE run_id = runs.id)"
+
+
+# --- the process at work on a run ---
+
+
+_START_FIELD: Final = 19
+"""Index, among the fields of ``/proc/PID/stat`` after the program's name, of the start in clock ticks since boot."""
+
+
+@dataclass(frozen=True)
+class HostProcess:
+    """The process that works on a run.
+
+    Its id is not sufficient to tell whether it runs: ids are reused, at the latest after a restart of the machine, and
+    in containers many programs have the id 1. Therefore its start is stored, too. The processes of another machine
+    cannot be observed; the user must decide whether they are running.
+
+    Attributes
+    ----------
+    host : str
+        Name of its machine.
+    process : int
+        Its process id there.
+    began : str or None
+        Its start: the boot id of the machine and the clock ticks since boot. None if unknown (not Linux).
+    """
+
+    host: str
+    process: int
+    began: str | None
+
+    @classmethod
+    def this(cls) -> Self:
+        """The calling process."""
+        return cls(host_name(), os.getpid(), _began_own(os.getpid()))
+
+    def __str__(self) -> str:
+        return f"process {self.process} on {self.host}"
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is or was a process of this machine."""
+        return self.host == host_name()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it was a process of this machine and has ended; False if unknown.
+
+        A process that was killed remains as a zombie until its parent has asked for its exit code.
+        """
+        if not self.is_here:
+            return False
+        try:
+            os.kill(self.process, 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            pass
+        if _fields(self.process)[:1] in ([b"Z"], [b"X"]):
+            return True
+        began = _began(self.process)
+        return None not in (self.began, began) and self.began != began
+
+
+def host_name() -> str:
+    """The name of this machine."""
+    return os.uname().nodename
+
+
+@lru_cache(maxsize=1)
+def _began_own(process: int) -> str | None:
+    """The start of this process; a worker asks for it with each run, and a forked process has another id."""
+    return _began(process)
+
+
+def _began(process: int) -> str | None:
+    try:
+        machine = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return None
+    fields = _fields(process)
+    return f"{machine} {int(fields[_START_FIELD])}" if fields else None
+
+
+def _fields(process: int) -> list[bytes]:
+    """The fields of ``/proc/PID/stat`` after the program's name, the state first; empty if there is no such process."""
+    try:
+        return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return []
+
+
+def claim_values() -> dict[str, Any]:
+    """The columns that identify the process that works on a run, namely this process."""
+    process = HostProcess.this()
+    return {"state": RUNNING, "host": process.host, "process": process.process, "process_began": process.began}
+
+
+# --- runs ---
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from swsearch.errors import SchemaOutdated, StoreError
 from swsearch.folders import is_user_store, resource_folder
 from swsearch.store.connections import Address, Connections, FileConnections, connections_of
 from swsearch.store.driver import Rows
-from swsearch.store.rows import SCHEMA
-from swsearch.store.tables import statements
+from swsearch.store.rows import SCHEMA, statements
 from swsearch.words import option
 
 if TYPE_CHECKING:

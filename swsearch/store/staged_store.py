@@ -39,7 +39,8 @@ from swsearch.errors import StoreError
 from swsearch.folders import is_shared, locked_file, remove_folder, sync_folder
 from swsearch.store.connections import Address
 from swsearch.store.driver import explained, register_store
-from swsearch.store.rows import INTERRUPTED, RUNNING, HostProcess
+from swsearch.store.rows import INTERRUPTED, RUNNING
+from swsearch.store.runs import HostProcess
 from swsearch.store.schema import check_file, upgrade
 from swsearch.store.store import Store, is_staged
 from swsearch.words import as_arguments, option

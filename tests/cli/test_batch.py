@@ -135,7 +135,7 @@ def test_a_run_left_on_another_machine_is_taken_up_where_its_number_is_given(
     arguments = ["batch", *many_queries, few_proteins_db, "--store", "b.sqlite"]
     store = ["--store", "hits.sqlite"]
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr("swsearch.store.rows.host_name", lambda: "node7")
+        elsewhere.setattr("swsearch.store.runs.host_name", lambda: "node7")
         assert swsearch(*arguments).code == 0
         with Store("b.sqlite") as store:
             store.runs.resume(1)
@@ -356,7 +356,7 @@ def test_a_run_at_work_is_not_deleted_unless_that_is_forced(swsearch, spawn_paus
 def test_a_run_of_another_machine_is_not_deleted_unless_that_is_forced(swsearch, monkeypatch, few_proteins_db):
     store = ["--store", "hits.sqlite"]
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr("swsearch.store.rows.host_name", lambda: "node7")
+        elsewhere.setattr("swsearch.store.runs.host_name", lambda: "node7")
         assert swsearch("query", QUERIES, few_proteins_db, "--top", "1", *store).code == 0
         with Store("hits.sqlite") as opened:
             opened.runs.resume(1)

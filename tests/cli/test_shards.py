@@ -171,7 +171,7 @@ def test_a_job_that_is_queued_again_elsewhere_goes_on_with_its_own_run(
     """By hand: the first attempt was on another machine, whose processes cannot be seen; the scheduler has ended it."""
     arguments = ["batch", QUERIES, few_proteins_db, "--store", "h.sqlite", "--resume", "latest", "--shard"]
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr("swsearch.store.rows.host_name", lambda: "node7")
+        elsewhere.setattr("swsearch.store.runs.host_name", lambda: "node7")
         for shard in ("1/2", "2/2"):
             assert swsearch(*arguments, shard).code == 0
         with Store("h.sqlite") as store:

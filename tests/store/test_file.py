@@ -15,7 +15,7 @@ import pytest
 from swsearch.errors import InputError, RunNotFound, StoreError
 from swsearch.file_registry import registered
 from swsearch.hits.shards import AskedQueries, Failure, Shard
-from swsearch.store import connections, rows, tables
+from swsearch.store import connections, rows
 from swsearch.store.staged_store import StagedStore
 from swsearch.store.store import Store, open_store
 from tests.store.conftest import RUN, make_hit, make_query
@@ -86,7 +86,7 @@ def test_a_new_file_is_in_wal_mode_and_its_numbers_are_never_used_again(path, op
 
 
 def test_hits_have_a_value_for_each_column():
-    columns, _ = tables.reader_of("hits", ())
+    columns, _ = rows.reader_of("hits", ())
     assert sorted(columns.split(", ")) == sorted(rows.HIT_COLUMNS)
 
 

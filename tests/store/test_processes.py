@@ -156,7 +156,7 @@ def test_a_run_of_another_machine_is_not_called_interrupted(tmp_path, monkeypatc
     """This machine cannot know whether the process of the run is alive."""
     with Store(tmp_path / "hits.sqlite", create=True) as store:
         with monkeypatch.context() as elsewhere:
-            elsewhere.setattr("swsearch.store.rows.host_name", lambda: "elsewhere")
+            elsewhere.setattr("swsearch.store.runs.host_name", lambda: "elsewhere")
             elsewhere.setattr(os, "getpid", lambda: NO_PROCESS)
             run_id = store.runs.start(RUN)
         assert store.runs.get(run_id).state == "running"
