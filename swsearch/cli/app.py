@@ -27,12 +27,11 @@ import typer
 
 from swsearch import __version__
 from swsearch.cli import completion
-from swsearch.cli.command import MAX_WIDTH, CommandGroup, Group
+from swsearch.cli.command import MAX_WIDTH, CommandGroup, Group, is_refusal
 from swsearch.cli.command_line import begin
 from swsearch.cli.configuration import in_plain_words
 from swsearch.cli.log import end_log
 from swsearch.cli.output import open_closed_streams, say
-from swsearch.cli.parsing import is_refusal
 from swsearch.cli.start import leave
 from swsearch.command_log import append
 from swsearch.errors import KernelCompileError, OutputClosed, SwSearchError, UsageError

@@ -278,9 +278,8 @@ def config(
 
     Example: swsearch config report --format json
     """
-    from swsearch.cli.command import all_commands, context_of
+    from swsearch.cli.command import all_commands, configured, context_of, option_names
     from swsearch.cli.documents import write_document
-    from swsearch.cli.parsing import configured, option_names
 
     name = " ".join(command or ["query"])
     known = all_commands()

@@ -1,7 +1,7 @@
 """``--log FILE``: the log of a command is opened before any work, and its last line has the exit code.
 
 The option stands before or behind the name of the command. The log is opened before values are converted
-(:mod:`swsearch.cli.parsing`), or when the line is found to be wrong, so that wrong usage is logged too. The first two
+(:mod:`swsearch.cli.command`), or when the line is found to be wrong, so that wrong usage is logged too. The first two
 lines name the program, the host and the command line. What follows is said through :func:`swsearch.cli.output.say`;
 errors that nobody expected also have their traceback.
 """

@@ -2,7 +2,7 @@
 
 :data:`SPELLINGS` has a row for each option that needs one. It needs none if its name is an option of swsearch, with one
 dash or two and with ``_`` or ``-`` between its words, and has the same meaning: ``-evalue``, ``--max_hsps``. The parser
-of a command (:mod:`swsearch.cli.parsing`) knows these names beside its own; ``docs/reference/names.md`` shows them.
+of a command (:mod:`swsearch.cli.command`) knows these names beside its own; ``docs/reference/names.md`` shows them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from swsearch.cli.command import context_of
+from swsearch.cli.command import (
+    PROGRAMS,
+    context_of,
+    is_long_name,
+    is_refusal,
+    one_dash_names,
+    replace_names,
+    value_behind,
+)
 from swsearch.cli.command_line import texts, words_of
 from swsearch.cli.configuration import in_plain_words
-from swsearch.cli.parsing import PROGRAMS, is_long_name, is_refusal, one_dash_names, replace_names, value_behind
 from swsearch.errors import DatabaseError, SwSearchError, UsageError
 from swsearch.options import SWITCHES
 from swsearch.words import quoted

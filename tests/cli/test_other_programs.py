@@ -10,8 +10,8 @@ import pytest
 import typer
 
 from swsearch.cli.app import commands
+from swsearch.cli.command import PROGRAMS, replace_names
 from swsearch.cli.command_line import words_of
-from swsearch.cli.parsing import PROGRAMS, replace_names
 from swsearch.cli.spellings import BLAST, DIAMOND, LINES, MMSEQS, OTHERS, PROGRAM_WORDS, SPELLINGS, SSEARCH
 from swsearch.errors import UsageError
 from tests.cli.conftest import DATA, QUERIES
