@@ -1,15 +1,19 @@
-"""The run of a command line: its store, its report, its progress, and its messages on stderr.
+"""The run of a command line: its engine, its store, its report, its progress, and its messages on stderr.
 
 All commands that search and store use it: ``query``, ``batch`` and those of all against all. :class:`CommandRun` takes
-their options, :meth:`CommandRun.check` refuses wrong ones, :meth:`CommandRun.opened` opens the engine, and
+their options, :meth:`CommandRun.gpus_started` starts GPUs, :meth:`CommandRun.check` refuses wrong options,
+:meth:`CommandRun.opened` opens the engine (this process, a process for each GPU, or the workers of a cluster), and
 :meth:`CommandRun.execute` searches.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,9 +22,8 @@ import typer
 from swsearch.cli import options
 from swsearch.cli.command_line import command_line, resuming_line
 from swsearch.cli.output import ProgressReport, inform, say
-from swsearch.cli.searchers import open_searcher
 from swsearch.command_log import append, log_path
-from swsearch.errors import InputError, OutputClosed, StoreError
+from swsearch.errors import InputError, OutputClosed, StoreError, SwSearchError
 from swsearch.file_registry import is_store_url
 from swsearch.folders import make_user_folder
 from swsearch.options import COMPARISONS, DEFAULT_STORE, offered, option_of
@@ -35,10 +38,24 @@ if TYPE_CHECKING:
     from swsearch.run import Run, RunOutcome, Step, Survey
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import Queries
+    from swsearch.search.searcher import Searcher
     from swsearch.store.store import Store
 
 LONG_SECONDS: Final = 10.0
 """The plan of a search is printed before it starts if it is expected to take longer than this."""
+SEPARATE_QUERIES: Final = 8
+"""Queries for each GPU from which a process for each is worthwhile."""
+SEPARATE_CELLS: Final = 10**13
+"""Cells from which this is so: about a second of one GPU."""
+_SEARCH_MODULES: Final = (
+    "swsearch.engine.cuda.search.multi_gpu",
+    "swsearch.search.searcher",
+    "swsearch.search.score_check",
+    "swsearch.run",
+    "swsearch.store.store",
+    "swsearch.report_context",
+)
+"""What a search by a GPU of this process needs, which would otherwise be imported when the GPU has started."""
 
 
 class CommandRun:
@@ -91,6 +108,38 @@ class CommandRun:
         self.arguments = arguments.changed(store=_named_store(arguments, must_store=self.must_store))
         self.report: Report | None = None
         self.run: Run | None = None
+        self._processes: WorkerProcesses | None = None
+
+    @contextmanager
+    def gpus_started(self, cells: int, are_many: Callable[[int], bool]) -> Iterator[None]:
+        """Start the GPUs of a search, if it uses any, while the program opens its databases and imports its modules.
+
+        Each GPU has a process of its own, which ends with the context, if that is worthwhile: the processor time of the
+        results of many queries is more than one process has. With fewer queries, the GPUs divide the subjects of each
+        query, which needs one process: this one.
+
+        No error of an option is raised, because :meth:`opened` raises it again.
+
+        Parameters
+        ----------
+        cells : int
+            About the number of cells of the search.
+        are_many : callable
+            Whether there are this many queries or more.
+        """
+        arguments = self.arguments
+        self._processes = None
+        gpus = _separate_gpus(arguments, cells, are_many)
+        if not gpus:
+            if arguments.cluster is None:
+                _warm_up(arguments, cells)
+            yield
+            return
+        from swsearch.cluster.processes import WorkerProcesses
+
+        threads = None if arguments.threads is None else max(1, arguments.threads // len(gpus))
+        with WorkerProcesses(len(gpus), threads, gpus) as self._processes:
+            yield
 
     def check(self) -> None:
         """Refuse wrong options, before databases are packed or fetched, which may take long.
@@ -115,24 +164,40 @@ class CommandRun:
         _ = arguments.asked
 
     @contextmanager
-    def opened(
-        self, subjects: PackedDatabase, query_residues: int, processes: WorkerProcesses | None
-    ) -> Iterator[None]:
-        """The search with its engine open; after an error, what is stored of it is printed.
+    def opened(self, subjects: PackedDatabase, query_residues: int) -> Iterator[None]:
+        """The search of an open database with its engine open; after an error, what is stored of it is printed.
 
-        The parameters are those of :func:`swsearch.cli.searchers.open_searcher`.
+        ``query_residues`` is about the number of residues of all queries.
         """
         self.run = None
         try:
             with ExitStack() as self.stack:
-                opened = open_searcher(self.arguments, subjects, query_residues, processes)
-                self.searcher = self.stack.enter_context(opened)
+                self.searcher = self.stack.enter_context(self._open_searcher(subjects, query_residues))
                 yield
         except (typer.Exit, StoreError):  # nothing was searched, or nobody knows what the store keeps
             raise
         except BaseException as error:
             _say_what_is_kept(self.run, error, self.paths)
             raise
+
+    def _open_searcher(self, database: PackedDatabase, query_residues: int) -> AbstractContextManager[PlannedSearch]:
+        """The engine: the workers of a cluster, the processes that were started, or this process."""
+        arguments = self.arguments
+        if arguments.cluster is not None:
+            from swsearch.cluster import open_cluster_searcher
+
+            return open_cluster_searcher(
+                database,
+                arguments.asked,
+                arguments.cluster,
+                machine=arguments.machine,
+                slices=arguments.slices,
+                deadline_seconds=arguments.deadline,
+                notify=inform,
+            )
+        if self._processes is not None:
+            return _open_separate(arguments, self._processes, database, query_residues)
+        return _open_here(arguments, database, query_residues)
 
     def report_steps(self) -> list[Step]:
         """The steps that write the report of this search, if there is one, to the output.
@@ -230,6 +295,85 @@ class CommandRun:
         is_open = outcome.run_id is not None  # only its last states are not published
         _say_not_stored(error, 0 if is_open else outcome.n_done)
         outcome.run_id = None
+
+
+# --- what computes the search ---
+
+
+def _warm_up(arguments: options.Arguments, cells: int) -> None:
+    """Start the GPUs of this process in the background, and import what the search needs meanwhile."""
+    from swsearch.threads import SWITCH_SECONDS
+
+    with suppress(SwSearchError):
+        if arguments.machine.warm_up_gpus(cells):
+            sys.setswitchinterval(SWITCH_SECONDS)
+            for module in _SEARCH_MODULES:
+                importlib.import_module(module)
+
+
+def _separate_gpus(arguments: options.Arguments, cells: int, are_many: Callable[[int], bool]) -> list[int]:
+    """The GPUs that get a process each; empty if this process uses the GPUs, if any."""
+    if arguments.cluster is not None or arguments.explain or arguments.plot is not None:
+        return []
+    devices = arguments.devices or []
+    if len(devices) < 2 or arguments.engine not in ("auto", "cuda"):
+        return []
+    if cells < SEPARATE_CELLS:
+        return []
+    if arguments.translate in ("subject", "both"):  # each process would translate the database
+        return []
+    from swsearch.engine.cuda.runtime.presence import look_for_gpus
+
+    gpus = look_for_gpus()
+    return devices if gpus.plugged_in and gpus.pycuda and are_many(SEPARATE_QUERIES * len(devices)) else []
+
+
+@contextmanager
+def _open_separate(
+    arguments: options.Arguments, processes: WorkerProcesses, database: PackedDatabase, query_residues: int
+) -> Iterator[PlannedSearch]:
+    """Open a searcher with a process for each GPU.
+
+    If these cannot be used, or if a GPU has too little memory for the database, this process opens the engine, or
+    reports what is wrong.
+    """
+    from swsearch.cluster.cluster_searcher import ClusterSearcher
+    from swsearch.engine.registry import Machine
+
+    searcher = None
+    with suppress(SwSearchError):
+        of_worker = Machine("cuda", bound=not arguments.no_bound, partition_residues=arguments.partition_residues)
+        searcher = ClusterSearcher(
+            database,
+            arguments.asked,
+            processes,
+            of_worker,
+            own=replace(of_worker, threads=arguments.threads),
+            slices="no",
+            notify=inform,
+        )
+        searcher.when_answered = processes.end  # the run searches once
+    if searcher is not None and searcher.is_kept:
+        yield searcher
+        return
+    processes.close()
+    with _open_here(arguments, database, query_residues) as own:
+        yield own
+
+
+@contextmanager
+def _open_here(arguments: options.Arguments, database: PackedDatabase, query_residues: int) -> Iterator[Searcher]:
+    """Open an engine of this process; if subjects are translated, the progress of the translation is reported."""
+    from swsearch.search.searcher import searcher_on
+
+    with ExitStack() as stack:
+        with ProgressReport("translating", database.n_residues, "M bases/s", 1e6) as report:
+            opened = searcher_on(arguments.machine, database, arguments.asked, query_residues, report.advance)
+            searcher = stack.enter_context(opened)
+        yield searcher
+
+
+# --- the store and the report ---
 
 
 def _say_plan(searcher: PlannedSearch, found: Survey) -> None:

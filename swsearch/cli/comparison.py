@@ -16,7 +16,6 @@ import typer
 from swsearch.cli import options
 from swsearch.cli.command_run import CommandRun
 from swsearch.cli.output import inform, result_stream
-from swsearch.cli.searchers import gpus_started
 from swsearch.errors import InputError
 from swsearch.options import option_of
 from swsearch.words import counted
@@ -202,8 +201,8 @@ def compared(
         There are no E-values, and nothing else that chooses the hits.
     """
     with (
-        gpus_started(running.arguments, subjects.n_residues * query_residues, lambda _: True) as processes,
-        running.opened(subjects, query_residues, processes),
+        running.gpus_started(subjects.n_residues * query_residues, lambda _: True),
+        running.opened(subjects, query_residues),
     ):
         from swsearch.run import survey
 

@@ -26,7 +26,6 @@ from swsearch.cli import options
 from swsearch.cli.command_line import follows
 from swsearch.cli.command_run import CommandRun
 from swsearch.cli.output import inform, note, say
-from swsearch.cli.searchers import gpus_started
 from swsearch.command_log import append
 from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import CATALOGUE, is_url
@@ -156,10 +155,7 @@ def execute(files: list[str], arguments: options.Arguments) -> RunOutcome:
     arguments = running.arguments
     query_residues = _about_residues(paths)
     are_many = partial(_are_many, paths, arguments.query_format)
-    with (
-        gpus_started(arguments, about_subjects(databases) * query_residues, are_many) as processes,
-        ExitStack() as stack,
-    ):
+    with running.gpus_started(about_subjects(databases) * query_residues, are_many), ExitStack() as stack:
         _check_outputs(arguments)  # this imports modules, which takes time, so it is done while GPUs start
         running.check()
         from swsearch.cli.databases import open_databases  # the first modules that import NumPy
@@ -175,7 +171,7 @@ def execute(files: list[str], arguments: options.Arguments) -> RunOutcome:
         from swsearch.search.score_check import SampleCheck, ScoreCheck
         from swsearch.search.searcher import Searcher
 
-        with running.opened(subjects, query_residues, processes):
+        with running.opened(subjects, query_residues):
             searcher = running.searcher
             options.check_alphabet(arguments.alphabet, searcher.requirements)
             if arguments.in_pssm:

@@ -38,7 +38,7 @@ def imported(among: set[str], *arguments: str, folder) -> list[str]:
 
 @pytest.mark.parametrize("option", mostly_thorough(["--version", "--help"], "--version"))
 def test_the_program_itself_imports_no_command(tmp_path, option):
-    commands = {f"swsearch.cli.{name}" for name in ("query", "db", "runs", "report", "searchers")}
+    commands = {f"swsearch.cli.{name}" for name in ("query", "db", "runs", "report", "command_run")}
     assert imported({"numpy", "json", *commands, *OF_OTHER_COMMANDS, *STORE}, option, folder=tmp_path) == []
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swsearch.cli import searchers
+from swsearch.cli import command_run
 from swsearch.cli.app import main
 from swsearch.cluster import dispatcher, open_cluster_searcher, processes
 from swsearch.cluster.cluster_searcher import ClusterSearcher
@@ -101,7 +101,7 @@ def two_gpus(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 def test_gpus_with_a_process_each_give_the_bytes_of_one_process(small, tmp_path, monkeypatch, capfd, two_gpus):
     """The report and the run of a batch, for which GPUs are used apart from 16 queries on."""
     begin_with(monkeypatch, two_gpus)
-    monkeypatch.setattr(searchers, "SEPARATE_CELLS", 0)
+    monkeypatch.setattr(command_run, "SEPARATE_CELLS", 0)
     reports = []
     for engine in (["--engine", "cpu"], ["--engine", "cuda", "--devices", "0,1"]):
         store, report = tmp_path / f"{engine[1]}.sqlite", tmp_path / engine[1]
@@ -120,7 +120,7 @@ def test_few_queries_stay_in_one_process(small, tmp_path, monkeypatch):
     few.write_text("".join(f">q{number}\nMKVLA\n" for number in range(15)))
     started: list[int] = []
     monkeypatch.setattr(processes, "WorkerProcesses", lambda *_: started.append(1))
-    monkeypatch.setattr(searchers, "SEPARATE_CELLS", 0)
+    monkeypatch.setattr(command_run, "SEPARATE_CELLS", 0)
     there = presence.GpuProbe(True, True, None, lambda: presence.DriverFacts(0, "no driver"))
     monkeypatch.setattr(presence, "look_for_gpus", lambda: there)
     for arguments in ([str(few)], [str(small / "queries.fasta"), "--explain"]):
