@@ -114,7 +114,8 @@ def choice(name: str, value: Any, choices: Sequence[str]) -> str:
         It is another word; a WrongType if it is not a word.
     """
     if not isinstance(value, str) or value not in choices:
-        problem = f"{option(name, value)}: choose {', '.join(choices)}"
+        listed = (" or " if len(choices) == 2 else ", ").join(choices)
+        problem = f"{option(name, value)}: choose {listed}"
         raise InputError(problem) if isinstance(value, str) else WrongType(problem)
     return value
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from swsearch.arguments import flag, number, path, text, whole_number
+from swsearch.arguments import choice, flag, number, path, text, whole_number
 from swsearch.errors import InputError
 from swsearch.words import option
 
@@ -215,9 +215,8 @@ class Option:
             bool: flag,
         }
         checked = checks[self.type](self.name, value)
-        if self.choices and checked not in self.choices:
-            listed = (" or " if len(self.choices) == 2 else ", ").join(self.choices)
-            raise InputError(f"{option(self.name, checked)}: choose {listed}")
+        if self.choices:
+            choice(self.name, checked, self.choices)
         if self.range is not None:
             self.range.check(self.name, checked)
         return checked

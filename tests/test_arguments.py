@@ -165,7 +165,7 @@ def test_an_alphabet_is_given_by_its_name(tmp_path):
     (tmp_path / "s.fa").write_text(">s\nACGTACGT\n")
     built = swsearch.build_database(tmp_path / "s.fa", tmp_path / "s.db", alphabet="protein")
     assert built.catalogue.alphabet == "protein"
-    with pytest.raises(InputError, match="alphabet='rna': choose protein, dna"):
+    with pytest.raises(InputError, match="alphabet='rna': choose protein or dna"):
         swsearch.build_database(tmp_path / "s.fa", tmp_path / "t.db", alphabet="rna")
 
 
