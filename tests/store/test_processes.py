@@ -135,7 +135,6 @@ with Store(sys.argv[1], create=True) as store:
 """
 
 
-@pytest.mark.thorough
 def test_processes_that_create_and_write_at_once_all_succeed(target):
     """Four processes start without a store; at the end, the run of each has its ten queries."""
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from swsearch.errors import StoreError
+from swsearch.errors import InputError, StoreError
+from swsearch.file_registry import registered
 from swsearch.store.schema import upgrade
 from swsearch.store.store import Store
 from tests.store.conftest import RUN, bound_by_modes, make_query
@@ -40,6 +41,15 @@ def test_another_kind_of_file_is_refused_and_left_alone(tmp_path, content):
     path.write_bytes(content)
     assert f"{path} is not an SQLite database" in refusal(path)
     assert path.read_bytes() == content
+
+
+def test_a_file_that_the_same_command_reads_is_refused(tmp_path):
+    path = tmp_path / "q.fa"
+    path.write_text(">q\nMKV\n")
+    with registered() as files:
+        files.read(path, "the queries")
+        with pytest.raises(InputError, match="the queries"):
+            Store(path, create=True)
 
 
 @pytest.mark.parametrize("create", [True, False])
@@ -174,7 +184,8 @@ def test_a_stop_within_a_commit_is_told_as_a_stop(tmp_path, monkeypatch):
 
 READER = """
 import sys
-from swsearch.errors import StoreError
+from swsearch.errors import InputError, StoreError
+from swsearch.file_registry import registered
 from swsearch.store.store import Store
 from tests.store.conftest import RUN, bound_by_modes, make_query
 try:

@@ -102,10 +102,12 @@ def test_any_query_comes_back_as_it_was_put_in(target):
         @settings(max_examples=60)
         @given(result=results, command=texts)
         def comes_back(result, command):
-            run_id = store.runs.start(replace(RUN, command=command, parameters={"out": command}))
+            run_id = store.runs.start(replace(RUN, command=command, statistics=command, parameters={"out": command}))
+            store.runs.note_remark(run_id, command)
             store.results.add(run_id, result)
             assert list(store.results.queries(run_id)) == [result]
-            assert store.runs.get(run_id).info.command == store.runs.get(run_id).info.parameters["out"] == command
+            run = store.runs.get(run_id)
+            assert run.info.command == run.info.statistics == run.info.parameters["out"] == run.remark == command
             store.runs.delete(run_id, force=True)
 
         comes_back()
