@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from swsearch.cli import command_line, log
 from swsearch.cli.configuration import PLACES, Given, converted, defaults_of, naming_places
-from swsearch.cli.options import Arguments, table_options, tell_files
+from swsearch.cli.options import Arguments, name_files, table_options
 from swsearch.cli.output import quietly
 from swsearch.errors import SwSearchError, UsageError
 from swsearch.options import FLAGS, PANELS, SEARCH_OPTIONS
@@ -89,7 +89,7 @@ class Command(TyperCommand):
                 explain_unknown(error, ctx, words, len(words) - len(args) - 1)
             raise
         if not ctx.resilient_parsing:
-            tell_files(self.params, ctx.params)
+            name_files(self.params, ctx.params)
         return left
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

@@ -26,7 +26,7 @@ from swsearch.command_log import append, log_path
 from swsearch.errors import InputError, OutputClosed, StoreError, SwSearchError
 from swsearch.file_registry import is_store_url
 from swsearch.folders import make_user_folder
-from swsearch.options import COMPARISONS, DEFAULT_STORE, offered, option_of
+from swsearch.options import COMPARISONS, DEFAULT_STORE, option_of
 from swsearch.output_files import log_file, refuse_compressed
 from swsearch.words import counted, duration
 
@@ -71,7 +71,7 @@ class CommandRun:
     Attributes
     ----------
     arguments : Arguments
-        The options, with the shard in the names of the outputs, and the store that is used.
+        The options, with the store that is used.
     shard : Shard
         The shard of the queries that is searched.
     skips_refused : bool
@@ -97,11 +97,6 @@ class CommandRun:
 
         self.paths = paths
         self.shard = asked_shard(arguments.shard, os.environ)
-        rows = offered(arguments.command)
-        if any(row.name == "shard" for row in rows):
-            of_rows = {row.name: getattr(arguments, row.name) for row in rows if row.file in ("output", "store")}
-            named = {name: type(value)(self.shard.named(str(value))) for name, value in of_rows.items() if value}
-            arguments = arguments.changed(**named)
         is_named = arguments.store != DEFAULT_STORE
         self.skips_refused: bool = arguments.command == "batch"
         self.must_store: bool = arguments.command == "batch" or is_named or arguments.resume is not None

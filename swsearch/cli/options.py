@@ -207,8 +207,8 @@ _CHECKS: Final[dict[str, Callable[[str], Any]]] = {
 """What the value of an option without choices must be or becomes, by its name or by what it names."""
 
 
-def tell_files(parameters: Iterable[Any], values: Mapping[str, Any]) -> None:
-    """Tell the registry which files a command line names, with the shard in place of ``{shard}`` in outputs.
+def name_files(parameters: Iterable[Any], values: dict[str, Any]) -> None:
+    """Put the shard in place of ``{shard}`` in the names of outputs, and tell the registry which files are named.
 
     Results on stdout are told when they begin, because some commands refuse two of them with a better message. Here it
     matters only that stdout may have been redirected to a file.
@@ -230,7 +230,8 @@ def tell_files(parameters: Iterable[Any], values: Mapping[str, Any]) -> None:
                 one.type.tell(registry(), option, name)
                 inputs += [name] if one.type in (INPUT_PATH, INPUT_NAME) else []
             elif name != "-":
-                one.type.tell(registry(), option, of_share(name, values.get("shard")))
+                values[one.name] = type(value)(of_share(name, values.get("shard")))
+                one.type.tell(registry(), option, str(values[one.name]))
     if len(inputs) > 1:
         from swsearch.sequences.source import refuse_repeated_pipes  # only here: most commands do not read sequences
 
