@@ -61,8 +61,6 @@ def msa(
     out, pair = arguments.out, arguments.pair
     if arguments.together and len(databases) == 1:
         raise InputError(f"--together: {databases[0]} is the only database; name further ones, or leave it out")
-    rows = arguments.rows
-    assert rows is not None
     from swsearch.cli.report import CutMessage
     from swsearch.report.formats import ALIGNMENTS
 
@@ -93,7 +91,7 @@ def msa(
         def finish(results: Sequence[QueryResult]) -> QueryResult:
             for result in results:
                 cut.write(result)
-            return _finished(results, searchers[0], names, rows)
+            return _finished(results, searchers[0], names, arguments.rows)
 
         found = deep_alignments(queries, searchers, progress.advance)
         beside = ReportContext(run)
@@ -113,14 +111,16 @@ def msa(
         cut.end()
 
 
-def _finished(results: Sequence[QueryResult], searcher: Searcher, names: Sequence[str], rows: RowFilter) -> QueryResult:
+def _finished(
+    results: Sequence[QueryResult], searcher: Searcher, names: Sequence[str], rows: RowFilter | None
+) -> QueryResult:
     """A query with the hits in all databases that have a row; a line about its alignment is said."""
     from swsearch.report.anchored import alignment_codes, n_kinds, name_of, with_kept_rows
-    from swsearch.report.row_filter import effective_number, mean_kinds
+    from swsearch.report.row_filter import EVERY_ROW, effective_number, mean_kinds
     from swsearch.run.deep_alignments import distinct, joined
 
     alphabet = searcher.options.aligned_alphabet(searcher.database.alphabet)
-    kept = with_kept_rows(distinct(joined(results)), rows, alphabet)
+    kept = with_kept_rows(distinct(joined(results)), rows or EVERY_ROW, alphabet)
     codes, kinds = alignment_codes(kept, alphabet), n_kinds(alphabet)
     of_each = zip(names, results, strict=True)
     sources = ", ".join(f"{counted(one.n_subjects, 'subject')} in {name}" for name, one in of_each)
@@ -156,8 +156,8 @@ def _opened(
     """The searchers of the databases, or of all together, and the queries, checked."""
     from swsearch.cli.databases import open_databases
     from swsearch.cli.report import refuse_unused
+    from swsearch.run import survey
     from swsearch.run.deep_alignments import open_searchers
-    from swsearch.run.surveys import survey
     from swsearch.search.queries import QueryFiles
     from swsearch.sequences.record import SequenceRecord
 

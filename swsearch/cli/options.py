@@ -447,11 +447,13 @@ class Arguments:
 
     @property
     def rows(self) -> RowFilter | None:
-        """The conditions on the rows of a multiple alignment, checked; None if the command has no options for them."""
+        """The conditions on the rows of a multiple alignment, checked; None if there are none."""
+        rows = [row for row in offered(self.command) if row.name.startswith("msa_")]
+        if all(getattr(self, row.name) == row.default for row in rows):
+            return None
         from swsearch.report.row_filter import RowFilter
 
-        names = [row.name for row in offered(self.command) if row.name.startswith("msa_")]
-        return RowFilter(**{name.removeprefix("msa_"): getattr(self, name) for name in names}) if names else None
+        return RowFilter(**{row.name.removeprefix("msa_"): getattr(self, row.name) for row in rows})
 
     @property
     def part(self) -> SubjectPart | None:

@@ -187,7 +187,7 @@ def _search(
     chosen = FORMATS.get(arguments.format)
     with tempfile.TemporaryFile() as report:
         if chosen is not None:
-            names, part, rows = arguments.fields, arguments.part, arguments.rows or None
+            names, part, rows = arguments.fields, arguments.part, arguments.rows
             client.save_report(done["id"], report, chosen.name, names, part, rows, arguments.lca_top)
         found = client.queries(done["id"], limit=1)
         check(found)

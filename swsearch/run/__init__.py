@@ -6,15 +6,15 @@ be resumed at the next query, and the shards of a batch, each with a part of the
 (:mod:`swsearch.merge`); both give the same bytes as one uninterrupted run. Queries with the same letters are searched
 once. Queries may be profiles; a run is then resumed only with profiles of the same scores.
 
-``surveys``      reads the query files once, before anything is computed or stored
+``preparation``  reads the query files once, before anything is computed or stored; selects the run of the store to
+                 write to, and refuses a run that does not fit
 ``search``       searches and commits; its entry point is :class:`Run`, whose results are given to the steps of
                  :mod:`swsearch.report.base`
-``resume``       selects the run of the store to write to, and refuses a run that does not fit
 ``comparisons``  are steps of searches of all against all: clusters and reciprocal best hits
 """
 
 from swsearch.report.base import Step
+from swsearch.run.preparation import Survey, survey
 from swsearch.run.search import Run, RunOutcome
-from swsearch.run.surveys import Survey, survey
 
 __all__ = ["Run", "RunOutcome", "Step", "Survey", "survey"]

@@ -19,8 +19,15 @@ from swsearch.file_registry import registry
 from swsearch.hits.result import QueryResult, RunInfo, SearchStats
 from swsearch.hits.shards import AskedQueries, Failure, RecordCount
 from swsearch.report.base import Step, perform
-from swsearch.run.resume import check_number, check_query, open_run
-from swsearch.run.surveys import add_to_count, count_queries, query_key, refusal
+from swsearch.run.preparation import (
+    add_to_count,
+    check_number,
+    check_query,
+    count_queries,
+    open_run,
+    query_key,
+    refusal,
+)
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import Queries
 from swsearch.sequences.record import InvalidRecord, SequenceRecord

@@ -55,7 +55,6 @@ Notify = Callable[[str], None]
 
 _HEADER_BYTES: Final = 100
 """Size of the header of an SQLite file, which has the number of its last change and ``user_version``."""
-_LOCK: Final = "lock"
 _OPEN: Final[set[Path]] = set()
 """The stores that this process has staged: it would wait for itself."""
 
