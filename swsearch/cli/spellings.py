@@ -193,13 +193,6 @@ def _percent(*options: str) -> Callable[[str], Converted]:
     return convert
 
 
-def _switch(option: str, if_yes: str, if_no: str) -> Callable[[str], Converted]:
-    """A yes or no as one of two values of an option."""
-    values = dict.fromkeys(_YES, if_yes) | dict.fromkeys(_NO, if_no)
-    convert = _one_of(option, values, f"say {option} {if_yes} or {option} {if_no}")
-    return lambda value: convert(value.lower())
-
-
 def _composition(value: str) -> Converted:
     """The number of BLAST and DIAMOND for composition-based statistics."""
     return [("--composition", "none" if value.lower() in _NO else "adjust")]
@@ -227,14 +220,25 @@ def _matrix(value: str) -> Converted:
     return [("--matrix", _SSEARCH_MATRICES.get(value.upper(), value))]
 
 
-def _fixed(option: str, value: str | None = None) -> Callable[[str], Converted]:
-    """An option that stands for one value of an option of swsearch."""
-    return lambda _: [(option, value)]
+# --- rows of some kinds ---
 
 
-def _different(advice: str) -> Callable[[str], Converted]:
+def _switch(name: str, program: str, option: str, if_yes: str, if_no: str) -> Spelling:
+    """A yes or no, which is one of two values of an option."""
+    values = dict.fromkeys(_YES, if_yes) | dict.fromkeys(_NO, if_no)
+    convert = _one_of(option, values, f"say {option} {if_yes} or {option} {if_no}")
+    return Spelling(name, program, f"{option} {if_yes} or {if_no}", convert=lambda value: convert(value.lower()))
+
+
+def _value(name: str, program: str, option: str, value: str) -> Spelling:
+    """An option without a value that stands for one value of an option of swsearch."""
+    shown = f'"{value}"' if " " in value else value
+    return Spelling(name, program, f"{option} {shown}", 0, lambda _: [(option, value)])
+
+
+def _different(name: str, program: str, advice: str, takes: int = 1) -> Spelling:
     """An option that has the name of one of swsearch and another meaning."""
-    return _one_of("", {}, advice)
+    return Spelling(name, program, "", takes, _one_of("", {}, advice))
 
 
 _GAPS: Final = "11 and 1 of MMseqs2 are --gap-open 10 --gap-extend 1"
@@ -250,7 +254,7 @@ SPELLINGS: Final[tuple[Spelling, ...]] = (
     Spelling("-max_target_seqs", BLAST, "--top"),
     Spelling("-num_alignments", BLAST, "--top"),
     Spelling("-outfmt", BLAST, "--format and --fields", convert=_outfmt, takes_fields=True),
-    Spelling("-html", BLAST, "--format html", 0, _fixed("--format", "html")),
+    _value("-html", BLAST, "--format", "html"),
     Spelling("-gapopen", BLAST, "--gap-open"),
     Spelling("-gapextend", BLAST, "--gap-extend"),
     Spelling("-reward", BLAST, "--match"),
@@ -263,10 +267,10 @@ SPELLINGS: Final[tuple[Spelling, ...]] = (
     Spelling("-query_gencode", BLAST, "--genetic-code"),
     Spelling("-db_gencode", BLAST, "--genetic-code"),
     Spelling("-comp_based_stats", BLAST, "--composition adjust or none", convert=_composition),
-    Spelling("-seg", BLAST, "--mask seg or none", convert=_switch("--mask", "seg", "none")),
-    Spelling("-dust", BLAST, "--mask dust or none", convert=_switch("--mask", "dust", "none")),
-    Spelling("-lcase_masking", BLAST, "--mask lower", 0, _fixed("--mask", "lower")),
-    Spelling("-soft_masking", BLAST, "--mask-mode soft or hard", convert=_switch("--mask-mode", "soft", "hard")),
+    _switch("-seg", BLAST, "--mask", "seg", "none"),
+    _switch("-dust", BLAST, "--mask", "dust", "none"),
+    _value("-lcase_masking", BLAST, "--mask", "lower"),
+    _switch("-soft_masking", BLAST, "--mask-mode", "soft", "hard"),
     Spelling("-num_iterations", BLAST, "--iterations"),
     Spelling("-inclusion_ethresh", BLAST, "--inclusion-evalue"),
     Spelling("-out_pssm", BLAST, "--save-pssm"),
@@ -274,7 +278,7 @@ SPELLINGS: Final[tuple[Spelling, ...]] = (
         "-dbtype", BLAST, "--alphabet protein or dna",
         convert=_one_of("--alphabet", {"prot": "protein", "nucl": "dna"}),
     ),
-    Spelling("-word_size", BLAST, "", convert=_different(_EXHAUSTIVE)),
+    _different("-word_size", BLAST, _EXHAUSTIVE),
     # --- DIAMOND ---
     Spelling("--query", DIAMOND, FIRST),
     Spelling("-q", DIAMOND, FIRST),
@@ -301,14 +305,11 @@ SPELLINGS: Final[tuple[Spelling, ...]] = (
     Spelling("--taxonlist", DIAMOND, "--taxid"),
     Spelling("--taxonmap", DIAMOND, "--taxid-map"),
     Spelling("--taxonnodes", DIAMOND, "--taxonomy"),
-    Spelling(
-        "--include-lineage", DIAMOND, '--fields "qseqid lca evalue lcalineage"', 0,
-        _fixed("--fields", "qseqid lca evalue lcalineage"),
-    ),
-    Spelling("--top", DIAMOND, "", convert=_different("say --top N, or --lca-top PERCENT for taxa")),
-    Spelling("--log", DIAMOND, "", 0, _different("say --log FILE")),
+    _value("--include-lineage", DIAMOND, "--fields", "qseqid lca evalue lcalineage"),
+    _different("--top", DIAMOND, "say --top N, or --lca-top PERCENT for taxa"),
+    _different("--log", DIAMOND, "say --log FILE", takes=0),
     *(
-        Spelling(name, DIAMOND, "", 0, _different(_EXHAUSTIVE))
+        _different(name, DIAMOND, _EXHAUSTIVE, takes=0)
         for name in ("--fast", "--mid-sensitive", "--sensitive", "--more-sensitive", "--very-sensitive",
                      "--ultra-sensitive")
     ),
@@ -326,20 +327,18 @@ SPELLINGS: Final[tuple[Spelling, ...]] = (
     Spelling("--format-mode", MMSEQS, "--format", convert=_format_of(_MMSEQS_FORMATS)),
     Spelling("--translation-table", MMSEQS, "--genetic-code"),
     Spelling("--alt-ali", MMSEQS, "--max-hsps, one more", convert=_alternatives),
-    Spelling(
-        "--comp-bias-corr", MMSEQS, "--composition bias or none", convert=_switch("--composition", "bias", "none")
-    ),
-    Spelling("--mask", MMSEQS, "--mask tantan or none", convert=_switch("--mask", "tantan", "none")),
+    _switch("--comp-bias-corr", MMSEQS, "--composition", "bias", "none"),
+    _switch("--mask", MMSEQS, "--mask", "tantan", "none"),
     Spelling("--sub-mat", MMSEQS, "--matrix"),
-    Spelling("--gpu", MMSEQS, "--engine cuda or cpu", convert=_switch("--engine", "cuda", "cpu")),
+    _switch("--gpu", MMSEQS, "--engine", "cuda", "cpu"),
     Spelling("--taxon-list", MMSEQS, "--taxid"),
     Spelling(
         "--strand", MMSEQS, "--strand", convert=_one_of("--strand", {"0": "minus", "1": "plus", "2": "both"})
     ),
-    Spelling("--gap-open", MMSEQS, "", convert=_different(_GAPS)),
-    Spelling("--gap-extend", MMSEQS, "", convert=_different(_GAPS)),
-    Spelling("-k", MMSEQS, "", convert=_different("every search is exhaustive; leave it out")),
-    Spelling("-s", MMSEQS, "", convert=_different(_EXHAUSTIVE)),
+    _different("--gap-open", MMSEQS, _GAPS),
+    _different("--gap-extend", MMSEQS, _GAPS),
+    _different("-k", MMSEQS, "every search is exhaustive; leave it out"),
+    _different("-s", MMSEQS, _EXHAUSTIVE),
     # --- SSEARCH ---
     Spelling("-E", SSEARCH, "--evalue"),
     Spelling("-T", SSEARCH, "--threads"),
@@ -351,17 +350,17 @@ SPELLINGS: Final[tuple[Spelling, ...]] = (
     Spelling("-f", SSEARCH, "--gap-open", convert=_negated("--gap-open")),
     Spelling("-g", SSEARCH, "--gap-extend", convert=_negated("--gap-extend")),
     Spelling("-r", SSEARCH, "--match and --mismatch", convert=_match_mismatch),
-    Spelling("-S", SSEARCH, "--mask lower", 0, _fixed("--mask", "lower")),
-    Spelling("-3", SSEARCH, "--strand plus", 0, _fixed("--strand", "plus")),
-    Spelling("-i", SSEARCH, "--strand minus", 0, _fixed("--strand", "minus")),
-    Spelling("-n", SSEARCH, "--alphabet dna", 0, _fixed("--alphabet", "dna")),
-    Spelling("-p", SSEARCH, "--alphabet protein", 0, _fixed("--alphabet", "protein")),
-    Spelling("-k", SSEARCH, "", convert=_different("nothing is shuffled; leave it out")),
+    _value("-S", SSEARCH, "--mask", "lower"),
+    _value("-3", SSEARCH, "--strand", "plus"),
+    _value("-i", SSEARCH, "--strand", "minus"),
+    _value("-n", SSEARCH, "--alphabet", "dna"),
+    _value("-p", SSEARCH, "--alphabet", "protein"),
+    _different("-k", SSEARCH, "nothing is shuffled; leave it out"),
     # --- other programs ---
     Spelling("--output", OTHERS, "--out"),
     Spelling("--cpu", OTHERS, "--threads"),
     Spelling("-j", OTHERS, "--threads"),
-    Spelling("--pident", OTHERS, "", convert=_different("say --min-identity PERCENT; --fields pident is its column")),
+    _different("--pident", OTHERS, "say --min-identity PERCENT; --fields pident is its column"),
 )  # fmt: skip
 """All spellings, those of one program together."""
 
