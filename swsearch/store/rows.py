@@ -235,13 +235,19 @@ def reader_of(table: str, more: tuple[str, ...]) -> tuple[str, Callable[[Sequenc
         values = list(row)
         for place, reader in readers:
             if values[place] is not None:
-                values[place] = reader(values[place])
+                try:
+                    values[place] = reader(values[place])
+                except (TypeError, ValueError) as error:
+                    raise refused(names[place], values[place]) from error
         for value, (name, kinds, lowest, highest) in zip(values, rules, strict=False):
             if type(value) not in kinds or (type(value) is int and not lowest <= value <= highest):
-                shown = repr(value)
-                shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
-                raise ValueError(f"table {table}, column {name}: {shown} has no place there")
+                raise refused(name, value)
         return record(*values)
+
+    def refused(column: str, value: Any) -> ValueError:
+        shown = repr(value)
+        shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
+        return ValueError(f"table {table}, column {column}: {shown} has no place there")
 
     return ", ".join(names), read
 
