@@ -17,7 +17,6 @@ from swsearch.cli import options
 from swsearch.cli.command_run import CommandRun
 from swsearch.cli.output import inform, result_stream
 from swsearch.errors import InputError
-from swsearch.options import option_of
 from swsearch.words import counted
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def cluster(
     from swsearch.search.queries import SubjectQueries
     from swsearch.sequences.fasta_text import write_pieces
 
-    output_format = arguments.format_by_name(arguments.out, option_of("format", "cluster").choices)
+    output_format = arguments.format_by_name(arguments.out)
     running = CommandRun(arguments.changed(format="none", out=None))  # the clusters are no report of the search
     running.check()
     with (

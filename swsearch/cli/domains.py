@@ -46,7 +46,7 @@ def domains(
     from swsearch.domains.annotation import DomainLimits, open_annotation
     from swsearch.domains.domain_report import FORMATS
 
-    name = arguments.format_by_name(arguments.out, FORMATS)
+    name = arguments.format_by_name(arguments.out)
     limits = DomainLimits(arguments.evalue, arguments.thresholds, arguments.overlaps)
     with (
         open_databases(proteins, threads=arguments.threads) as database,

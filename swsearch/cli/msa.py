@@ -62,11 +62,10 @@ def msa(
     if arguments.together and len(databases) == 1:
         raise InputError(f"--together: {databases[0]} is the only database; name further ones, or leave it out")
     from swsearch.cli.report import CutMessage
-    from swsearch.report.formats import ALIGNMENTS
 
     folder = None if out is None or not (out.endswith("/") or Path(out).is_dir()) else Path(out)
     file = out if folder is None else None
-    format_name = arguments.format_by_name(file, ALIGNMENTS)
+    format_name = arguments.format_by_name(file)
     report = _report(format_name, pair)
     if folder is not None and pair != PAIRINGS[0]:
         raise InputError(f"--out {out}: a complex has one alignment; name a file")

@@ -383,17 +383,11 @@ class Arguments:
         """Whether the command line gives one of these parameters; the values of others are defaults."""
         return any(name in names for name in self._given)
 
-    def format_by_name(self, out: str | os.PathLike[str] | None, formats: Collection[str] = ()) -> str:
+    def format_by_name(self, out: str | os.PathLike[str] | None) -> str:
         """The format of a report: as asked, or what the name of its file says if no format is given.
 
-        Parameters
-        ----------
-        out : path or None
-            The file; ``.gz`` and its like may follow the suffix.
-        formats : collection of str
-            The formats of the command; by default, all.
-
-        The lines of blast6 are tab-separated, so ``.tsv`` says nothing else for them.
+        ``.gz`` and its like may follow the suffix of the file. The lines of blast6 are tab-separated, so ``.tsv`` says
+        nothing else for them.
 
         Raises
         ------
@@ -402,6 +396,7 @@ class Arguments:
         """
         from swsearch.report.formats import FOREIGN_SUFFIXES, FORMATS, SUFFIXES
 
+        formats = self._rows["format"].choices or FORMATS
         usual = self._rows["format"].default_in(self.command)
         default = "table" if usual == "none" else usual
         chosen: str = self.format
@@ -410,12 +405,12 @@ class Arguments:
         path = Path(out)
         suffix = (Path(path.stem) if path.suffix.lower() in COMPRESSED else path).suffix.lower()
         if suffix in FOREIGN_SUFFIXES:
-            own = ", ".join(one for one, name in SUFFIXES.items() if name in (formats or FORMATS))
+            own = ", ".join(one for one, name in SUFFIXES.items() if name in formats)
             raise InputError(
                 f"--out {quoted(str(out))}: there are no reports as {suffix}; choose {own}, or say --format"
             )
         named = SUFFIXES.get(suffix, default)
-        return default if named not in (formats or FORMATS) or (named, default) == ("tsv", "blast6") else named
+        return default if named not in formats or (named, default) == ("tsv", "blast6") else named
 
     @property
     def asked(self) -> SearchOptions:
