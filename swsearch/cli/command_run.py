@@ -26,7 +26,7 @@ from swsearch.command_log import append, log_path
 from swsearch.errors import InputError, OutputClosed, StoreError, SwSearchError
 from swsearch.file_registry import is_store_url
 from swsearch.folders import make_user_folder
-from swsearch.options import COMPARISONS, DEFAULT_STORE, option_of
+from swsearch.options import COMPARISONS, DEFAULT_STORE, offered
 from swsearch.output_files import log_file, refuse_compressed
 from swsearch.words import counted, duration
 
@@ -148,9 +148,10 @@ class CommandRun:
         arguments = self.arguments
         if arguments.store == "none" and arguments.resume is not None:
             raise InputError("--resume goes on with a stored run; name its store with --store")
-        for name in ("slices", "deadline"):
-            if arguments.cluster is None and getattr(arguments, name) != option_of(name).default:
-                raise InputError(f"--{name} is for the workers of a cluster; name one with --cluster, or leave it out")
+        for row in offered(arguments.command):
+            if row.needs == ("cluster",) and arguments.cluster is None and getattr(arguments, row.name) != row.default:
+                of_workers = f"{row.flags[0]} is for the workers of a cluster"
+                raise InputError(f"{of_workers}; name one with --cluster, or leave it out")
         appended = "each event is appended as it happens, which no archive can take"
         refuse_compressed(arguments.events, "--events", appended)
         self.report = requested_report(arguments)

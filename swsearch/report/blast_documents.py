@@ -75,9 +75,9 @@ def _element(indent: int, name: str, value: _Value) -> str:
     return f"{' ' * indent}<{name}>{text}</{name}>\n"
 
 
-def _elements(indent: int, of: str, values: Mapping[str, _Value]) -> Iterator[str]:
+def _elements(of: str, values: Mapping[str, _Value]) -> Iterator[str]:
     """The elements of a compound value, by their names in JSON."""
-    return (_element(indent, f"{of}_{name.replace('_', '-')}", value) for name, value in values.items())
+    return (_element(6, f"{of}_{name.replace('_', '-')}", value) for name, value in values.items())
 
 
 def xml_text(text: str) -> str:
@@ -99,7 +99,7 @@ def _opening(run: RunInfo, first: QueryResult | None) -> Iterator[str]:
     yield _element(2, "BlastOutput_db", run.database.name)
     yield from _query_elements("BlastOutput", first)
     yield "  <BlastOutput_param>\n    <Parameters>\n"
-    yield from _elements(6, "Parameters", _scoring(run))
+    yield from _elements("Parameters", _scoring(run))
     yield "    </Parameters>\n  </BlastOutput_param>\n<BlastOutput_iterations>\n"
 
 
@@ -150,7 +150,7 @@ def _iteration(run: RunInfo, query: QueryResult) -> Iterator[str]:
     for place, hsps in enumerate(query.by_subject, 1):
         yield from _hit(run, query, place, hsps)
     yield "</Iteration_hits>\n  <Iteration_stat>\n    <Statistics>\n"
-    yield from _elements(6, "Statistics", _statistics(run, query))
+    yield from _elements("Statistics", _statistics(run, query))
     yield "    </Statistics>\n  </Iteration_stat>\n"
     if not query.hits:
         yield _element(2, "Iteration_message", "No hits found")
@@ -192,7 +192,7 @@ def _hsp_elements(run: RunInfo, query: QueryResult, hit: Hit) -> Iterator[str]:
     more = {"query_frame": query_frame, "hit_frame": hit_frame, "positive": hit.alignment.positives}
     values = _hsp(run, query, hit) | more
     yield "    <Hsp>\n"
-    yield from _elements(6, "Hsp", {name: values[name] for name in _HSP})
+    yield from _elements("Hsp", {name: values[name] for name in _HSP})
     yield "    </Hsp>\n"
 
 

@@ -183,11 +183,10 @@ class Searches:
         with self._store.reading() as rows:
             return dict(rows.execute("SELECT state, COUNT(*) FROM searches GROUP BY state").fetchall())
 
-    def usage(self, owner: str, n_days: int = 30) -> list[Any]:
-        """What an owner submitted on the last days with any submission: rows of the table ``usage``, newest first."""
+    def usage(self, owner: str) -> list[Any]:
+        """What an owner submitted on the last 30 days with any submission: rows of ``usage``, newest first."""
         with self._store.reading() as rows:
-            newest = "WHERE owner = ? ORDER BY day DESC LIMIT ?"
-            return list(rows.records("usage", newest, storable(owner), n_days))
+            return list(rows.records("usage", "WHERE owner = ? ORDER BY day DESC LIMIT 30", storable(owner)))
 
     def speeds(self, seen_within: timedelta) -> list[float]:
         """The cells per second of each worker that was alive within this time."""

@@ -7,7 +7,9 @@ import gzip
 
 import pytest
 
+from swsearch.cli.command import all_commands
 from swsearch.engine.cuda.runtime.presence import look_for_gpus
+from swsearch.options import offered
 from tests.cli.conftest import DATA, QUERIES
 
 # --- engines ---
@@ -23,6 +25,19 @@ def test_a_machine_without_a_gpu_hears_nothing_of_gpus(swsearch, protein_db):
             assert word not in outcome.err
     shown = swsearch("engines").out.splitlines()
     assert not missing or shown[0].split(None, 1)[1] == f"{'built, not usable here':<24} {missing}"
+
+
+# --- options of a few values ---
+
+
+@pytest.mark.parametrize("command", [name for name in all_commands() if offered(name.split()[-1])])
+def test_another_word_is_answered_with_the_choices(swsearch, command):
+    """Source: the table of options; the words are checked before anything is opened."""
+    for row in offered(command.split()[-1]):
+        if row.choices:
+            refused = swsearch(*command.split(), row.flags[0], "nonsense").refusal
+            assert refused.startswith(f"swsearch: error: {row.flags[0]} nonsense: choose {row.choices[0]}")
+            assert all(word in refused for word in row.choices)
 
 
 # --- the order of queries and database ---
