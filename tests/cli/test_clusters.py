@@ -179,8 +179,6 @@ def test_both_searches_are_resumed(swsearch, spawn_paused, fastas):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["cluster", "few.fasta", "--mode", "single"], "--mode single: choose cover, length, components"),
-        (["cluster", "few.fasta", "--format", "blast6"], "--format blast6: choose tsv or jsonl"),
         (["rbh", "few.fasta", "reads.fasta"], "few.fasta is protein and reads.fasta is dna"),
         (["rbh", "few.fasta", "odd.fasta", "--resume", "1"], "say --resume latest"),
         (["allpairs", "few.fasta", "--lca-top", "5"], "format blast6 with these columns has no taxa of queries"),

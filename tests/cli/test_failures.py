@@ -63,7 +63,6 @@ def test_protein_given_as_dna_names_the_letter_and_the_way_out(swsearch, tmp_pat
         (["report", "7"], "hits.sqlite"),
         (["db", "info", "."], "catalogue"),
         (["index", QUERIES, "-o", "{db}"], "exists"),
-        (["index", QUERIES, "-o", "x.db", "--alphabet", "rna"], "protein or dna"),
     ],
 )
 def test_wrong_arguments_are_one_line_with_advice(swsearch, tmp_path, protein_db, arguments, words):

@@ -214,7 +214,6 @@ def test_a_complex_has_pairs_then_the_rows_of_each_chain(swsearch, queries, data
         ("obg.fasta {one} --pair yes", "choose none, complete, greedy"),
         ("both.fasta {one} --pair complete --format sto", "a complex is written as a3m"),
         ("both.fasta {one} --pair complete --out new/", "a complex has one alignment"),
-        ("obg.fasta {one} --format tsv", "--format tsv: choose a3m, sto, afasta"),
         ("obg.fasta {one} --inclusion-evalue 1", "above --evalue"),
         ("obg.fasta {one} --msa-diff -1", "--msa-diff -1: choose"),
         ("{sto} {one}", "in format stockholm; alignments are made for sequences"),

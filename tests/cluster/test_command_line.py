@@ -17,13 +17,11 @@ from tests.sliced_databases import DATA
         ("--slices yes", "--slices is for the workers of a cluster; name one with --cluster, or leave it out"),
         ("--deadline 5", "--deadline is for the workers of a cluster; name one with --cluster, or leave it out"),
         ("--cluster local:1 --plot scores.png", "--plot needs the scores of all subjects"),
-        ("--cluster local:1 --slices some", "--slices some: choose auto, yes, no"),
         (
             "--cluster local:1 --slices yes",
             "has one slice with residues to search; leave it out, or index the FASTA again",
         ),
         ("--cluster local:2 --devices 0", "needs a GPU for each worker, and --devices names 1"),
-        ("--cluster local:1 --engine fast", "--engine fast: choose"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_one_line(folder, tmp_path, capfd, arguments, message):

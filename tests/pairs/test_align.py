@@ -225,12 +225,9 @@ def test_dots_are_the_words_that_both_have():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--mode", "glocal"], "--mode glocal: choose"),
-        (["--format", "blast6"], "--format blast6: choose"),
         (["--costs", "nw1970"], "--costs 'nw1970'"),
         (["--costs", "nw2009"], "nothing aligns locally"),
         (["--mode", "lcs", "--costs", "nw2009"], "costs of its own"),
-        (["--alphabet", "rna"], "--alphabet rna: choose"),
         (["--threads", "0"], "--threads 0"),
         (["--plot", "x.gif"], "--plot x.gif"),
         (["--plot", "nowhere/x.png"], "there is no folder"),

@@ -186,7 +186,6 @@ def test_what_does_not_go_together_is_one_clear_line(run, tmp_path):
     for arguments, message in (
         (["one.fa", "--pairs"], "has 3 records; --pairs needs queries and subjects alternately"),
         (["--mode", "edit", "--text", "--pairs", "AB"], "leave --pairs out"),
-        (["one.fa", "one.fa", "--kernel", "spiral"], "choose diamond or wavefront"),
         (["one.fa", "one.fa", "--kernel", "wavefront"], "is for global problems with linear gaps"),
         (["one.fa", "one.fa", "--matrix-out", "x.tsv"], "--matrix-out draws one pair"),
     ):
