@@ -529,12 +529,12 @@ def test_a_signal_waits_for_no_lock_of_the_code_that_it_interrupts():
     ("devices", "threads", "expected"),
     [
         (None, None, [[]]),
-        ("1", 6, [["--devices", "1", "--threads", "6"]]),
-        ("0,2", 6, [["--devices", "0", "--threads", "3"], ["--devices", "2", "--threads", "3"]]),
+        ([1], 6, [["--devices", "1", "--threads", "6"]]),
+        ([0, 2], 6, [["--devices", "0", "--threads", "3"], ["--devices", "2", "--threads", "3"]]),
     ],
 )
 def test_a_server_has_a_worker_for_each_gpu(
-    devices: str | None, threads: int | None, expected: list[list[str]]
+    devices: list[int] | None, threads: int | None, expected: list[list[str]]
 ) -> None:
     """Expected values: the options of each worker, written by hand."""
     assert _shares(devices, threads) == expected
