@@ -98,8 +98,7 @@ SWS_DEVICE typename Arithmetic::Word bound_strip(const uint4* strip, const u32* 
     // the first lane has zeros above: its selectors take the sign of numbers that are never negative.
     const u32 take_kept = top && !kBoundary ? 0x5499u : 0x5410u;
     const u32 take_f = top && !kBoundary ? 0xFFFFu : 0xFF32u;
-    // Boundary columns that this lane writes; 0 in lanes that write none.
-    const u32 n_written = kBoundary && lane == Shape::kGroup - 1 && has_strip_below ? columns.n_boundary() : 0;
+    BoundaryBelow<Shape> below(kBoundary && has_strip_below && lane == Shape::kGroup - 1 ? columns.n_boundary() : 0);
 
     // Two queries: a factor that makes what the first lane of a strip without boundaries receives zero.
     const Word from_above = top && !kBoundary ? 0 : kHalfOnes;
@@ -126,10 +125,7 @@ SWS_DEVICE typename Arithmetic::Word bound_strip(const uint4* strip, const u32* 
     const int n_steps = columns.n_steps(kBoundary && has_strip_below);
     for (int step = 0; __any_sync(kWholeWarp, step < n_steps); step += kColumnsPerRound) {
         const u32 codes = stream.next();
-        const u32 round = boundary.first_round + static_cast<u32>(step) / kColumnsPerRound;
-        u32* const below =
-            words_from(boundary.below, (static_cast<long long>(round) * kColumnsPerRound + Columns::kFirstWritten) *
-                                           Shape::kBoundaryWords);
+        below.begin_round(boundary, step);
 #pragma unroll
         for (int column = 0; column < kColumnsPerRound; ++column) {
             const uint4* const scores = staged.column(codes, column);
@@ -203,16 +199,7 @@ SWS_DEVICE typename Arithmetic::Word bound_strip(const uint4* strip, const u32* 
             last_f = f;
 
             if constexpr (kBoundary) {
-                // The first written column is one past a multiple of four, as in align_strip.
-                static_assert((Columns::kFirstWritten - 1) % kColumnsPerRound == 0, "lanes lie whole rounds deep");
-                const int first = column < kColumnsPerRound - 1 ? 0 : kColumnsPerRound - 1;
-                const bool wanted = static_cast<u32>(step + Columns::kFirstWritten + first) < n_written;
-                if constexpr (kTwoBlocks) {
-                    store_if(wanted, words_from(below, column), permute_bytes(kept[kWords - 1], last_f, kHighHalves));
-                } else {
-                    store_pair_if(wanted, words_from(below, 2 * column), static_cast<u32>(kept[kWords - 1]),
-                                  static_cast<u32>(last_f));
-                }
+                below.put(step, column, static_cast<u32>(kept[kWords - 1]), static_cast<u32>(last_f));
             }
         }
 #pragma unroll

@@ -1,5 +1,5 @@
 // The boundary between two strips of the query: H and F of a strip's last row, for every subject column, in global
-// memory. A strip writes it for the strip below, which reads it through BoundaryAbove.
+// memory. A strip writes it through BoundaryBelow for the strip below, which reads it through BoundaryAbove.
 //
 // Row blocks pack H (low half) and F (high half) of a column in one word, the form in which lanes exchange them. The
 // other pairings have a word of H, then a word of F. Columns are read and written in rounds of four, even if the
@@ -74,6 +74,42 @@ class BoundaryAbove {
 
     int columns_;
     u32 ahead_[kColumnsPerRound][2] = {};
+};
+
+// The boundary below a strip, as the last lane of a group writes it.
+template <class Shape>
+class BoundaryBelow {
+   public:
+    // columns: length of the boundary in columns, a multiple of a round; 0 in lanes that do not write it.
+    SWS_DEVICE explicit BoundaryBelow(u32 columns) : columns_(columns) {}
+
+    // Begins the round of four steps from `step` on. Before the boundary's first column the address is invalid and is
+    // not used.
+    SWS_DEVICE void begin_round(const BoundaryLocation& boundary, int step) {
+        const u32 round = boundary.first_round + static_cast<u32>(step) / kColumnsPerRound;
+        words_ = words_from(boundary.below,
+                            (static_cast<long long>(round) * kColumnsPerRound + kFirst) * Shape::kBoundaryWords);
+    }
+
+    // Writes H and F of the lane's last row after step `column` of the round that begins at `step`.
+    SWS_DEVICE void put(int step, int column, u32 h, u32 f) const {
+        // The first written column is one past a multiple of four: three columns of a step belong to one round of the
+        // boundary, the fourth to the next.
+        static_assert((kFirst - 1) % kColumnsPerRound == 0, "lanes lie whole rounds deep");
+        const int first = column < kColumnsPerRound - 1 ? 0 : kColumnsPerRound - 1;
+        const bool wanted = static_cast<u32>(step + kFirst + first) < columns_;
+        if constexpr (Shape::kPairing == Pairing::kTwoBlocks) {
+            store_if(wanted, words_from(words_, column), permute_bytes(h, f, kHighHalves));
+        } else {
+            store_pair_if(wanted, words_from(words_, 2 * column), h, f);
+        }
+    }
+
+   private:
+    static constexpr int kFirst = SubjectColumns<Shape>::kFirstWritten;
+
+    u32 columns_;
+    u32* words_ = nullptr;
 };
 
 }  // namespace swsearch

@@ -72,8 +72,8 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
     // has zeros above: its selectors take the sign of numbers that are never negative.
     const u32 take_h = top && !kBoundary ? 0x5499u : 0x5410u;
     const u32 take_f = top && !kBoundary ? 0x54BBu : 0x5432u;
-    // Boundary columns that this lane writes; 0 in lanes that write none.
-    const u32 n_written = kBoundary && lane == Shape::kGroup - 1 && has_strip_below ? columns.n_boundary() : 0;
+    const bool last = lane == Shape::kGroup - 1;
+    BoundaryBelow<Shape> below(kBoundary && has_strip_below && last ? columns.n_boundary() : 0);
 
     // The diagonal H of each word's next step. Row blocks: H above the row, with the high half's score added. Other
     // pairings: the row's own H, which is diagonal to the row below; t of that row is computed just before this H is
@@ -105,12 +105,7 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
         if (kBoundary && has_strip_above) {
             sync.wait_for(step + 2 * kColumnsPerRound);
         }
-        // Address of the bottom row's columns of this round. Before the boundary's first column it is invalid and is
-        // not used.
-        const u32 round = boundary.first_round + static_cast<u32>(step) / kColumnsPerRound;
-        u32* const below =
-            words_from(boundary.below, (static_cast<long long>(round) * kColumnsPerRound + Columns::kFirstWritten) *
-                                           Shape::kBoundaryWords);
+        below.begin_round(boundary, step);
 #pragma unroll
         for (int column = 0; column < kColumnsPerRound; ++column) {
             const uint4* const scores = staged.column(codes, column);
@@ -172,20 +167,10 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
             last_h = h;
             last_f = f;
             if constexpr (kBoundary) {
-                // The first written column is one past a multiple of four: three columns of a step belong to one
-                // round of the boundary, the fourth to the next.
-                static_assert((Columns::kFirstWritten - 1) % kColumnsPerRound == 0, "lanes lie whole rounds deep");
-                const int first = column < kColumnsPerRound - 1 ? 0 : kColumnsPerRound - 1;
-                const bool wanted = static_cast<u32>(step + Columns::kFirstWritten + first) < n_written;
-                if constexpr (kTwoBlocks) {
-                    store_if(wanted, words_from(below, column), permute_bytes(last_h, last_f, kHighHalves));
-                } else {
-                    store_pair_if(wanted, words_from(below, 2 * column), static_cast<u32>(last_h),
-                                  static_cast<u32>(last_f));
-                }
+                below.put(step, column, static_cast<u32>(last_h), static_cast<u32>(last_f));
             }
         }
-        if (kBoundary && has_strip_below && lane == Shape::kGroup - 1) {
+        if (kBoundary && has_strip_below && last) {
             sync.report(step + Columns::kFirstWritten + kColumnsPerRound - 1);  // complete rounds
         }
     }
