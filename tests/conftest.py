@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -118,8 +119,18 @@ def shuffled(items: list[pytest.Item], source: random.Random) -> list[pytest.Ite
 
 @pytest.hookimpl(tryfirst=True)  # before fixtures start anything
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test whose peers are missing, or fail it (:mod:`tests.peers`)."""
+    """Skip a test whose peers are missing, or fail it (:mod:`tests.peers`); skip one of a GPU where there is none."""
     need(*peers_of(item))
+    if item.get_closest_marker("gpu") and missing_gpu():
+        pytest.skip(missing_gpu())
+
+
+@cache
+def missing_gpu() -> str:
+    """Return why no GPU of this machine can be used, or nothing."""
+    from swsearch.engine.cuda.runtime.pycuda_device import cuda_info
+
+    return cuda_info().reason
 
 
 def pytest_collection_finish() -> None:

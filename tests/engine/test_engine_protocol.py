@@ -3,29 +3,66 @@
 The expected scores come from the reference engine, from parasail, or from calculation by hand.
 """
 
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from typing import Any, Final
 
 import numpy as np
 import pytest
 
+from swsearch import _native
 from swsearch.database.partition import Partition
-from swsearch.engine.protocol import ScoreEngine, score_requests
+from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.protocol import ScoreEngine, ScoreRequest, score_requests
 from swsearch.engine.reference import ReferenceEngine
+from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, SOFT_MASK_BIT
-from tests.engine.engines import ENGINES, EngineCase
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 from tests.support import random_dna, random_profile, random_protein
 
 Case = tuple[list[QueryProfile], Partition]
 
 
-@pytest.fixture(params=[case.param() for case in ENGINES])
+MOST_EMULATED_CELLS: Final = 400_000
+"""Cells that the emulation of a GPU scores in about a second."""
+
+
+class EmulatedEngine(CudaEngine):
+    """The CUDA engine on an emulated device; a test with too many cells for it is skipped."""
+
+    def __init__(self) -> None:
+        super().__init__(EmulatedDevice())
+
+    def score(self, requests: Sequence[ScoreRequest], partition: Partition, *rest: Any) -> list[ScoreBlock]:
+        cells = partition.n_residues * sum(request.profile.length for request in requests)
+        if cells > MOST_EMULATED_CELLS:
+            pytest.skip(f"{cells:,} cells take the emulation too long")
+        return super().score(requests, partition, *rest)
+
+
+ENGINES: Final = [
+    pytest.param(ReferenceEngine, id="reference"),
+    *(
+        pytest.param(
+            partial(CpuEngine, threads, name),
+            id=f"cpu-{name}-{threads}",
+            marks=pytest.mark.skipif(not usable, reason=f"this processor has no {name}"),
+        )
+        for name, usable in _native.instruction_sets()
+        for threads in ((1, 2) if name == "scalar" else (1,))
+    ),
+    pytest.param(EmulatedEngine, id="cuda-emulated", marks=pytest.mark.peer("g++")),
+    pytest.param(CudaEngine, id="cuda", marks=pytest.mark.gpu),
+]
+
+
+@pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> Iterator[ScoreEngine]:
-    case: EngineCase = request.param
-    with case.build() as built:
+    with request.param() as built:
         yield built
 
 

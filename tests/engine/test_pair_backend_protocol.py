@@ -17,7 +17,7 @@ from swsearch.engine.cpu.pairs import CpuPairs, usable_instruction_sets
 from swsearch.engine.cuda.history.wavefront import WavefrontPairs
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
-from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice, cuda_info
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend, SequencePairs
 from swsearch.engine.reference import ReferencePairs
 from swsearch.errors import EngineError
@@ -81,13 +81,7 @@ def backend(case: BackendCase, request: pytest.FixtureRequest) -> PairBackend:
     if not case.device:
         yield case.build()
         return
-    if case.device == "gpu":
-        info = cuda_info()
-        if not info.usable:
-            pytest.skip(info.reason)
-        device = PyCudaDevice()
-    else:
-        device = request.getfixturevalue("emulated")()
+    device = PyCudaDevice() if case.device == "gpu" else request.getfixturevalue("emulated")()
     made = case.build(device)
     yield made
     if isinstance(made, Closeable):

@@ -18,7 +18,7 @@ from swsearch.engine.cuda.pairs.diamond_launch import PairEnd, strip_bytes
 from swsearch.engine.cuda.pairs.diamond_plan import SweepShape
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime.kernels import SWEEP_WORDS
-from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice, cuda_info
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, SequencePairs
 from swsearch.engine.protocol import score_requests
@@ -37,9 +37,6 @@ SHAPES = [SweepShape(narrow, words) for narrow in (True, False) for words in SWE
 
 @pytest.fixture(scope="module")
 def sweep() -> Iterator[DiamondSweep]:
-    info = cuda_info()
-    if not info.usable:
-        pytest.skip(info.reason)
     device = PyCudaDevice()
     yield DiamondSweep(device)
     device.close()
@@ -144,9 +141,6 @@ def test_paths_and_scores_are_the_cpus_in_every_mode(sweep: DiamondSweep) -> Non
 @pytest.mark.parametrize("query_length", [60, 700, 3_000, 20_000])
 def test_long_subjects_are_scored_as_by_the_cpu(query_length: int) -> None:
     """Expected: the CPU engine. Three queries use windows, one uses diamonds; a subject contains the query."""
-    info = cuda_info()
-    if not info.usable:
-        pytest.skip(info.reason)
     rng = np.random.default_rng(query_length)
     query = rng.integers(0, 4, query_length).astype(np.uint8)
     subjects = [rng.integers(0, 4, length).astype(np.uint8) for length in (50, 300, 900, 30_000, 400_000)]

@@ -19,7 +19,7 @@ from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.engine.cuda.history.cudasw2 import CLASSIC_KERNELS, Cudasw2Engine
 from swsearch.engine.cuda.history.wavefront import wavefront_score
 from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
-from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice, cuda_info
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, SequencePairs, Sequences
 from swsearch.engine.protocol import ScoreEngine, score_requests
@@ -33,13 +33,6 @@ from swsearch.sequences.fasta import read_sequences
 from tests.engine.cuda.search.test_emulated_engine import assert_same
 
 pytestmark = pytest.mark.gpu
-
-
-@pytest.fixture(scope="module", autouse=True)
-def gpu() -> None:
-    info = cuda_info()
-    if not info.usable:
-        pytest.skip(info.reason)
 
 
 @pytest.mark.parametrize("kernel", CLASSIC_KERNELS)

@@ -16,7 +16,7 @@ from swsearch import _native
 from swsearch.database.builder import build_database
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime import compiled_kernels
-from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice, cuda_info
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.protocol import score_requests
 from swsearch.engine.reference import ReferenceEngine
@@ -32,9 +32,6 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[CudaEngine]:
-    info = cuda_info()
-    if not info.usable:
-        pytest.skip(info.reason)
     with CudaEngine() as opened:
         yield opened
 
@@ -81,9 +78,6 @@ def test_scores_of_every_size_are_exact(engine: CudaEngine) -> None:
 
 
 def test_a_streamed_database_gives_the_same_blocks() -> None:
-    info = cuda_info()
-    if not info.usable:
-        pytest.skip(info.reason)
     queries, partition = case(4, (61, 250), 20_000)
     profiles = [sequence_profile(query, default_scheme(PROTEIN)) for query in queries]
     with CudaEngine() as whole:
@@ -165,9 +159,6 @@ sys.exit(main(sys.argv[2:]))
 @pytest.mark.parametrize("launch", [1, 3])
 def test_a_device_that_fails_names_itself_in_one_line(tmp_path: Path, launch: int) -> None:
     """A kernel gets invalid addresses; the driver then destroys the context."""
-    info = cuda_info()
-    if not info.usable:
-        pytest.skip(info.reason)
     rng = np.random.default_rng(5)
     lines = [f">s{n}\n{PROTEIN.decode(rng.integers(0, 20, 200).astype(np.uint8))}\n" for n in range(1200)]
     (tmp_path / "subjects.fasta").write_text("".join(lines))
