@@ -383,7 +383,7 @@ class Planner:
         n_direct = [self.first_tiled(partition, profile) for profile in profiles]
         alone = [index for index, first in enumerate(n_direct) if first < len(partition)]
         return [
-            self._known(indices, [requests[index] for index in indices], partition)
+            self._known(indices, [requests[index] for index in indices], partition, n_direct[indices[0]])
             for indices in self.batches(profiles, alone)
         ]
 
@@ -396,7 +396,9 @@ class Planner:
         found = [tuple(others[index] for index in pair) for pair in pairs]
         return sorted([*found, *((index,) for index in alone)], key=min)
 
-    def _known(self, indices: tuple[int, ...], requests: Sequence[ScoreRequest], partition: Partition) -> BatchPlan:
+    def _known(
+        self, indices: tuple[int, ...], requests: Sequence[ScoreRequest], partition: Partition, n_direct: int
+    ) -> BatchPlan:
         """A batch, planned once for all requests of its shape."""
         known = self._partition
         if known is None or partition.memory != known.memory or len(self._plans) == KNOWN_PLANS:
@@ -405,7 +407,7 @@ class Planner:
         key = tuple(map(_shape, requests))
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._plans[key] = self.plan_batch(indices, requests, partition, diamonds=True)
+            plan = self._plans[key] = self.plan_batch(indices, requests, partition, n_direct)
         queries = tuple(
             replace(query, index=index, request=request)
             for query, index, request in zip(plan.queries, indices, requests, strict=True)
@@ -417,14 +419,14 @@ class Planner:
         indices: tuple[int, ...],
         requests: Sequence[ScoreRequest],
         partition: Partition,
+        n_direct: int | None = None,
         *,
-        diamonds: bool = False,
         bounded: bool = True,
     ) -> BatchPlan:
         """Plan one batch: ``requests`` are one query, or two that share words, with their ``indices``.
 
-        The shorter query is the first. Without ``diamonds``, no subject takes that route; unless it is ``bounded``,
-        there is no bound.
+        The shorter query is the first. Only subjects from ``n_direct`` on, if it is given, are scored by diamonds;
+        unless the batch is ``bounded``, there is no bound.
         """
         architecture = self.facts.architecture
         profiles = [request.profile for request in requests]
@@ -433,9 +435,7 @@ class Planner:
         band_rows = self.options.band_rows if bounded else 0
         band = (band_rows or 0) if has_limits else 0
         inter_task = plan_inter_task(profiles, architecture, band=band)
-        n_direct = len(partition)
-        if diamonds and len(profiles) == 1:
-            n_direct = self.first_tiled(partition, profiles[0])
+        n_direct = len(partition) if n_direct is None else n_direct
         rows = [profile.length for profile in profiles]
         groups = max(strip.blocks * strip.threads // strip.tile.group for strip in inter_task.strips)
         lengths = partition.lengths[:n_direct]

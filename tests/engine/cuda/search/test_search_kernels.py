@@ -115,7 +115,7 @@ def test_plans_of_all_lengths_take_kernels_of_the_package(architecture: int) -> 
             requests = [ScoreRequest(profile, floor) for profile in profiles]
             for chosen in ((0,), (0, 1), (0, 2)):
                 of_batch = [requests[index] for index in chosen]
-                plan = Planner(facts, PlanOptions()).plan_batch(chosen, of_batch, partition, diamonds=True)
+                plan = Planner(facts, PlanOptions()).plan_batch(chosen, of_batch, partition)
                 assert set(plan.kernels) <= shipped
                 bands |= {dict(spec.constants).get("BAND", "0") for spec in plan.kernels}
     assert bands == {"0", *map(str, available_bands(architecture))}
