@@ -10,79 +10,64 @@ namespace swsearch::align {
 namespace {
 
 // The traceback in state H or D; state I is left at once, since a gap in the subject stays in its column.
-class Walk {
+class Walk : public ReversePath {
    public:
     Walk(const Query& query, const std::uint8_t* subject, const End& end, const UsedPairs& used, ForwardPass& forward)
-        : query_(query),
+        : ReversePath(end.query_end, end.subject_end),
+          query_(query),
           subject_(subject),
           used_(used),
           forward_(forward),
-          score_(end.score),
-          row_(end.query_end),
-          column_(end.subject_end) {
-        while (column_ > 0 && !finished_) {
-            first_ = forward.load_up_to(column_);
-            while (column_ > first_ && !finished_) is_in_gap_ ? step_in_gap() : step();
+          score_(end.score) {
+        while (column() > 0 && !finished_) {
+            first_ = forward.load_up_to(column());
+            while (column() > first_ && !finished_) is_in_gap_ ? step_in_gap() : step();
         }
     }
 
-    std::size_t row() const { return row_; }
-    std::size_t column() const { return column_; }
-    std::vector<Run> runs() const { return {runs_.rbegin(), runs_.rend()}; }
-
    private:
     void step() {
-        const std::int32_t h = forward_.h(row_, column_);
+        const std::int32_t h = forward_.h(row(), column());
         if (h == 0) {
             finished_ = true;
         } else if (is_pair(h)) {
-            append('M', 1);
-            --row_;
-            --column_;
+            pair();
         } else if (is_e(h)) {
             is_in_gap_ = true;
             e_ = h;
         } else {
-            const std::size_t length = length_of_gap(h);
-            append('I', length);
-            row_ -= length;
+            query_alone(length_of_gap(h));
         }
     }
 
     void step_in_gap() {
-        append('D', 1);
-        --column_;
-        is_in_gap_ = e_ != forward_.h(row_, column_) - query_.first;
+        subject_alone(1);
+        is_in_gap_ = e_ != forward_.h(row(), column()) - query_.first;
         e_ += query_.extend;
     }
 
     bool is_pair(std::int32_t h) const {
-        return h == forward_.h(row_ - 1, column_ - 1) + query_.scores(subject_[column_ - 1])[row_ - 1] &&
-               !used_.contains({row_ - 1, column_ - 1});
+        return h == forward_.h(row() - 1, column() - 1) + query_.scores(subject_[column() - 1])[row() - 1] &&
+               !used_.contains({row() - 1, column() - 1});
     }
 
     // Whether E of the node is h: whether a gap to it opens from an available node, or before these.
     bool is_e(std::int32_t h) const {
         std::int32_t opens_from = h + query_.first;
-        for (std::size_t before = column_; before-- > first_; opens_from += query_.extend) {
+        for (std::size_t before = column(); before-- > first_; opens_from += query_.extend) {
             if (opens_from > score_) return false;
-            if (forward_.h(row_, before) == opens_from) return true;
+            if (forward_.h(row(), before) == opens_from) return true;
         }
-        return forward_.first_e(row_) == opens_from - query_.first;
+        return forward_.first_e(row()) == opens_from - query_.first;
     }
 
     // The length of the shortest gap in the subject that ends here with h, as F does.
     std::size_t length_of_gap(std::int32_t h) const {
         std::int32_t opens_from = h + query_.first;
-        for (std::size_t before = row_; before-- > 0; opens_from += query_.extend) {
-            if (forward_.h(before, column_) == opens_from) return row_ - before;
+        for (std::size_t before = row(); before-- > 0; opens_from += query_.extend) {
+            if (forward_.h(before, column()) == opens_from) return row() - before;
         }
         throw std::logic_error("no path leads to a value of the forward pass");
-    }
-
-    void append(char operation, std::size_t length) {
-        if (runs_.empty() || runs_.back().operation != operation) runs_.push_back({operation, 0});
-        runs_.back().length += length;
     }
 
     const Query& query_;
@@ -90,13 +75,10 @@ class Walk {
     const UsedPairs& used_;
     ForwardPass& forward_;
     const std::int32_t score_;  // the largest H
-    std::size_t row_;
-    std::size_t column_;
-    std::size_t first_ = 0;  // the first available column
+    std::size_t first_ = 0;     // the first available column
     bool is_in_gap_ = false;
     std::int32_t e_ = 0;  // in a gap
     bool finished_ = false;
-    std::vector<Run> runs_;  // in reverse order
 };
 
 // The pairs of residues (row, column) that a path aligns.

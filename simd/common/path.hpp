@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace swsearch {
@@ -20,50 +19,34 @@ struct Run {
     std::size_t length;
 };
 
-// The traceback from the end of an alignment to its start.
-class Traceback {
+// A path that is followed from its end to its start: the node that it has reached, and its runs from there on.
+class ReversePath {
    public:
-    // row, column: the node at which the traceback begins, as the numbers of query and subject residues before it.
-    Traceback(std::size_t row, std::size_t column) : row_(row), column_(column) {}
+    // row, column: the path's end, as the numbers of query and subject residues before it.
+    ReversePath(std::size_t row, std::size_t column) : row_(row), column_(column) {}
 
     std::size_t row() const { return row_; }
     std::size_t column() const { return column_; }
 
-    // Follows the decision of the cell at (row, column). Returns false if the alignment starts at this node.
-    bool follow(std::uint8_t decision) {
-        if (state_ == kInH) {
-            switch (decision & kHMask) {
-                case kStop: return false;
-                case kDiagonal:
-                    append('M', 1);
-                    --row_;
-                    --column_;
-                    break;
-                case kFromE: state_ = kInE; break;
-                default: state_ = kInF; break;
-            }
-        } else if (state_ == kInE) {
-            append('D', 1);
-            if (decision & kEOpened) state_ = kInH;
-            --column_;
-        } else {
-            append('I', 1);
-            if (decision & kFOpened) state_ = kInH;
-            --row_;
-        }
-        return true;
-    }
-
-    // Appends a gap over all residues of one sequence that are left.
-    void consume_query() { append('I', std::exchange(row_, 0)); }
-    void consume_subject() { append('D', std::exchange(column_, 0)); }
-
-    // The runs from the start of the alignment to its end.
+    // The runs from the start of the path to its end.
     std::vector<Run> runs() const { return {runs_.rbegin(), runs_.rend()}; }
 
-   private:
-    enum State { kInH, kInE, kInF };
+    // Follow the path back over a pair, or over a gap.
+    void pair() {
+        append('M', 1);
+        --row_;
+        --column_;
+    }
+    void query_alone(std::size_t length) {
+        append('I', length);
+        row_ -= length;
+    }
+    void subject_alone(std::size_t length) {
+        append('D', length);
+        column_ -= length;
+    }
 
+   private:
     void append(char operation, std::size_t length) {
         if (runs_.empty() || runs_.back().operation != operation) runs_.push_back({operation, 0});
         runs_.back().length += length;
@@ -71,8 +54,37 @@ class Traceback {
 
     std::size_t row_;
     std::size_t column_;
-    State state_ = kInH;
     std::vector<Run> runs_;  // in reverse order
+};
+
+// The traceback by the decisions of cells.
+class Traceback : public ReversePath {
+   public:
+    using ReversePath::ReversePath;
+
+    // Follows the decision of the cell at (row, column). Returns false if the alignment starts at this node.
+    bool follow(std::uint8_t decision) {
+        if (state_ == kInH) {
+            switch (decision & kHMask) {
+                case kStop: return false;
+                case kDiagonal: pair(); break;
+                case kFromE: state_ = kInE; break;
+                default: state_ = kInF; break;
+            }
+        } else if (state_ == kInE) {
+            if (decision & kEOpened) state_ = kInH;
+            subject_alone(1);
+        } else {
+            if (decision & kFOpened) state_ = kInH;
+            query_alone(1);
+        }
+        return true;
+    }
+
+   private:
+    enum State { kInH, kInE, kInF };
+
+    State state_ = kInH;
 };
 
 inline void append_to_cigar(std::string& cigar, std::size_t length, char operation) {

@@ -103,8 +103,7 @@ class PathFinder {
             return column == 0 ? pair_.left_border(above) : top.h[column - 1];
         };
         if (from > 0) {  // the lower lanes lag behind: they advance to the column of the first one
-            runner.run(state, number, {0, from, from, from + tiling_.width.lag()}, top.h.data(), top.f.data(), nullptr,
-                       nullptr);
+            runner.advance(state, number, {0, from, from, from + tiling_.width.lag()}, top.h.data(), top.f.data());
         }
         for (std::size_t block = 0;; ++block) {
             std::int32_t* const left = lefts_.data() + block * 2 * strip_rows;
@@ -113,7 +112,7 @@ class PathFinder {
             const std::size_t begin = from + block * kBlockColumns;
             runner.begin(state, corner(begin), left, left + strip_rows);
             const Part part{begin, kBlockColumns, 0, kBlockColumns + tiling_.width.lag()};
-            runner.run(state, number, part, top.h.data() + begin, top.f.data() + begin, nullptr, nullptr);
+            runner.advance(state, number, part, top.h.data() + begin, top.f.data() + begin);
         }
         threads_.observer.done((walk_.column() - from) * strip_rows);
         for (std::size_t block = n_blocks; block-- > 0 && !walk_.done() && walk_.row() > above;) {

@@ -255,22 +255,27 @@ void StripRunner<Lane>::find_ends(StripState<Lane>& state, std::size_t strip, co
 }
 
 template <class Lane>
-void StripRunner<Lane>::finish(const StripState<Lane>& state, const Part& part, std::int32_t* bottom_h,
-                               std::int32_t* bottom_f) const {
-    if (bottom_h == nullptr) return;
+void StripRunner<Lane>::finish(const StripState<Lane>& state, const Part& part, std::int32_t* row_h,
+                               std::int32_t* row_f) const {
     const std::size_t from = std::max(part.begin, lag_);
     const std::size_t to = std::min(part.end, part.count + lag_);
     if (from >= to) return;
-    from_lanes(bottom_h_.data() + (from - part.begin), to - from, state.base, bottom_h + (from - lag_));
-    from_lanes(bottom_f_.data() + (from - part.begin), to - from, state.base, bottom_f + (from - lag_));
+    from_lanes(bottom_h_.data() + (from - part.begin), to - from, state.base, row_h + (from - lag_));
+    from_lanes(bottom_f_.data() + (from - part.begin), to - from, state.base, row_f + (from - lag_));
 }
 
 template <class Lane>
-void StripRunner<Lane>::run(StripState<Lane>& state, std::size_t strip, const Part& part, const std::int32_t* top_h,
-                            const std::int32_t* top_f, std::int32_t* bottom_h, std::int32_t* bottom_f) {
+void StripRunner<Lane>::advance(StripState<Lane>& state, std::size_t strip, const Part& part, const std::int32_t* top_h,
+                                const std::int32_t* top_f) {
     prepare(state, strip, part, top_h, top_f);
     steps(state, part, false);
-    finish(state, part, bottom_h, bottom_f);
+}
+
+template <class Lane>
+void StripRunner<Lane>::run(StripState<Lane>& state, std::size_t strip, const Part& part, std::int32_t* row_h,
+                            std::int32_t* row_f) {
+    advance(state, strip, part, row_h, row_f);
+    finish(state, part, row_h, row_f);
 }
 
 template <class Lane>
@@ -292,18 +297,16 @@ void StripRunner<Lane>::run_local(StripState<Lane>& state, std::size_t strip, co
             finish(state, part, row_h, row_f);
             return;
         }
-        run_tracked(state, strip, part, row_h, row_f, row_h, row_f, strip * width_.strip(), pair_.rows, best);
+        run_tracked(state, strip, part, row_h, row_f, strip * width_.strip(), pair_.rows, best);
         return;
     }
     finish(state, part, row_h, row_f);
 }
 
 template <class Lane>
-void StripRunner<Lane>::run_tracked(StripState<Lane>& state, std::size_t strip, const Part& part,
-                                    const std::int32_t* top_h, const std::int32_t* top_f, std::int32_t* bottom_h,
-                                    std::int32_t* bottom_f, std::size_t allowed_from, std::size_t allowed_to,
-                                    Best& best) {
-    prepare(state, strip, part, top_h, top_f);
+void StripRunner<Lane>::run_tracked(StripState<Lane>& state, std::size_t strip, const Part& part, std::int32_t* row_h,
+                                    std::int32_t* row_f, std::size_t allowed_from, std::size_t allowed_to, Best& best) {
+    prepare(state, strip, part, row_h, row_f);
     const std::size_t above = strip * width_.strip();
     for (std::size_t row = 0; row < width_.strip(); ++row) {
         const bool allowed = above + row >= allowed_from && above + row < allowed_to;
@@ -319,7 +322,7 @@ void StripRunner<Lane>::run_tracked(StripState<Lane>& state, std::size_t strip, 
                    part.from + part.begin + at / n_rows_ - static_cast<std::size_t>(kSkew) * lane + 1,
                    above + lane * n_rows_ + at % n_rows_ + 1});
     }
-    finish(state, part, bottom_h, bottom_f);
+    finish(state, part, row_h, row_f);
 }
 
 template class StripRunner<std::int8_t>;

@@ -58,18 +58,18 @@ class StripRunner {
     // H and next E of the last column that each row has computed.
     void column(const StripState<Lane>& state, std::int32_t* h, std::int32_t* next_e) const;
 
-    // Computes a part. The rows above and below begin at column from + 1; the row below may be the same array as the
-    // row above, and in `run` it may be null.
-    void run(StripState<Lane>& state, std::size_t strip, const Part& part, const std::int32_t* top_h,
-             const std::int32_t* top_f, std::int32_t* bottom_h, std::int32_t* bottom_f);
+    // Computes a part for its state alone. The row above begins at column from + 1.
+    void advance(StripState<Lane>& state, std::size_t strip, const Part& part, const std::int32_t* top_h,
+                 const std::int32_t* top_f);
+    // The same, and replaces the row above by the strip's lowest row.
+    void run(StripState<Lane>& state, std::size_t strip, const Part& part, std::int32_t* row_h, std::int32_t* row_f);
     // The same, and replaces `best` by the best end of the part if that is better. Ends that score less than `known`, a
     // score that is reached elsewhere, may be omitted.
     void run_local(StripState<Lane>& state, std::size_t strip, const Part& part, std::int32_t* row_h,
                    std::int32_t* row_f, std::int32_t known, Best& best);
     // The same for ends in the rows allowed_from to allowed_to - 1 of the query.
-    void run_tracked(StripState<Lane>& state, std::size_t strip, const Part& part, const std::int32_t* top_h,
-                     const std::int32_t* top_f, std::int32_t* bottom_h, std::int32_t* bottom_f,
-                     std::size_t allowed_from, std::size_t allowed_to, Best& best);
+    void run_tracked(StripState<Lane>& state, std::size_t strip, const Part& part, std::int32_t* row_h,
+                     std::int32_t* row_f, std::size_t allowed_from, std::size_t allowed_to, Best& best);
 
    private:
     static constexpr bool kBytes = sizeof(Lane) == 1;
@@ -90,7 +90,7 @@ class StripRunner {
                  const std::int32_t* top_f);
     void steps(StripState<Lane>& state, const Part& part, bool track);
     void find_ends(StripState<Lane>& state, std::size_t strip, const Part& part, std::int32_t score, Best& best);
-    void finish(const StripState<Lane>& state, const Part& part, std::int32_t* bottom_h, std::int32_t* bottom_f) const;
+    void finish(const StripState<Lane>& state, const Part& part, std::int32_t* row_h, std::int32_t* row_f) const;
     void lay_out_letters(StripState<Lane>& state, std::size_t strip) const;
     void lay_out_scores(const StripState<Lane>& state, std::size_t column, std::size_t n_steps);
 

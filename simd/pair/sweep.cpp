@@ -155,9 +155,9 @@ class Sweep {
         if (best_ != nullptr && pair_.boundary.local) {
             runner.run_local(state, strip, part, h, f, known_.load(std::memory_order_relaxed), found);
         } else if (best_ != nullptr && pair_.boundary.free(kSubjectEnd) && last_rows) {
-            runner.run_tracked(state, strip, part, h, f, h, f, pair_.rows - 1, pair_.rows, found);
+            runner.run_tracked(state, strip, part, h, f, pair_.rows - 1, pair_.rows, found);
         } else {
-            runner.run(state, strip, part, h, f, h, f);
+            runner.run(state, strip, part, h, f);
         }
         const auto saved = std::lower_bound(saved_.rows.begin(), saved_.rows.end(), strip,
                                             [](const SavedRow& row, std::size_t wanted) { return row.strip < wanted; });

@@ -56,8 +56,8 @@ void Walk::through(std::size_t above, const std::int32_t* top_h, const std::int3
 
 void Walk::finish() {
     if (started_ || pair_.boundary.local) return;  // a local path has no part on the border
-    if (row() == 0 && column() > 0 && !pair_.boundary.free(kSubjectStart)) walk_.consume_subject();
-    if (column() == 0 && row() > 0 && !pair_.boundary.free(kQueryStart)) walk_.consume_query();
+    if (row() == 0 && column() > 0 && !pair_.boundary.free(kSubjectStart)) walk_.subject_alone(column());
+    if (column() == 0 && row() > 0 && !pair_.boundary.free(kQueryStart)) walk_.query_alone(row());
 }
 
 // Computes the decisions of the rows above + 1 to row(), from their left edge to column().
