@@ -124,8 +124,8 @@ def main() -> None:
         figures: dict[str, float] = {}
         for used in (ordinals[:1], ordinals):
             with CudaDevices(used, memory_limit=limit) as engine:
-                report["device"] = engine.engines[0].facts.name
-                report["driver"] = engine.engines[0].facts.driver
+                report["device"] = engine.engines[0].device.facts.name
+                report["driver"] = engine.engines[0].device.facts.driver
                 seconds = []
                 for _ in range(options.repeat + 1):
                     start = time.perf_counter()

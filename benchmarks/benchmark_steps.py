@@ -26,7 +26,7 @@ from observed_steps import StepFinder
 
 STEPS = {
     "swsearch.database.opening": ["open_database"],
-    "swsearch.engine.cuda.runtime.warm_up": ["_create_contexts"],
+    "swsearch.engine.cuda.runtime.presence": ["_create_contexts"],
     "swsearch.engine.cuda.runtime.compiler": ["Nvrtc.__init__"],
     "swsearch.engine.cuda.runtime.pycuda_device": ["PyCudaDevice.__init__", "PyCudaDevice.prepare"],
     "swsearch.engine.cuda.search.engine": ["CudaEngine.__init__", "CudaEngine.preload", "CudaEngine.close"],

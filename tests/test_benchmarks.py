@@ -1,5 +1,6 @@
 """Every script in ``benchmarks/`` can be loaded, so that a change of the package does not break one unnoticed."""
 
+import functools
 import importlib.util
 import json
 import os
@@ -34,6 +35,14 @@ def test_a_benchmark_loads(monkeypatch, script):
             raise
         pytest.skip(f"{missing.name} is not installed")
     assert module.__doc__
+
+
+@pytest.mark.parametrize("script", ["benchmark_answer", "benchmark_steps"])
+def test_the_steps_that_a_benchmark_times_are_functions_of_the_program(monkeypatch, script):
+    monkeypatch.syspath_prepend(str(SCRIPTS[0].parent))
+    for name, steps in importlib.import_module(script).STEPS.items():
+        for step in steps:
+            assert callable(functools.reduce(getattr, step.split("."), importlib.import_module(name)))
 
 
 def test_the_readme_has_one_line_for_each_script_and_names_each_result():
