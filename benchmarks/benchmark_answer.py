@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import os
 import sys
 import tempfile
@@ -87,7 +86,7 @@ def table(times: list[tuple[float, float]], notes: list[tuple[float, float, str]
 def main() -> None:
     from benchmark_search import database
     from benchmark_service import served
-    from provenance import commit, device_of
+    from provenance import device_of, header, write_result
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("queries")
@@ -95,7 +94,6 @@ def main() -> None:
     parser.add_argument("--subjects", type=int, default=500_000)
     parser.add_argument("--answers", type=int, default=200)
     parser.add_argument("--lengths", default="330,370", help="of the queries, the shortest and the longest")
-    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     shortest, longest = map(int, options.lengths.split(","))
@@ -115,15 +113,12 @@ def main() -> None:
     whole = round(1000 * median(answered - sent for sent, answered in times), 2)
     print(f"{whole:17.2f}  the answer")
     report = {
-        "benchmark": "where the time of an answer goes",
-        "command": " ".join(sys.argv),
-        "commit": options.commit or commit(),
+        **header("where the time of an answer goes"),
         "milliseconds": whole,
         "steps": rows,
         **device_of(options.engine),
     }
-    if options.out:
-        options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_result(report, options.out)
 
 
 if __name__ == "__main__":

@@ -16,13 +16,13 @@ above 1, the bound costs time. ``--out`` writes all times as JSON.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
+from provenance import header, write_result
 
 from swsearch.bench.workloads import Workload, profiles_of, search_floor, timed, workload_of_file
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
@@ -109,15 +109,14 @@ def main() -> None:
         least = min(seconds["bound"]) / min(seconds["exact"])
         print(f"{name:<20} {least:6.3f} {statistics.median(ratios):6.3f}", flush=True)
         rows.append({"query": name, "rows": sum(map(len, queries)), "seconds": seconds})
-    if options.out is not None:
-        found = {
-            "benchmark": "biased",
-            "instruction_set": options.instruction_set,
-            "subjects": len(part),
-            "residues": part.n_residues,
-            "measurements": rows,
-        }
-        options.out.write_text(json.dumps(found, indent=1) + "\n")
+    result = {
+        **header("biased"),
+        "instruction_set": options.instruction_set,
+        "subjects": len(part),
+        "residues": part.n_residues,
+        "measurements": rows,
+    }
+    write_result(result, options.out)
 
 
 if __name__ == "__main__":

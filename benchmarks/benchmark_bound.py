@@ -18,18 +18,17 @@ clock with that without a bound; the plans take turns, and each row has the medi
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 import numpy as np
-from benchmark_cuda import geometric_mean, read_fasta, synthetic
+from benchmark_cuda import read_queries, synthetic
 from biased_queries import biased_queries
-from provenance import commit
+from provenance import header, write_result
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.search.engine import CudaEngine
@@ -151,19 +150,16 @@ def main() -> None:
     parser.add_argument("--bands", default="0,auto")
     parser.add_argument("--biased", action="store_true")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
 
-    queries = read_fasta(options.queries)
+    queries = read_queries(options.queries)
     if options.database:
         partition = real_proteins(options.database, options.residues)
     else:
         partition = synthetic(options.subjects, queries, 1, 25)
     report: dict[str, Any] = {
-        "benchmark": "bound",
-        "command": " ".join(sys.argv),
-        "commit": options.commit or commit(),
+        **header("bound"),
         "subjects": len(partition),
         "residues": partition.n_residues,
         "evalue": options.evalue,
@@ -172,9 +168,9 @@ def main() -> None:
         with CudaEngine() as engine:
             report |= {"device": engine.device.facts.name, "driver": engine.device.facts.driver}
         report["biased"] = measure_biased(partition, options.evalue, options.repeat)
-        write(report, options.out)
+        write_result(report, options.out)
         return
-    requests = requests_of([codes for _, codes in queries], partition, options.evalue)
+    requests = requests_of(queries, partition, options.evalue)
     pairs = [list(pair) for pair in zip(requests[::2], requests[1::2], strict=True)]
     modes = {"single": [[request] for request in requests], "pairs": pairs, "batch": [requests]}
     wanted: dict[str, list[ScoreBlock]] = {}
@@ -192,13 +188,7 @@ def main() -> None:
                 }  # fmt: skip
                 each = " ".join(f"{row['gcups']:.0f} ({1 - row['decided']:.1%})" for row in rows)
                 print(f"bands {band}, {mode}: {mean:,.0f}, wall {wall:,.0f}, {different} different: {each}", flush=True)
-    write(report, options.out)
-
-
-def write(report: dict[str, Any], path: Path | None) -> None:
-    """Write the report as JSON if there is a path."""
-    if path is not None:
-        path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_result(report, options.out)
 
 
 if __name__ == "__main__":

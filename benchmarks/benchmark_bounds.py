@@ -21,7 +21,6 @@ subjects; queries whose search ends in the first round are left out. The program
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import tempfile
 from collections.abc import Callable
@@ -30,6 +29,7 @@ from pathlib import Path
 
 import numpy as np
 from plain_loop import PlainLoop
+from provenance import header, write_result
 
 import swsearch
 from swsearch.bench.workloads import Workload, profiles_of, search_floor, timed, workload_of_file
@@ -164,21 +164,15 @@ def main() -> None:
         of_sequences = sums[name.removeprefix(PROFILE)][0] / least
         compared = f" {of_sequences:6.2f} of the sequences" if name.startswith(PROFILE) else ""
         print(f"   all {name:<12} {'':15} {plain[0] / least:6.2f} {plain[1] / median:6.2f}{compared}")
-    if options.out is not None:
-        options.out.write_text(
-            json.dumps(
-                {
-                    "benchmark": "bounds",
-                    "instruction_set": options.instruction_set,
-                    "subjects": len(part.partition),
-                    "residues": part.partition.n_residues,
-                    "iterations": options.iterations,
-                    "measurements": rows,
-                },
-                indent=1,
-            )
-            + "\n"
-        )
+    result = {
+        **header("bounds"),
+        "instruction_set": options.instruction_set,
+        "subjects": len(part.partition),
+        "residues": part.partition.n_residues,
+        "iterations": options.iterations,
+        "measurements": rows,
+    }
+    write_result(result, options.out)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from provenance import commit, processor
+from provenance import header, processor, write_result
 
 from swsearch.cluster import ClusterSearcher, open_cluster_searcher
 from swsearch.database.builder import build_database
@@ -286,7 +286,6 @@ def main() -> None:
     parser.add_argument("--subjects", type=int, default=20_000)
     parser.add_argument("--queries", type=int, default=600)
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--share", help=argparse.SUPPRESS)
@@ -300,9 +299,7 @@ def main() -> None:
         write_proteins(folder / "queries.fasta", options.queries, 2)
         build_database(folder / "subjects.fasta", folder / "db")
         report: dict[str, Any] = {
-            "benchmark": "cluster",
-            "command": " ".join(sys.argv).split(" --commit")[0].split(" --out")[0],
-            "commit": options.commit or commit(),
+            **header("cluster"),
             "processor": processor(),
             "workers": options.workers,
             "threads": options.threads,
@@ -312,8 +309,7 @@ def main() -> None:
         report |= rates(folder, options)
         report["start_seconds"] = starts(folder, options)
     print(json.dumps(report, indent=1))
-    if options.out:
-        options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_result(report, options.out)
 
 
 if __name__ == "__main__":

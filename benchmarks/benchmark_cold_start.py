@@ -15,7 +15,6 @@ times; the machine must be idle.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -26,7 +25,7 @@ from typing import Any
 
 import numpy as np
 from benchmark_search import database
-from provenance import commit
+from provenance import header, write_result
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.compiler import installed_nvrtc
@@ -99,15 +98,12 @@ def main() -> None:
     parser.add_argument("--subjects", type=int, default=500_000)
     parser.add_argument("--folder", type=Path, default=Path("/tmp"))
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if options.search:
         found = time_searches(options.search, options.subjects, options.folder, options.repeat)
-        if options.out is not None:
-            report = {"benchmark": "cold start", "command": " ".join(sys.argv), "searches": found}
-            report |= {"commit": options.commit or commit(), "n_processors": os.cpu_count()}
-            options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        result = {**header("cold start"), "n_processors": os.cpu_count(), "searches": found}
+        write_result(result, options.out)
         return
     compiler = installed_nvrtc()
     if compiler is None:
@@ -123,10 +119,8 @@ def main() -> None:
         rows.append({"query": length, "kernels": [spec.entry for spec in specs], "each_seconds": each})
         shown = ", ".join(f"{spec.entry} {took} s" for spec, took in zip(specs, each, strict=True))
         print(f"query of {length}: {sum(each):.2f} s ({shown})")
-    if options.out is not None:
-        facts = {"compiler": f"{compiler.name} {compiler.version}", "architecture": options.architecture}
-        facts |= {"commit": options.commit or commit()}
-        options.out.write_text(json.dumps({**facts, "searches": rows}, indent=1) + "\n")
+    described = {"compiler": f"{compiler.name} {compiler.version}", "architecture": options.architecture}
+    write_result({**header("kernels of a cold start"), **described, "searches": rows}, options.out)
 
 
 if __name__ == "__main__":

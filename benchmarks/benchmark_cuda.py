@@ -17,13 +17,13 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-import sys
 import time
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 import numpy as np
-from provenance import commit, compiler_of
+from provenance import compiler_of, header, write_result
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
@@ -34,6 +34,8 @@ from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
+from swsearch.sequences.fasta import read_sequences
+from swsearch.typing import Codes
 
 FREQUENCIES = {
     "A": 0.0825, "R": 0.0553, "N": 0.0406, "D": 0.0546, "C": 0.0138, "Q": 0.0393, "E": 0.0672, "G": 0.0707,
@@ -44,14 +46,9 @@ MEAN_LENGTH, SIGMA = 358, 0.66
 COPIES = 5
 
 
-def read_fasta(path: str) -> list[tuple[str, np.ndarray]]:
-    records: list[tuple[str, list[str]]] = []
-    for line in Path(path).read_text(encoding="ascii").splitlines():
-        if line.startswith(">"):
-            records.append((line[1:].split()[0], []))
-        else:
-            records[-1][1].append(line.strip())
-    return [(name, PROTEIN.encode("".join(lines))) for name, lines in records]
+def read_queries(path: str) -> list[Codes]:
+    """The residue codes of the proteins of a FASTA file."""
+    return [record.codes for record in read_sequences(path, PROTEIN)]
 
 
 def mutated(query: np.ndarray, rng: np.random.Generator, residues: np.ndarray, rate: float) -> np.ndarray:
@@ -62,13 +59,13 @@ def mutated(query: np.ndarray, rng: np.random.Generator, residues: np.ndarray, r
     return copy[rng.random(len(copy)) >= rate / 10]
 
 
-def synthetic(n_subjects: int, queries: list[tuple[str, np.ndarray]], seed: int, n_long: int = 25) -> Partition:
+def synthetic(n_subjects: int, queries: list[Codes], seed: int, n_long: int = 25) -> Partition:
     rng = np.random.default_rng(seed)
     letters = np.array([PROTEIN.code(letter) for letter in FREQUENCIES], dtype=np.uint8)
     weights = np.array(list(FREQUENCIES.values()))
     lengths = rng.lognormal(np.log(MEAN_LENGTH) - SIGMA**2 / 2, SIGMA, n_subjects).clip(20, 3000).astype(np.int64)
     lengths = np.concatenate([lengths, rng.integers(8000, 35_000, n_long)])
-    copies = [mutated(q, rng, letters, rate) for _, q in queries for rate in np.linspace(0.02, 0.8, COPIES)]
+    copies = [mutated(q, rng, letters, rate) for q in queries for rate in np.linspace(0.02, 0.8, COPIES)]
     all_lengths = np.concatenate([lengths, [len(copy) for copy in copies]]).astype(np.uint32)
     order = np.argsort(all_lengths, kind="stable").astype(np.uint32)
     stored = all_lengths[order]
@@ -145,10 +142,6 @@ def measure(
     return rows, results
 
 
-def geometric_mean(values: list[float]) -> float:
-    return float(np.exp(np.mean(np.log(values))))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("queries")
@@ -162,15 +155,14 @@ def main() -> None:
     parser.add_argument("--check", type=int, default=0, help="subjects a query to compare with parasail")
     parser.add_argument("--memory-share", type=float, help="memory for the database, as a share of what it needs")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
-    parser.add_argument("--out")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
 
-    queries = read_fasta(options.queries)
+    queries = read_queries(options.queries)
     partition = synthetic(options.subjects, queries, options.seed, options.long)
     opening, extend = (int(part) for part in options.gap.split("/"))
     scheme = ScoringScheme(named_matrix(options.matrix), GapPenalty(opening, extend))
-    profiles = [sequence_profile(codes, scheme) for _, codes in queries]
+    profiles = [sequence_profile(codes, scheme) for codes in queries]
     order = np.argsort([profile.length for profile in profiles], kind="stable")
     singles = [[profiles[place]] for place in order]
     pairs = [[profiles[a], profiles[b]] for a, b in zip(order[::2], order[1::2], strict=True)]
@@ -178,9 +170,7 @@ def main() -> None:
     memory_limit = None if options.memory_share is None else int(device_bytes(partition) * options.memory_share)
     device = PyCudaDevice()
     report: dict[str, Any] = {
-        "benchmark": "cuda engine",
-        "command": " ".join(sys.argv),
-        "commit": options.commit or commit(),
+        **header("cuda engine"),
         "device": device.facts.name,
         "driver": device.facts.driver,
         "architecture": device.facts.architecture,
@@ -207,15 +197,14 @@ def main() -> None:
                 wrong = compared = 0
                 for group, found in zip(groups, results, strict=True):
                     for profile, columns in zip(group, found, strict=True):
-                        codes = queries[next(i for i, p in enumerate(profiles) if p is profile)][1]
+                        codes = queries[next(i for i, p in enumerate(profiles) if p is profile)]
                         bad, n = differences(codes, scheme, partition, columns, options.check)
                         wrong, compared = wrong + bad, compared + n
                 summary["differences"], summary["compared"] = wrong, compared
             report[mode] = summary
             shown = {key: value for key, value in summary.items() if key != "queries"}
             print(mode, json.dumps(shown), flush=True)
-    if options.out:
-        Path(options.out).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_result(report, options.out)
 
 
 if __name__ == "__main__":

@@ -26,12 +26,13 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 import numpy as np
-from benchmark_cuda import geometric_mean, read_fasta, synthetic
+from benchmark_cuda import read_queries, synthetic
 from benchmark_search import write_fasta
-from provenance import commit
+from provenance import header, write_result
 
 SCORING = ["--dpx", "--mat", "blosum62"]
 SAME_GAPS = ["--gap-open", "10", "--gap-extend", "1"]
@@ -83,11 +84,10 @@ def main() -> None:
     parser.add_argument("--programs", type=Path, required=True)
     parser.add_argument("--subjects", type=int, default=500_000)
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
-    parser.add_argument("--out")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
 
-    queries = read_fasta(options.queries)
+    queries = read_queries(options.queries)
     partition = synthetic(options.subjects, queries, 1)
     with tempfile.TemporaryDirectory() as scratch:
         fasta = Path(scratch, "synthetic.fasta")
@@ -112,11 +112,9 @@ def main() -> None:
     if any(len(run) != len(queries) for run in runs):
         sys.exit(f"{len(queries)} queries, but CUDASW++4.0 printed times of {[len(run) for run in runs]}:\n{shown}")
     medians = np.median(np.array(runs)[:, :, 1], axis=0)
-    rows = [{"length": len(codes), "gcups": float(gcups)} for (_, codes), gcups in zip(queries, medians, strict=True)]
+    rows = [{"length": len(codes), "gcups": float(gcups)} for codes, gcups in zip(queries, medians, strict=True)]
     report: dict[str, Any] = {
-        "benchmark": "CUDASW++4.0",
-        "command": " ".join(sys.argv),
-        "commit": options.commit or commit(),
+        **header("CUDASW++4.0"),
         "device": gpu,
         "subjects": len(partition),
         "residues": partition.n_residues,
@@ -126,8 +124,7 @@ def main() -> None:
         "queries": sorted(rows, key=lambda row: float(row["length"])),
     }
     print(json.dumps(report["gcups_geometric_mean"]), [round(row["gcups"]) for row in report["queries"]], flush=True)
-    if options.out:
-        Path(options.out).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_result(report, options.out)
 
 
 if __name__ == "__main__":

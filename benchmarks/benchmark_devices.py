@@ -32,8 +32,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmark_cuda import read_fasta, synthetic
-from provenance import commit
+from benchmark_cuda import read_queries, synthetic
+from provenance import header, write_result
 from timeline import noted
 
 from swsearch.database.partition import Partition
@@ -95,19 +95,16 @@ def main() -> None:
     parser.add_argument("--devices", default="0,1")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--cases", default="batch,every score,single,capped,timeline")
-    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
-    parser.add_argument("--out")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
 
-    queries = read_fasta(options.queries)
+    queries = read_queries(options.queries)
     partition = synthetic(options.subjects, queries, 1)
-    profiles = [sequence_profile(codes, default_scheme(PROTEIN)) for _, codes in queries]
+    profiles = [sequence_profile(codes, default_scheme(PROTEIN)) for codes in queries]
     cells = partition.n_residues * sum(profile.length for profile in profiles)
     ordinals = [int(ordinal) for ordinal in options.devices.split(",")]
     report: dict[str, Any] = {
-        "benchmark": "several devices",
-        "command": " ".join(sys.argv),
-        "commit": options.commit or commit(),
+        **header("several devices"),
         "subjects": len(partition),
         "residues": partition.n_residues,
     }
@@ -138,8 +135,7 @@ def main() -> None:
         print(name, json.dumps(figures), flush=True)
     if "timeline" in options.cases.split(","):
         report["timeline"] = timeline(ordinals, profiles, partition, options.repeat)
-    if options.out:
-        Path(options.out).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_result(report, options.out)
 
 
 if __name__ == "__main__":

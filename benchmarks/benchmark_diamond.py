@@ -19,15 +19,13 @@ and their CPU time.
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from provenance import commit, compiler_of
+from provenance import compiler_of, header, write_result
 
 from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.engine.cuda.pairs.diamond_launch import PairEnd
@@ -168,8 +166,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--path", action="store_true")
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
-    parser.add_argument("--out")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
 
     device = WatchedDevice()
@@ -215,17 +212,14 @@ def main() -> None:
                 for key, value in row.items():
                     if key.startswith("path"):
                         print("   ", key, value, flush=True)
-    if options.out:
-        report = {
-            "benchmark": "diamond kernel",
-            "command": " ".join(sys.argv),
-            "commit": options.commit or commit(),
-            "device": device.facts.name,
-            "driver": device.facts.driver,
-            "compiler": f"{compiler_of(device).name} {compiler_of(device).version}",
-            "rows": rows,
-        }
-        Path(options.out).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    report = {
+        **header("diamond kernel"),
+        "device": device.facts.name,
+        "driver": device.facts.driver,
+        "compiler": f"{compiler_of(device).name} {compiler_of(device).version}",
+        "rows": rows,
+    }
+    write_result(report, options.out)
 
 
 if __name__ == "__main__":

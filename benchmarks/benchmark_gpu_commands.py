@@ -37,7 +37,7 @@ from typing import Any
 
 from benchmark_bound import real_proteins
 from benchmark_search import write_fasta
-from provenance import commit, device_of
+from provenance import device_of, header, write_result
 
 from swsearch.database.builder import build_database
 from swsearch.engine.registry import Machine
@@ -203,7 +203,6 @@ def main() -> None:
     parser.add_argument("--kill", action="store_true")
     parser.add_argument("--no-warm-up", dest="warm_up", action="store_false", help="the kernels were compiled before")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
-    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     installs = dict(one.split("=", 1) for one in options.install) or {"this": None}
@@ -216,17 +215,14 @@ def main() -> None:
         fasta.unlink()
     records = list(read_sequences([options.proteins], PROTEIN))
     report: dict[str, Any] = {
-        "benchmark": "commands on several GPUs",
-        "command": " ".join(sys.argv),
-        "commit": options.commit or commit(),
+        **header("commands on several GPUs"),
         "subjects": options.subjects,
         "n_processors": os.cpu_count(),
         **device_of("cuda"),
     }
 
     def save() -> None:
-        if options.out:
-            options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        write_result(report, options.out)
 
     for place, n_queries in enumerate(map(int, filter(None, options.queries.split(",")))):
         queries = write_queries(records[:n_queries], options.folder / f"{n_queries}.fasta")

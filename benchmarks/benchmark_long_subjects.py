@@ -1,7 +1,7 @@
 """Long subjects in a search on a GPU: a genome as one subject, long proteins, and long among many short proteins.
 
     python benchmarks/benchmark_long_subjects.py [--genome FASTA] [--bases 100000000] [--queries 40]
-        [--query-length 200] [--check] [--json FILE]
+        [--query-length 200] [--check] [--out FILE]
 
 The script prints one line per case: seconds of the complete call and of its kernels (medians of the repeats, after a
 first one that compiles), and GCUPS of both, billions of query residues times subject residues per second; then seconds
@@ -17,15 +17,13 @@ query of 144. ``bases``: the same queries in 20 random contigs of ``--bases`` ba
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from provenance import commit
+from provenance import header, write_result
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
@@ -38,6 +36,7 @@ from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import CODE_MASK, DNA, PROTEIN
 from swsearch.sequences.fasta import read_sequences
 from swsearch.threads import usable_cores
+from swsearch.typing import Codes
 
 DNA_FLOOR = 40
 """Of the cases with floors: E is about 0.1 among 100 million bases."""
@@ -45,17 +44,20 @@ ALIGNED = 100
 """Number of subjects per query for whose alignments the ends are requested."""
 
 
+def mutated_part(bases: Codes, start: int, length: int, rng: np.random.Generator) -> QueryProfile:
+    """A query: a part of some bases, of which one in ten is changed."""
+    query = bases[start : start + length].copy()
+    changed = rng.random(length) < 0.1
+    query[changed] = rng.integers(0, 4, int(changed.sum()))
+    return sequence_profile(query, default_scheme(DNA))
+
+
 def genome_case(path: str, n_queries: int, length: int) -> tuple[list[QueryProfile], Partition]:
     """The first record as a subject, and mutated parts of it as queries."""
     rng = np.random.default_rng(1)
     genome = next(iter(read_sequences(path, DNA))).codes & CODE_MASK
-    profiles = []
-    for start in rng.integers(0, len(genome) - length, n_queries):
-        query = genome[start : start + length].copy()
-        changed = rng.random(length) < 0.1
-        query[changed] = rng.integers(0, 4, int(changed.sum()))
-        profiles.append(sequence_profile(query, default_scheme(DNA)))
-    return profiles, Partition.pack([genome])
+    starts = rng.integers(0, len(genome) - length, n_queries)
+    return [mutated_part(genome, start, length, rng) for start in starts.tolist()], Partition.pack([genome])
 
 
 def bases_case(n_bases: int, n_queries: int, length: int) -> tuple[list[QueryProfile], Partition]:
@@ -65,11 +67,7 @@ def bases_case(n_bases: int, n_queries: int, length: int) -> tuple[list[QueryPro
     profiles = []
     for _ in range(n_queries):
         contig = contigs[int(rng.integers(0, 20))]
-        start = int(rng.integers(0, len(contig) - length))
-        query = contig[start : start + length].copy()
-        changed = rng.random(length) < 0.1
-        query[changed] = rng.integers(0, 4, int(changed.sum()))
-        profiles.append(sequence_profile(query, default_scheme(DNA)))
+        profiles.append(mutated_part(contig, int(rng.integers(0, len(contig) - length)), length, rng))
     return profiles, Partition.pack(contigs)
 
 
@@ -116,8 +114,7 @@ def main() -> None:
     parser.add_argument("--short", type=int, default=100_000, help="short proteins of the mixed case")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
 
     proteins = {
@@ -179,16 +176,8 @@ def main() -> None:
             times += f"   kernels{kernel * 1e3:10.2f} ms{row['kernel_gcups']:8.0f} GCUPS"
             times += "" if ended is None else f"   ends{ended * 1e3:10.2f} ms"
             print(f"{name:<26}{times}{same}", flush=True)
-    if options.json is not None:
-        result = {
-            "benchmark": "long subjects",
-            "command": "python benchmarks/benchmark_long_subjects.py " + " ".join(sys.argv[1:]),
-            "commit": options.commit or commit(),
-            "device": facts.name,
-            "driver": facts.driver,
-            "rows": rows,
-        }
-        options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    result = {**header("long subjects"), "device": facts.name, "driver": facts.driver, "rows": rows}
+    write_result(result, options.out)
 
 
 if __name__ == "__main__":

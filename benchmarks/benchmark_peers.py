@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from provenance import commit, device_of
+from provenance import device_of, header, write_result
 
 from swsearch.threads import usable_cores
 
@@ -181,7 +181,6 @@ def main() -> None:
     parser.add_argument("proteins", type=Path)
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
 
@@ -225,9 +224,7 @@ def main() -> None:
             }
             print(program.name, json.dumps(rows[program.name]), flush=True)
     report = {
-        "benchmark": "peers",
-        "command": " ".join(sys.argv),
-        "commit": options.commit or commit(),
+        **header("peers"),
         **device_of("cuda" if has_gpu() else "cpu"),
         "cores": usable_cores(),
         "n_queries": options.queries,
@@ -235,8 +232,7 @@ def main() -> None:
         "missing": sorted({program.name for program in everyone} - {program.name for program in chosen}),
         "programs": rows,
     }
-    if options.out:
-        options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_result(report, options.out)
 
 
 if __name__ == "__main__":

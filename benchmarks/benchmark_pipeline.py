@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 from benchmark_search import database
-from provenance import commit
+from provenance import header, write_result
 from timeline import noted
 
 from swsearch.database.opening import open_database
@@ -133,15 +133,12 @@ def main() -> None:
     parser.add_argument("--subjects", type=int, default=500_000)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--folder", type=Path, default=Path("/tmp"))
-    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
-    parser.add_argument("--out")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
 
     path = database(options.queries, options.subjects, options.folder)
     report: dict[str, Any] = {
-        "benchmark": "pipeline",
-        "command": " ".join(sys.argv),
-        "commit": options.commit or commit(),
+        **header("pipeline"),
         "n_processors": os.cpu_count(),
     }
     some = options.folder / "batch.fasta"
@@ -173,8 +170,7 @@ def main() -> None:
         seconds = [run_command(arguments, options.folder)[0] for _ in range(options.repeat + 1)]
         report[name] = {"first_seconds": seconds[0], "seconds": float(np.median(seconds[1:])), "runs": seconds[1:]}
         print(name, [round(each, 3) for each in seconds], flush=True)
-    if options.out:
-        Path(options.out).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_result(report, options.out)
 
 
 if __name__ == "__main__":

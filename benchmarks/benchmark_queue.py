@@ -13,8 +13,6 @@ A search takes no engine, so this is measured on any machine.
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -26,7 +24,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from benchmark_store import results, run_info
-from provenance import commit, device_of
+from provenance import device_of, header, write_result
 
 from swsearch.errors import Refused
 from swsearch.store.results import HitView
@@ -83,21 +81,17 @@ def steps(n_searches: int, *, is_cold: bool) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--searches", type=int, default=200)
-    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     report: dict[str, Any] = {
-        "benchmark": "what the store takes of one answer",
-        "command": " ".join(sys.argv),
-        "commit": options.commit or commit(),
+        **header("what the store takes of one answer"),
         "warm": steps(options.searches, is_cold=False),
         "cold": steps(options.searches, is_cold=True),
         **device_of("cpu"),
     }
     for name, cold in report["cold"].items():
         print(f"{report['warm'][name]:8.3f} {cold:8.3f}  {name}")
-    if options.out:
-        options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_result(report, options.out)
 
 
 if __name__ == "__main__":

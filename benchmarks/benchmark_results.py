@@ -17,7 +17,6 @@ import cProfile
 import hashlib
 import json
 import pstats
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from provenance import commit, device_of
+from provenance import device_of, header, write_result
 
 from swsearch.cluster.tasks import packed, unpacked
 from swsearch.database.opening import open_database
@@ -198,9 +197,7 @@ def main() -> None:
             times["store"].append(processor_seconds(store))
             times["answer"].append(processor_seconds(answer))
         report = {
-            "benchmark": "processor time of the results of a search",
-            "command": " ".join(sys.argv),
-            "commit": commit(),
+            **header("processor time of the results of a search"),
             "queries": len(records),
             "hits": n_hits,
             "digest": digest_of(found),
@@ -214,8 +211,7 @@ def main() -> None:
             profile.runcall(search)
             pstats.Stats(profile).sort_stats("tottime").print_stats(35)
             pstats.Stats(profile).sort_stats("cumtime").print_stats(45)
-        if options.out:
-            options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        write_result(report, options.out)
 
 
 if __name__ == "__main__":

@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmark_cuda import read_fasta, synthetic
+from benchmark_cuda import read_queries, synthetic
 from benchmark_search import write_fasta
-from provenance import commit
+from provenance import header, write_result
 
 import swsearch
 from swsearch.database.opening import open_database
@@ -73,7 +73,7 @@ def database(queries: str, one: SequenceRecord, options: argparse.Namespace) -> 
     path: Path = options.folder / f"rounds-{options.subjects}-{options.relatives}.db"
     if not path.exists():
         fasta, family = options.folder / "synthetic.fasta", options.folder / "relatives.fasta"
-        write_fasta(synthetic(options.subjects, read_fasta(queries), 1), fasta)
+        write_fasta(synthetic(options.subjects, read_queries(queries), 1), fasta)
         family.write_text("".join(f">r{n}\n{row}\n" for n, row in enumerate(relatives(one, options.relatives))))
         swsearch.build_database([fasta, family, *([options.real] if options.real else [])], path)
         fasta.unlink()
@@ -167,7 +167,6 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--runs", type=int, default=3, help="runs of a command")
     parser.add_argument("--folder", type=Path, default=Path("/tmp"))
-    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if options.engine == "cuda":
@@ -179,9 +178,7 @@ def main() -> None:
     threads = threads_to_use(options.threads)
     with open_database(path) as opened, opened_engine(options.engine, threads) as (engine, described):
         report: dict[str, Any] = {
-            "benchmark": "iterated searches",
-            "command": " ".join(sys.argv),
-            "commit": options.commit or commit(),
+            **header("iterated searches"),
             **described,
             "database": f"{opened.n_subjects:,} subjects, {opened.n_residues:,} residues",
             "query": f"{len(one)} residues",
@@ -203,8 +200,7 @@ def main() -> None:
         report[name]["share"] = report[name]["gcups"] / report["engine_gcups"]
     for name in ("engine_gcups", "one", "one_listed", "batch", "one_round"):
         print(name, json.dumps(report[name]), flush=True)
-    if options.out is not None:
-        options.out.write_text(json.dumps(report, indent=2) + "\n")
+    write_result(report, options.out)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from provenance import commit, device_of, processor
+from provenance import device_of, header, processor, write_result
 
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.fasta import read_sequences
@@ -94,7 +94,6 @@ def main() -> None:
     parser.add_argument("--batch", type=Path)
     parser.add_argument("--before", metavar="PYTHON")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
-    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--remark", default="")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -102,9 +101,7 @@ def main() -> None:
     versions = ({"before": options.before} if options.before else {}) | {"now": sys.executable}
     query = next(record for record in read_sequences(options.proteins, PROTEIN) if len(record) >= options.length)
     report: dict[str, Any] = {
-        "benchmark": "scaling",
-        "command": " ".join(sys.argv),
-        "commit": options.commit or commit(),
+        **header("scaling"),
         **(device_of(options.engine) if options.engine == "cuda" else {}),
         "processor": processor(),
         "n_processors": os.cpu_count(),
@@ -152,8 +149,7 @@ def main() -> None:
             print(n_subjects, json.dumps(row), flush=True)
             for version in versions:
                 shutil.rmtree(folder / f"{version}.db")
-            if options.out:
-                options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+            write_result(report, options.out)
 
 
 if __name__ == "__main__":

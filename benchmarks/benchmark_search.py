@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmark_cuda import read_fasta, synthetic
-from provenance import commit
+from benchmark_cuda import read_queries, synthetic
+from provenance import header, write_result
 
 from swsearch.database.builder import build_database
 from swsearch.database.partition import Partition
@@ -46,7 +46,7 @@ def database(queries: str, n_subjects: int, folder: Path) -> Path:
     path = folder / f"synthetic-{n_subjects}.db"
     if not path.exists():
         fasta = folder / "synthetic.fasta"
-        write_fasta(synthetic(n_subjects, read_fasta(queries), 1), fasta)
+        write_fasta(synthetic(n_subjects, read_queries(queries), 1), fasta)
         build_database([fasta], path)
         fasta.unlink()
     return path
@@ -82,8 +82,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--devices", default="0")
     parser.add_argument("--folder", type=Path, default=Path("/tmp"))
-    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
-    parser.add_argument("--out")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
 
     path = database(options.queries, options.subjects, options.folder)
@@ -95,9 +94,7 @@ def main() -> None:
 
     device = PyCudaDevice(int(options.devices.split(",")[0]))
     report: dict[str, Any] = {
-        "benchmark": "whole search",
-        "command": " ".join(sys.argv),
-        "commit": options.commit or commit(),
+        **header("whole search"),
         "device": device.facts.name,
         "devices": options.devices,
         "driver": device.facts.driver,
@@ -114,8 +111,7 @@ def main() -> None:
         report["kernel_seconds"], report["warm_seconds"] = kernel_seconds(searcher, engine, options.queries)
     report["bound"] = 1.5 * report["kernel_seconds"] + 1.0
     print(json.dumps({key: value for key, value in report.items() if key != "command"}), flush=True)
-    if options.out:
-        Path(options.out).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_result(report, options.out)
 
 
 if __name__ == "__main__":

@@ -40,9 +40,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmark_cuda import read_fasta
+from benchmark_cuda import read_queries
 from benchmark_search import database
-from provenance import commit, device_of
+from provenance import device_of, header, write_result
 
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.service.client import Client
@@ -55,7 +55,7 @@ LENGTHS = {"350": (330, 370), "200": (120, 200)}
 def sequences(path: str, shortest: int, longest: int, seed: int) -> Any:
     """Endless queries: parts of the given ones, with a tenth of their residues replaced."""
     rng = np.random.default_rng(seed)
-    originals = [codes for _, codes in read_fasta(path) if len(codes) >= longest]
+    originals = [codes for codes in read_queries(path) if len(codes) >= longest]
     while True:
         original = originals[int(rng.integers(len(originals)))]
         length = int(rng.integers(shortest, longest + 1))
@@ -230,14 +230,11 @@ def main() -> None:
     parser.add_argument("--lengths", type=int, default=200)
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
 
     report: dict[str, Any] = {
-        "benchmark": "service",
-        "command": " ".join(sys.argv),
-        "commit": options.commit or commit(),
+        **header("service"),
         "engine": options.engine,
         "devices": options.devices,
         "clients": options.clients,
@@ -252,8 +249,7 @@ def main() -> None:
                 report[case] = measure(url, server, path, options, case, folder)
                 print(case, json.dumps(report[case]), flush=True)
     report |= device_of(options.engine)  # now that the server has left the device
-    if options.out is not None:
-        options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_result(report, options.out)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -27,7 +26,7 @@ from typing import Any
 import numpy as np
 from benchmark_search import database
 from benchmark_service import sequences, served
-from provenance import commit, device_of
+from provenance import device_of, header, write_result
 
 JOB_QUERIES = 10_000
 JOB_LENGTHS = (250, 350)
@@ -196,14 +195,11 @@ def main() -> None:
     parser.add_argument("--streams", type=int, default=400)
     parser.add_argument("--users", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=30.0)
-    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
 
     report: dict[str, Any] = {
-        "benchmark": "service-load",
-        "command": " ".join(sys.argv),
-        "commit": options.commit or commit(),
+        **header("service-load"),
         **{name: getattr(options, name) for name in ("engine", "subjects", "pollers", "streams", "users", "seconds")},
     }
     with tempfile.TemporaryDirectory() as scratch:
@@ -213,8 +209,7 @@ def main() -> None:
             port = int(url.rpartition(":")[2])
             report |= asyncio.run(measure(port, path.name, options, folder / "server.log"))
     report |= device_of(options.engine)  # now that the server has left the device
-    if options.out is not None:
-        options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_result(report, options.out)
 
 
 if __name__ == "__main__":

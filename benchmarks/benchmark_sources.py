@@ -12,14 +12,12 @@ those of ``swsearch bench kernels``.
 from __future__ import annotations
 
 import argparse
-import json
 import platform
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from provenance import commit
+from provenance import header, write_result
 
 from swsearch.bench.kernel_rates import (
     KernelRow,
@@ -60,8 +58,7 @@ def main() -> None:
     options = parser.parse_args()
     document: dict[str, Any] = {
         "schema": 1,
-        "command": " ".join(["python", *sys.argv]),
-        "commit": commit(),
+        **header("sources"),
         "machine": platform.processor() or platform.machine(),
         "devices": {info.name: info.detail or info.reason for info in engine_infos()},
         "groups": [],
@@ -76,8 +73,7 @@ def main() -> None:
             kernel = "" if row.kernel_seconds is None else f"{row.kernel_seconds:.6f} s in kernels"
             print(f"{name:<36}{row.kernel:<30}{row.seconds:10.5f} s {row.gcups:10.2f} GCUPS  {kernel}", flush=True)
         document["groups"].append({"name": name, "rows": rates(measured)})
-    if options.out is not None:
-        options.out.write_text(json.dumps(document, indent=1) + "\n")
+    write_result(document, options.out)
 
 
 if __name__ == "__main__":

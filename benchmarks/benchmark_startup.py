@@ -11,7 +11,6 @@ does; of both, the smallest and the median are written. On a machine in use, the
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import resource
 import statistics
@@ -22,7 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from provenance import commit
+from provenance import header, write_result
 
 DATA = Path(__file__).parents[1] / "data"
 COMMANDS = {
@@ -83,11 +82,9 @@ def main() -> None:
                     for kind, row in rows.items()
                 }
                 print(f"{what}, {name}: {measured[what][name]}", flush=True)
-    if options.out is not None:
-        report = {"benchmark": "start-up", "command": " ".join(["python", *sys.argv]), "commit": commit()}
-        report |= {"other_commit": options.beside_commit} if options.beside else {}
-        report |= {"cores": os.cpu_count(), "repeat": options.repeat, "commands": measured}
-        options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    report = header("start-up") | ({"other_commit": options.beside_commit} if options.beside else {})
+    report |= {"cores": os.cpu_count(), "repeat": options.repeat, "commands": measured}
+    write_result(report, options.out)
 
 
 if __name__ == "__main__":

@@ -86,14 +86,13 @@ def observed(began: float, out: Path) -> None:
 
 
 def main() -> None:
-    from provenance import commit, device_of
+    from provenance import device_of, header, write_result
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("queries")
     parser.add_argument("database")
     parser.add_argument("--engine", default="cuda")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     runs: list[tuple[float, list[dict[str, Any]]]] = []
@@ -112,15 +111,12 @@ def main() -> None:
         print(f"{row['begin']:8.1f} {row['end']:8.1f} {row['total']:8.1f}  {row['step']} ({row['thread']})")
     print(f"{1000 * seconds:17.1f}  the end of the process")
     report = {
-        "benchmark": "where the time of a short command goes",
-        "command": " ".join(sys.argv),
-        "commit": options.commit or commit(),
+        **header("where the time of a short command goes"),
         "seconds": [one for one, _ in runs],
         "steps": table,
         **device_of(options.engine),
     }
-    if options.out:
-        options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_result(report, options.out)
 
 
 if __name__ == "__main__":

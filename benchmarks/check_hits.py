@@ -110,7 +110,7 @@ def fragments(genome: Path, count: int) -> list[SequenceRecord]:
 
 def databases(arguments: argparse.Namespace, folder: Path) -> dict[str, Path]:
     """Paths of the indexed databases by name."""
-    queries = [(record.identifier, record.codes) for record in read_sequences([arguments.queries], PROTEIN)]
+    queries = [record.codes for record in read_sequences([arguments.queries], PROTEIN)]
     write_fasta(synthetic(arguments.n_synthetic, queries, SEED), folder / "synthetic.fasta")
     record = next(iter(read_sequences([arguments.genome], DNA)))
     with (folder / "pieces.fasta").open("w") as file:

@@ -1,11 +1,14 @@
-"""Where a result was measured: the commit of the program, the processor, and the GPU with its driver."""
+"""What a result names and how it is written: command and commit of the program, the processor, the GPU's driver."""
 
 from __future__ import annotations
 
+import json
 import platform
 import subprocess
+import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from swsearch.threads import usable_cores
 from swsearch.words import counted
@@ -26,6 +29,17 @@ def commit() -> str:
         return (_ROOT / "COMMIT").read_text(encoding="ascii").strip()
     command = ["git", "-C", str(_ROOT), "describe", "--always", "--dirty"]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def header(benchmark: str) -> dict[str, Any]:
+    """The first entries of a result: the name of the benchmark, its command line and the commit."""
+    return {"benchmark": benchmark, "command": " ".join(sys.argv), "commit": commit()}
+
+
+def write_result(result: Mapping[str, Any], path: Path | None) -> None:
+    """Write a result as JSON, if a file was given for it."""
+    if path is not None:
+        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 def processor() -> str:
