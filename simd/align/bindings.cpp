@@ -97,8 +97,7 @@ void for_each_subject(const align::Query& query, const Subjects& subjects, int n
     const auto of_subject = [&](std::size_t i, std::size_t worker) {
         task(order[i], subjects.residues + subjects.starts[order[i]], workspaces[worker]);
     };
-    const std::function<void()> while_waiting = worthwhile < 2 ? nullptr : std::function<void()>(std::ref(poll));
-    parallel_for(order.size(), {threads, poll.observer, while_waiting}, of_subject);
+    parallel_for(order.size(), poll.threads(threads, worthwhile >= 2), of_subject);
     poll();
 }
 

@@ -210,10 +210,10 @@ class PythonPoll {
    public:
     explicit PythonPoll(const nb::object& progress = nb::none()) : progress_(progress) {}
 
-    // The threads of the call, checked that there is one.
-    Threads threads(int n) {
+    // The threads of the call, checked that there is one. They are not watched if the call is short.
+    Threads threads(int n, bool is_long = true) {
         check_threads(n);
-        return {n, observer, std::ref(*this)};
+        return {n, observer, is_long ? std::function<void()>(std::ref(*this)) : nullptr};
     }
 
     void operator()() {

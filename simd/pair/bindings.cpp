@@ -57,25 +57,6 @@ void check_letters(const Letters& query, const Letters& subject, const Scoring& 
     for (const std::uint16_t letter : subject) check_that(letter < n_subject, "a letter has no score");
 }
 
-// Runs task(i, observer) for every i below n on several threads without Python's lock. The calling thread polls only if
-// there are enough cells for a user to need the progress or to press Ctrl-C.
-template <class Task>
-void run_tasks(std::size_t n, int n_threads, std::uint64_t cells, const nb::object& progress, const Task& task) {
-    PythonPoll poll(progress);
-    const nb::gil_scoped_release no_lock;
-    const bool polls = cells > kCellsWithoutSignals;
-    parallel_for(n, {n_threads, poll.observer, polls ? std::function<void()>(std::ref(poll)) : nullptr},
-                 [&](std::size_t i, std::size_t) { task(i, poll.observer); });
-    if (polls) poll();
-}
-
-pair::PairPath align(const PairProblem& problem, const pair::Kernels& kernels, bool path, std::uint64_t memory_bytes,
-                     const Threads& threads) {
-    const pair::Pair both(problem);
-    if (path) return pair::find_path(both, kernels, memory_bytes, threads);
-    return {pair::find_best(both, kernels, threads), 0, 0, {}};
-}
-
 nb::list list_of(const std::vector<Run>& runs) {
     nb::list list;
     for (const auto& [operation, length] : runs) list.append(nb::make_tuple(std::string(1, operation), length));
@@ -115,20 +96,29 @@ nb::tuple align_pairs(Letters query, Positions query_ends, Letters subject, Posi
     const Sequences subjects = checked_sequences(subject, subject_ends);
     const std::size_t n = queries.end_positions.length;
     check_that(subjects.end_positions.length == n, "there are not as many queries as subjects");
-    check_threads(n_threads);
 
     std::vector<std::int64_t> ends(n * 5);
     std::vector<std::vector<std::uint32_t>> runs_of_pairs(n);
     std::uint64_t cells = 0;
     for (std::size_t i = 0; i < n; ++i) cells += std::uint64_t{queries.length(i)} * subjects.length(i);
-    run_tasks(n, n_threads, cells, progress, [&](std::size_t i, Observer& observer) {
-        const PairProblem problem{scoring, queries.begin(i), queries.length(i), subjects.begin(i), subjects.length(i)};
-        const pair::PairPath found = align(problem, kernels, path, memory_bytes, {n == 1 ? n_threads : 1, observer});
+    PythonPoll poll(progress);
+    const bool is_long = cells > kCellsWithoutSignals;
+    const Threads threads = poll.threads(n_threads, is_long);
+    const auto align = [&](std::size_t i, std::size_t) {
+        const pair::Pair pair({scoring, queries.begin(i), queries.length(i), subjects.begin(i), subjects.length(i)});
+        const Threads of_pair{n == 1 ? n_threads : 1, poll.observer};
+        const pair::PairPath found = path ? pair::find_path(pair, kernels, memory_bytes, of_pair)
+                                          : pair::PairPath{pair::find_best(pair, kernels, of_pair), 0, 0, {}};
         const std::size_t values[] = {found.end.row, found.end.column, found.query_start, found.subject_start};
         ends[5 * i] = found.end.score;
         for (std::size_t k = 0; k < 4; ++k) ends[5 * i + 1 + k] = static_cast<std::int64_t>(values[k]);
         std::transform(found.runs.begin(), found.runs.end(), std::back_inserter(runs_of_pairs[i]), packed);
-    });
+    };
+    {
+        const nb::gil_scoped_release no_lock;
+        parallel_for(n, threads, align);
+        if (is_long) poll();
+    }
     std::vector<std::uint32_t> runs;
     std::vector<std::int64_t> run_ends;
     for (const std::vector<std::uint32_t>& of_pair : runs_of_pairs) {
