@@ -12,7 +12,7 @@ import itertools
 import json
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple, get_args
@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from scripts.build_kernels import Nvcc, find_nvcc
-from swsearch.engine.cuda.history.cudasw2 import CLASSIC_KERNELS, plan_classic
+from swsearch.engine.cuda.history.cudasw2 import plan_classic
 from swsearch.engine.cuda.history.wavefront import WAVEFRONT_KERNEL
 from swsearch.engine.cuda.runtime.compiler import compile_options
 from swsearch.engine.cuda.runtime.kernels import (
@@ -39,6 +39,7 @@ from swsearch.engine.cuda.search.tiles import (
     LISTED_BLOCKS,
     LISTED_THREADS,
     MOST_LISTED_WORDS,
+    TunedTile,
     available_bands,
     choose_list_tile,
     listed_shape,
@@ -59,6 +60,10 @@ ARCHITECTURES = [75, 80, 86, 90, 100, 120]
 GAP = COMPILED_GAPS[0]
 OFTEN_TESTED = 90
 """The architecture whose kernels are compiled with every ``make test``."""
+REGISTERS = 65_536
+"""Of a multiprocessor."""
+MOST_REGISTERS = 255
+"""Of a thread, on every architecture."""
 SPILLED_OUTSIDE = 64
 """Limit of the bytes that are spilled outside the inner loop."""
 SPILLED_PARAMETERS = 96
@@ -81,100 +86,71 @@ def compiler() -> Nvcc:
     return Nvcc(path)
 
 
-def range_spec(architecture: int, pairing: Pairing, place: int) -> KernelSpec:
-    edges = BoundaryMode.OWN if pairing is Pairing.TWO_QUERIES or place == 0 else BoundaryMode.READS_PAIR
-    return shape_kernel(tiles(architecture, pairing)[place], GAP, edges)
+def largest(architecture: int, pairing: Pairing, band: int = 0) -> TunedTile:
+    return max(tiles(architecture, pairing, band), key=lambda shape: shape.tile.words)
 
 
-def inter_task_kernels(architecture: int) -> list[KernelSpec]:
-    """Return the kernels of the first and last tile of each pairing."""
-    pairings = (Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES)
-    return [range_spec(architecture, pairing, index) for pairing in pairings for index in (0, -1)]
+def of_searches(architecture: int) -> Iterator[tuple[KernelSpec, Report]]:
+    """Yield inter-task kernels and bounds, two blocks of 256 threads at a time, with the most that each may take."""
+    limit = REGISTERS // (256 * 2)
+    one, two = Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES
+    for pairing, below in ((one, BoundaryMode.READS_PAIR), (two, BoundaryMode.OWN)):
+        smallest, tallest = (tiles(architecture, pairing)[place] for place in (0, -1))
+        yield shape_kernel(smallest, GAP, BoundaryMode.OWN), Report(limit, 0)
+        yield shape_kernel(tallest, GAP, below), Report(limit, SPILLED_OUTSIDE)
+        for band in available_bands(architecture):
+            # Where 16-bit maxima are emulated, a few values of the outer loop may be spilled.
+            spilled = SPILLED_OUTSIDE if architecture == 75 else 0
+            yield shape_kernel(largest(architecture, pairing, band), GAP, below, band=band), Report(limit, spilled)
+    for band, pairing in itertools.product((0, *available_bands(architecture)), (one, two)):
+        for edges in (BoundaryMode.NONE, BoundaryMode.OWN):  # gap costs as parameters take two registers
+            shape = largest(architecture, pairing, band)
+            yield shape_kernel(shape, None, edges, band=band), Report(limit, SPILLED_PARAMETERS)
 
 
-def bound_kernels(architecture: int) -> list[KernelSpec]:
-    """Return the bounds of the largest tile of each pairing and height of bands, with boundaries.
-
-    Those of row blocks read the boundary of a pair.
-    """
-    return [
-        shape_kernel(shape, GAP, edges, band=band)
-        for band in available_bands(architecture)
-        for pairing, edges in (
-            (Pairing.TWO_BLOCKS, BoundaryMode.READS_PAIR), (Pairing.TWO_QUERIES, BoundaryMode.OWN),
-        )
-        for shape in [max(tiles(architecture, pairing, band), key=lambda shape: shape.tile.words)]
-    ]  # fmt: skip
-
-
-def list_kernels(architecture: int) -> list[KernelSpec]:
-    specs = []
+def of_lists(architecture: int) -> Iterator[tuple[KernelSpec, Report]]:
+    """Yield the kernels of lists: of every type, the largest ones, those behind a bound; and all without constants."""
     for arithmetic, entry in itertools.product(Arithmetic, get_args(IntraTaskEntry)):
         tile = choose_list_tile(architecture, arithmetic, 10_000, tall=False)
-        specs.append(intra_task_kernel(arithmetic, tile, GAP, edges=BoundaryMode.OWN, entry=entry))
-    return specs
+        yield intra_task_kernel(arithmetic, tile, GAP, edges=BoundaryMode.OWN, entry=entry), Report(128, 0)
+    tall = choose_list_tile(architecture, Arithmetic.FAST, 2_000, tall=True)
+    passing = listed_shape(MOST_LISTED_WORDS)
+    for edges in (BoundaryMode.NONE, BoundaryMode.OWN):
+        yield intra_task_kernel(Arithmetic.FAST, tall, GAP, edges=edges), Report(128, 0)
+        limit = REGISTERS // (LISTED_THREADS * LISTED_BLOCKS)
+        yield shape_kernel(passing, GAP, edges, listed=True), Report(limit, 0)
+    for kernel in package_kernels(architecture):
+        if not kernel.constants:
+            yield kernel, Report(MOST_REGISTERS, 0)
 
 
-def tall_kernels(architecture: int) -> list[KernelSpec]:
-    """Return kernels of the largest tile for windows, for a query of one strip and of two."""
-    largest = choose_list_tile(architecture, Arithmetic.FAST, 2_000, tall=True)
-    return [
-        intra_task_kernel(Arithmetic.FAST, largest, GAP, edges=edges) for edges in (BoundaryMode.NONE, BoundaryMode.OWN)
-    ]
-
-
-def parameter_kernels(architecture: int) -> list[KernelSpec]:
-    """Return kernels whose gap costs are parameters, of the largest tiles."""
-    pairings = (Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES)
-    return [
-        shape_kernel(
-            max(tiles(architecture, pairing, band), key=lambda shape: shape.tile.words), None, edges, band=band
-        )
-        for band in (0, *available_bands(architecture))
-        for pairing in pairings
-        for edges in (BoundaryMode.NONE, BoundaryMode.OWN)
-    ]
-
-
-def listed_kernels(architecture: int) -> list[KernelSpec]:
-    """Return the kernels of the largest tile for the subjects that pass a bound."""
-    shape = listed_shape(MOST_LISTED_WORDS)
-    return [shape_kernel(shape, GAP, edges, listed=True) for edges in (BoundaryMode.NONE, BoundaryMode.OWN)]
-
-
-def small_kernels(architecture: int) -> list[KernelSpec]:
-    """Return those that have no constants."""
-    return [kernel for kernel in package_kernels(architecture) if not kernel.constants]
-
-
-def classic_kernels(architecture: int) -> list[KernelSpec]:
+def of_history(architecture: int) -> Iterator[tuple[KernelSpec, Report]]:
+    """Yield those of CUDASW++, two, four and three blocks of 256 threads at a time, and the wavefront."""
     profile = sequence_profile(np.arange(600, dtype=np.uint8) % 20, default_scheme(PROTEIN))
-    return [plan_classic(kernel, profile, wide=kernel == "striped").spec for kernel in CLASSIC_KERNELS]
+    for kernel, limit in (("simt", 128), ("striped", 64), ("partitioned", 80)):
+        yield plan_classic(kernel, profile, wide=kernel == "striped").spec, Report(limit, 0)
+    yield WAVEFRONT_KERNEL, Report(MOST_REGISTERS, 0)
 
 
-def pair_kernels(architecture: int) -> list[KernelSpec]:
-    """Return kernels with 16 rows per lane, affine gaps, a table and decisions (most registers), and the wavefront."""
-    return [short_pairs_kernel(rows=16, affine=True, local=True, table=True, path=True), WAVEFRONT_KERNEL]
+def of_pairs(architecture: int) -> Iterator[tuple[KernelSpec, Report]]:
+    """Yield the kernels of pairs with the most registers: 16 rows or eight words per lane, affine gaps, a table, paths.
+
+    Local sweeps hold a lane's state twice, and may spill one copy.
+    """
+    short = short_pairs_kernel(rows=16, affine=True, local=True, table=True, path=True)
+    yield short, Report(REGISTERS // (64 * 6), 0)
+    entries = [(True, "sweep_pairs"), (False, "sweep_pairs"), (True, "trace_pairs"), (False, "trace_pairs")]
+    entries += [(True, "locate_best")] if architecture == 90 else []
+    for local, entry in entries:
+        holds_two_states = local and entry == "sweep_pairs"
+        spec = sweep_kernel(narrow=True, words=8, local=local, affine=True, compared=False, entry=entry)
+        yield spec, Report(128, SPILLED_STATE if holds_two_states and architecture < 90 else 0)
 
 
-def diamond_options(architecture: int) -> list[tuple[bool, str]]:
-    """Return whether the problem is local, and the entry."""
-    options = [(True, "sweep_pairs"), (False, "sweep_pairs"), (True, "trace_pairs"), (False, "trace_pairs")]
-    return [*options, (True, "locate_best")] if architecture == 90 else options
-
-
-def diamond_kernels(architecture: int) -> list[KernelSpec]:
-    """Return kernels with eight words per lane, the largest tile."""
-    return [
-        sweep_kernel(narrow=True, words=8, local=local, affine=True, compared=False, entry=entry)
-        for local, entry in diamond_options(architecture)
-    ]
-
-
-KERNELS: tuple[Callable[[int], list[KernelSpec]], ...] = (
-    inter_task_kernels, bound_kernels, list_kernels, tall_kernels, small_kernels, classic_kernels, pair_kernels,
-    diamond_kernels, listed_kernels, parameter_kernels,
-)  # fmt: skip
+def allowed(architecture: int) -> list[tuple[KernelSpec, Report]]:
+    """Return the kernels that are compiled, with the most registers and spilled bytes that each may take."""
+    parts = (of_searches, of_lists, of_history, of_pairs)
+    return [each for part in parts for each in part(architecture)]
 
 
 def joined_source(specs: list[KernelSpec]) -> str:
@@ -217,7 +193,7 @@ def read_reports(log: str, n_kernels: int) -> list[Report]:
 def all_reports(architecture: int) -> dict[KernelSpec, Report]:
     """Return the assembler's report on every kernel."""
     # The number of threads per block does not affect a kernel's code, so two lists may contain the same kernel.
-    specs = list(dict.fromkeys(spec for kernels in KERNELS for spec in kernels(architecture)))
+    specs = list(dict.fromkeys(spec for spec, _ in allowed(architecture)))
     source = joined_source(specs)
 
     def write(path: Path) -> None:
@@ -234,92 +210,27 @@ def all_reports(architecture: int) -> dict[KernelSpec, Report]:
     return {spec: Report(*report) for spec, report in zip(specs, found, strict=True)}
 
 
-def reports(kernels: Callable[[int], list[KernelSpec]], architecture: int) -> list[Report]:
-    """Return the assembler's reports on some kernels, in their order."""
+@pytest.mark.parametrize("architecture", mostly_thorough(ARCHITECTURES, OFTEN_TESTED))
+def test_kernels_fit_their_registers(architecture: int) -> None:
     found = all_reports(architecture)
-    return [found[spec] for spec in kernels(architecture)]
-
-
-@pytest.mark.parametrize("architecture", mostly_thorough(ARCHITECTURES, OFTEN_TESTED))
-def test_inter_task_kernels_fit_their_registers(architecture: int) -> None:
-    limit = 65_536 // (256 * 2)
-    for (registers, spilled), index in zip(reports(inter_task_kernels, architecture), [0, -1, 0, -1], strict=True):
-        assert registers <= limit
-        assert spilled <= (0 if index == 0 else SPILLED_OUTSIDE)
-
-
-@pytest.mark.parametrize("architecture", mostly_thorough(ARCHITECTURES, OFTEN_TESTED))
-def test_bounds_spill_nothing(architecture: int) -> None:
-    """Where 16-bit maxima are emulated, a few values of the outer loop may be spilled."""
-    for registers, spilled in reports(bound_kernels, architecture):
-        assert registers <= 65_536 // (256 * 2)
-        assert spilled <= (SPILLED_OUTSIDE if architecture == 75 else 0)
-
-
-@pytest.mark.parametrize("architecture", mostly_thorough(ARCHITECTURES, OFTEN_TESTED))
-def test_gap_costs_as_parameters_spill_little(architecture: int) -> None:
-    """They take two registers, and nothing else has room for them in the largest tiles."""
-    for registers, spilled in reports(parameter_kernels, architecture):
-        assert registers <= 65_536 // (256 * 2)
-        assert spilled <= SPILLED_PARAMETERS
-
-
-def report_alone(spec: KernelSpec, architecture: int) -> Report:
-    """Return the assembler's report on a kernel, compiled as the engine compiles it."""
-
-    def write(path: Path) -> None:
-        code, log = compiler().compile(spec, architecture)
-        assert code[:4] == b"\x7fELF"
-        path.write_text(json.dumps(read_report(log)))
-
-    options = compile_options(spec, architecture, Path("."))
-    parts = [digest_of(resource_folder("cuda")), repr(spec), *options, compiler().name, compiler().version]
-    return Report(*json.loads(compiled(f"registers-{spec.entry}.json", parts, write).read_text()))
-
-
-@pytest.mark.parametrize("architecture", mostly_thorough(ARCHITECTURES, OFTEN_TESTED))
-def test_list_and_collect_kernels_spill_nothing(architecture: int) -> None:
-    for registers, spilled in [*reports(list_kernels, architecture), *reports(tall_kernels, architecture)]:
-        assert spilled == 0
-        assert registers <= 128
-    for registers, spilled in reports(listed_kernels, architecture):
-        assert spilled == 0
-        assert registers <= 65_536 // (LISTED_THREADS * LISTED_BLOCKS)
-    for _, spilled in reports(small_kernels, architecture):
-        assert spilled == 0
-
-
-@pytest.mark.parametrize("architecture", mostly_thorough(ARCHITECTURES, OFTEN_TESTED))
-def test_classic_kernels_spill_nothing(architecture: int) -> None:
-    """The registers allow two, four and three blocks of 256 threads per multiprocessor."""
-    limits = {"simt": 128, "striped": 64, "partitioned": 80}
-    for kernel, (registers, spilled) in zip(CLASSIC_KERNELS, reports(classic_kernels, architecture), strict=True):
-        assert spilled == 0
-        assert registers <= limits[kernel]
-
-
-@pytest.mark.parametrize("architecture", mostly_thorough(ARCHITECTURES, OFTEN_TESTED))
-def test_pair_kernels_spill_nothing(architecture: int) -> None:
-    (registers, spilled), (_, spilled_of_wavefront) = reports(pair_kernels, architecture)
-    assert spilled == 0
-    assert registers <= 65_536 // (64 * 6)
-    assert spilled_of_wavefront == 0
-
-
-@pytest.mark.parametrize("architecture", mostly_thorough(ARCHITECTURES, OFTEN_TESTED))
-def test_diamond_kernels_keep_a_lane_in_registers(architecture: int) -> None:
-    """Local sweeps hold a lane's state twice, and may spill one copy."""
-    for (local, entry), (registers, spilled) in zip(
-        diamond_options(architecture), reports(diamond_kernels, architecture), strict=True
-    ):
-        assert registers <= 128
-        holds_two_states = local and entry != "trace_pairs"
-        assert spilled <= (SPILLED_STATE if holds_two_states and architecture < 90 else 0)
+    for spec, most in allowed(architecture):
+        report = found[spec]
+        assert report.registers <= most.registers, spec
+        assert report.spilled <= most.spilled, spec
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("kernels", [small_kernels, diamond_kernels])
-def test_a_kernel_alone_is_as_among_the_others(kernels: Callable[[int], list[KernelSpec]]) -> None:
+@pytest.mark.parametrize("entry", ["forward_totals", "locate_best"])
+def test_a_kernel_alone_is_as_among_the_others(entry: str) -> None:
     """Source: the compiler's report on one kernel, compiled as the engine compiles it."""
-    spec = kernels(90)[-1]
-    assert report_alone(spec, 90) == all_reports(90)[spec]
+    spec = next(spec for spec, _ in allowed(90) if spec.entry == entry)
+
+    def write(path: Path) -> None:
+        code, log = compiler().compile(spec, 90)
+        assert code[:4] == b"\x7fELF"
+        path.write_text(json.dumps(read_report(log)))
+
+    options = compile_options(spec, 90, Path("."))
+    parts = [digest_of(resource_folder("cuda")), repr(spec), *options, compiler().name, compiler().version]
+    alone = json.loads(compiled(f"registers-{spec.entry}.json", parts, write).read_text())
+    assert Report(*alone) == all_reports(90)[spec]
