@@ -40,7 +40,6 @@ from swsearch.sequences.fasta import read_sequences
 from swsearch.threads import usable_cores
 
 Side = np.ndarray
-MEMORY_BYTES = 1 << 28
 
 MODES = {
     "local": (True, FreeEnds.ALL),
@@ -80,7 +79,7 @@ def problem_of(mode: str, *, dna: bool) -> AlignmentProblem:
 
 
 def aligned_on_cpu(pair: tuple[Side, Side], p: AlignmentProblem, *, path: bool) -> PairPaths:
-    return CpuPairs(usable_cores(), memory_bytes=MEMORY_BYTES).align(SequencePairs.of([pair]), p, path=path)
+    return CpuPairs(usable_cores()).align(SequencePairs.of([pair]), p, path=path)
 
 
 def on_cpu(pair: tuple[Side, Side], p: AlignmentProblem) -> PairEnd:
@@ -126,7 +125,6 @@ def measure_paths(
     sweep: DiamondSweep,
     pairs: list[tuple[Side, Side]],
     p: AlignmentProblem,
-    shape: SweepShape | None,
     repeat: int,
     *,
     check: bool,
@@ -134,7 +132,7 @@ def measure_paths(
     """Median times for the paths of all pairs, and the time of the CPU for them."""
 
     def on_device() -> list[PairPaths]:
-        return [sweep.end_and_path(*pair, p, MEMORY_BYTES, shape=shape) for pair in pairs]
+        return [sweep.align(SequencePairs.of([pair]), p) for pair in pairs]
 
     kernel, wall, cpu = [], [], []
     found: list[PairPaths] = []
@@ -170,7 +168,6 @@ def main() -> None:
     options = parser.parse_args()
 
     device = WatchedDevice()
-    sweep = DiamondSweep(device)
     rows: list[dict[str, Any]] = []
     for text in options.pairs:
         name, dna, pairs = read_pair(text)
@@ -180,11 +177,12 @@ def main() -> None:
             wanted = [on_cpu(pair, problem) for pair in pairs] if options.check else None
             for shape_name in options.shapes.split(","):
                 shape = shape_named(shape_name)
+                sweep = DiamondSweep(device, shape=shape)
                 kernel, wall = [], []
                 for _ in range(options.repeat + 1):  # the first run compiles
                     sweep.timing.reset()
                     start = time.perf_counter()
-                    ends = sweep.ends(pairs, problem, shape=shape)
+                    ends = sweep.ends(pairs, problem)
                     wall.append(time.perf_counter() - start)
                     kernel.append(sweep.timing.seconds)
                 lengths = [(len(query), len(subject)) for query, subject in pairs]
@@ -203,7 +201,7 @@ def main() -> None:
                     "as_on_cpu": None if wanted is None else ends == wanted,
                 }
                 if options.path:
-                    row |= measure_paths(sweep, pairs, problem, shape, options.repeat, check=options.check)
+                    row |= measure_paths(sweep, pairs, problem, options.repeat, check=options.check)
                     row["path_device_bytes"] = device.peak_bytes
                 rows.append(row)
                 print(*(row[key] for key in ("pair", "mode", "shape")), f"{seconds * 1e3:.2f} ms",

@@ -79,14 +79,14 @@ def different_paths(device: PyCudaDevice, rng: np.random.Generator) -> tuple[int
     """Number of aligned pairs, and of those whose score, end or path differs from that of the CPU's kernels."""
     query = rng.integers(0, 4, 700).astype(np.uint16)
     subject = np.concatenate([query[:300], rng.integers(0, 4, 300).astype(np.uint16), query[310:]])
-    sweep = DiamondSweep(device)
     compared = different = 0
     for local in (True, False):
         for gap in ((5, 2), (0, 2)):
             problem = AlignmentProblem(local, FreeEnds.NONE, *gap, 2, -3)
-            wanted = CpuPairs().align(SequencePairs.of([(query, subject)]), problem)
+            pair = SequencePairs.of([(query, subject)])
+            wanted = CpuPairs().align(pair, problem)
             for shape in (SweepShape(True, 2), SweepShape(True, 8), SweepShape(False, 2)):
-                found = sweep.end_and_path(query, subject, problem, 1 << 20, shape=shape)
+                found = DiamondSweep(device, memory_bytes=1 << 20, shape=shape).align(pair, problem)
                 compared += 1
                 different += not (np.array_equal(found.ends, wanted.ends) and np.array_equal(found.runs, wanted.runs))
     return compared, different

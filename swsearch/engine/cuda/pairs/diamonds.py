@@ -24,6 +24,8 @@ from swsearch.errors import InputError
 from swsearch.typing import Letters, Progress
 
 T = TypeVar("T")
+Pair = tuple[Letters, Letters]
+"""The letters of a query and of a subject."""
 
 MEMORY_BYTES: Final = 256 << 20
 """Host memory for saved rows, used if the device has too little memory for all checkpoints of a path."""
@@ -33,25 +35,36 @@ class DiamondSweep:
     """The pair backend for long pairs, on one device, which the caller owns and closes.
 
     ``make_room`` frees device memory that its owners can allocate again; it is called if not even one pair fits.
-    The kernel time of sweeps is added to ``timing``, by default a new one.
+    The kernel time of sweeps is added to ``timing``, by default a new one. If checkpoints of a path do not fit the
+    device, ``memory_bytes`` of host memory are used for rows, at least for one. ``shape`` is by default the fastest one
+    for the pairs.
     """
 
     name = "cuda diamond"
 
     def __init__(
-        self, device: Device, make_room: Callable[[], None] | None = None, timing: Timing | None = None
+        self,
+        device: Device,
+        make_room: Callable[[], None] | None = None,
+        timing: Timing | None = None,
+        *,
+        memory_bytes: int = MEMORY_BYTES,
+        shape: SweepShape | None = None,
     ) -> None:
         self._device = device
         self._make_room = make_room
         self.timing = timing or Timing()
+        self._memory_bytes = memory_bytes
+        self._shape = shape
 
     def align(
         self, pairs: SequencePairs, problem: AlignmentProblem, *, path: bool = True, progress: Progress | None = None
     ) -> PairPaths:
         """See :class:`swsearch.engine.pair_arrays.PairBackend`.
 
-        Without paths all pairs are scored in the same launches; a path is found for one pair at a time. A pair with an
-        empty side has no cells and is aligned on the host. Errors are those of :meth:`ends`.
+        Without paths all pairs are scored in the same launches; a path is found for one pair at a time. ``progress``
+        counts the cells of its first sweep. A pair with an empty side has no cells and is aligned on the host. Errors
+        are those of :meth:`ends`.
         """
         report = limited(progress, int(pairs.cells.sum()))
         if not path:
@@ -59,20 +72,14 @@ class DiamondSweep:
             outcomes = [PairPaths.of_pair((end.score, end.query_end, end.subject_end, 0, 0)) for end in ends]
         else:
             outcomes = [
-                self.end_and_path(*pair, problem, MEMORY_BYTES, report)
+                self._end_and_path(pair, problem, report)
                 if len(pair[0]) and len(pair[1])
                 else _without_cells(pair, problem)
                 for pair in pairs
             ]
         return PairPaths.concatenate(outcomes)
 
-    def ends(
-        self,
-        pairs: Sequence[tuple[Letters, Letters]],
-        problem: AlignmentProblem,
-        progress: Progress | None = None,
-        shape: SweepShape | None = None,
-    ) -> list[PairEnd]:
+    def ends(self, pairs: Sequence[Pair], problem: AlignmentProblem, progress: Progress | None = None) -> list[PairEnd]:
         """Best score and end of each pair of uint16 letter arrays, as ``problem`` numbers the letters.
 
         If the device runs out of memory, the next launch takes half as many pairs. ``progress`` is called between
@@ -93,10 +100,10 @@ class DiamondSweep:
             indices = filled[:n_at_once]
             chosen = [pairs[index] for index in indices]
             if len(chosen) == 1:
-                swept = self._alone(chosen[0], partial(self._ends_of, chosen, problem, progress, shape))
+                swept = self._alone(chosen[0], partial(self._ends_of, chosen, problem, progress))
             else:
                 try:
-                    swept = self._ends_of(chosen, problem, progress, shape)
+                    swept = self._ends_of(chosen, problem, progress)
                 except OutOfDeviceMemory:
                     n_at_once = len(chosen) // 2
                     continue
@@ -104,29 +111,20 @@ class DiamondSweep:
             del filled[:n_at_once]
         return [ends[index] for index in range(len(pairs))]
 
-    def end_and_path(
-        self,
-        query: Letters,
-        subject: Letters,
-        problem: AlignmentProblem,
-        memory_bytes: int,
-        progress: Progress | None = None,
-        shape: SweepShape | None = None,
-    ) -> PairPaths:
+    def _end_and_path(self, pair: Pair, problem: AlignmentProblem, progress: Progress | None) -> PairPaths:
         """Best score and end of one pair without an empty side, with the path to it.
 
-        If the device runs out of memory, fewer checkpoints are saved and more cells computed again; ``memory_bytes`` of
-        host memory are then used for rows, at least for one. ``progress`` counts the cells of the first sweep only.
-        Errors are those of :meth:`ends`.
+        If the device runs out of memory, fewer checkpoints are saved and more cells computed again.
         """
-        check_pair(len(query), len(subject), problem)
-        pair, columns = (query, subject), len(subject)
+        query, subject = pair
+        columns = len(subject)
+        check_pair(len(query), columns, problem)
 
         def find() -> PairPaths:
             checkpoint_bytes = int(self._device.free_bytes() * PATH_SHARE)
             with contextlib.ExitStack() as stack:
-                launch = DiamondLaunch(self._device, stack, problem, [pair], self.timing, shape, path=True)
-                path = DiamondPath(launch, checkpoint_bytes, memory_bytes)
+                launch = DiamondLaunch(self._device, stack, problem, [pair], self.timing, self._shape, path=True)
+                path = DiamondPath(launch, checkpoint_bytes, self._memory_bytes)
                 n_rows = path.rows_between(launch.n_strips, columns)
                 checkpoints = path.allocate_rows(0, launch.n_strips, columns, n_rows) if n_rows else None
                 with checkpoints or contextlib.nullcontext():
@@ -138,7 +136,7 @@ class DiamondSweep:
 
         return self._alone(pair, find)
 
-    def _alone(self, pair: tuple[Letters, Letters], work: Callable[[], T]) -> T:
+    def _alone(self, pair: Pair, work: Callable[[], T]) -> T:
         """The result of ``work`` for one pair; if memory is short, it is repeated after ``make_room``."""
         make_room = self._make_room
         while True:
@@ -153,16 +151,10 @@ class DiamondSweep:
                 make_room()
                 make_room = None
 
-    def _ends_of(
-        self,
-        pairs: Sequence[tuple[Letters, Letters]],
-        problem: AlignmentProblem,
-        progress: Progress | None,
-        shape: SweepShape | None,
-    ) -> list[PairEnd]:
+    def _ends_of(self, pairs: Sequence[Pair], problem: AlignmentProblem, progress: Progress | None) -> list[PairEnd]:
         """The ends of pairs that share their launches. Memory is allocated before any progress is reported."""
         with contextlib.ExitStack() as stack:
-            launch = DiamondLaunch(self._device, stack, problem, pairs, self.timing, shape)
+            launch = DiamondLaunch(self._device, stack, problem, pairs, self.timing, self._shape)
             launch.sweep(progress=progress)
             return launch.ends()
 
@@ -183,6 +175,6 @@ def check_pair(rows: int, columns: int, problem: AlignmentProblem) -> None:
         raise InputError("the GPU aligns locally only where different letters score below 0; choose --engine cpu")
 
 
-def _without_cells(pair: tuple[Letters, Letters], problem: AlignmentProblem) -> PairPaths:
+def _without_cells(pair: Pair, problem: AlignmentProblem) -> PairPaths:
     """The outcome of a pair with an empty side, which is aligned on the host."""
     return ReferencePairs().align(SequencePairs.of([pair]), problem)

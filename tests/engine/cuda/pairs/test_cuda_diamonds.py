@@ -17,6 +17,7 @@ from swsearch.engine.cuda.pairs import diamonds
 from swsearch.engine.cuda.pairs.diamond_launch import PairEnd, strip_bytes
 from swsearch.engine.cuda.pairs.diamond_plan import SweepShape
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
+from swsearch.engine.cuda.runtime.device import Device
 from swsearch.engine.cuda.runtime.kernels import SWEEP_WORDS
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
@@ -36,10 +37,10 @@ SHAPES = [SweepShape(narrow, words) for narrow in (True, False) for words in SWE
 
 
 @pytest.fixture(scope="module")
-def sweep() -> Iterator[DiamondSweep]:
-    device = PyCudaDevice()
-    yield DiamondSweep(device)
-    device.close()
+def device() -> Iterator[Device]:
+    opened = PyCudaDevice()
+    yield opened
+    opened.close()
 
 
 def on_cpu(query: np.ndarray, subject: np.ndarray, p: AlignmentProblem) -> PairEnd:
@@ -57,7 +58,7 @@ def related(rng: np.random.Generator, m: int, n: int, letters: int) -> tuple[np.
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("local", [True, False])
-def test_ends_are_those_of_the_cpu(sweep: DiamondSweep, shape: SweepShape, local: bool) -> None:
+def test_ends_are_those_of_the_cpu(device: Device, shape: SweepShape, local: bool) -> None:
     """Many pairs per launch: lengths in every relation to a strip, free ends, tables and compared letters, all gaps."""
     rng = np.random.default_rng(shape.words)
     s = shape.strip_rows
@@ -79,51 +80,53 @@ def test_ends_are_those_of_the_cpu(sweep: DiamondSweep, shape: SweepShape, local
         problem = AlignmentProblem(local, free, *gap, 2, -3, table if case % 2 else None)
         pairs = [related(rng, m, n, 20 if case % 2 else (4, 60)[case // 2 % 2]) for m, n in lengths]
         assert shape.fits(problem)
-        found = sweep.ends(pairs, problem, shape=shape)
+        found = DiamondSweep(device, shape=shape).ends(pairs, problem)
         assert found == [on_cpu(query, subject, problem) for query, subject in pairs]
 
 
 @pytest.mark.parametrize("local", [True, False])
-def test_more_strips_than_run_at_a_time(sweep: DiamondSweep, local: bool) -> None:
+def test_more_strips_than_run_at_a_time(device: Device, local: bool) -> None:
     """Warps continue with later strips while earlier ones run; a 300,000-letter query has 2,344 strips of 128 rows."""
     pair = related(np.random.default_rng(3), 300_000, 2_500, 4)
     problem = AlignmentProblem(local, FreeEnds.ALL, 5, 2, 2, -3)
     for words in SWEEP_WORDS:
-        assert sweep.ends([pair], problem, shape=SweepShape(True, words)) == [on_cpu(*pair, problem)]
+        sweep = DiamondSweep(device, shape=SweepShape(True, words))
+        assert sweep.ends([pair], problem) == [on_cpu(*pair, problem)]
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("local", [True, False])
-def test_paths_are_those_of_the_cpu(sweep: DiamondSweep, shape: SweepShape, local: bool) -> None:
+def test_paths_are_those_of_the_cpu(device: Device, shape: SweepShape, local: bool) -> None:
     """Expected: the CPU's kernels. Many strips run concurrently; few letters give many paths of equal score."""
     rng = np.random.default_rng(shape.words)
     table = rng.integers(-6, 7, (20, 20)).astype(np.int8)
     for case, (m, n) in enumerate([(1, 900), (2000, 1), (3 * shape.strip_rows + 5, 1024), (30_000, 27_000)]):
         gap = [(0, 2), (5, 2), (3, 1), (5, 2)][case]
-        query, subject = related(rng, m, n, 20 if case == 2 else 3)
+        pair = SequencePairs.of([related(rng, m, n, 20 if case == 2 else 3)])
         problem = AlignmentProblem(local, FreeEnds.NONE, *gap, 2, -3, table if case == 2 else None)
-        found = sweep.end_and_path(query, subject, problem, 1 << 26, shape=shape)
-        wanted = CpuPairs(2).align(SequencePairs.of([(query, subject)]), problem)
+        found = DiamondSweep(device, memory_bytes=1 << 26, shape=shape).align(pair, problem)
+        wanted = CpuPairs(2).align(pair, problem)
         assert (found.ends.tolist(), found.runs.tolist()) == (wanted.ends.tolist(), wanted.runs.tolist())
 
 
 @pytest.mark.parametrize("local", [True, False])
 def test_paths_through_many_bands_are_those_of_the_cpu(
-    sweep: DiamondSweep, monkeypatch: pytest.MonkeyPatch, local: bool
+    device: Device, monkeypatch: pytest.MonkeyPatch, local: bool
 ) -> None:
     """Expected: the CPU's kernels. Memory holds the output of a tenth of the strips, and two rows on the host."""
-    query, subject = related(np.random.default_rng(8), 40_000, 50_000, 4)
+    n = 50_000
+    pair = SequencePairs.of([related(np.random.default_rng(8), 40_000, n, 4)])
     problem = AlignmentProblem(local, FreeEnds.NONE, 5, 2, 2, -3)
     shape = SweepShape(True, 8)
-    share = 8 * strip_bytes(shape, len(subject)) / sweep._device.free_bytes()
-    monkeypatch.setattr(diamonds, "PATH_SHARE", share)
-    found = sweep.end_and_path(query, subject, problem, 2 * 8 * len(subject), shape=shape)
-    wanted = CpuPairs(2).align(SequencePairs.of([(query, subject)]), problem)
+    monkeypatch.setattr(diamonds, "PATH_SHARE", 8 * strip_bytes(shape, n) / device.free_bytes())
+    found = DiamondSweep(device, memory_bytes=2 * 8 * n, shape=shape).align(pair, problem)
+    wanted = CpuPairs(2).align(pair, problem)
     assert (found.ends.tolist(), found.runs.tolist()) == (wanted.ends.tolist(), wanted.runs.tolist())
 
 
-def test_paths_and_scores_are_the_cpus_in_every_mode(sweep: DiamondSweep) -> None:
+def test_paths_and_scores_are_the_cpus_in_every_mode(device: Device) -> None:
     """Expected: the CPU's alignment of the same pair."""
+    sweep = DiamondSweep(device)
     codes = related(np.random.default_rng(5), 9_000, 12_000, 4)
     residues = [from_record(SequenceRecord("x", side.astype(np.uint8), DNA)) for side in codes]
     texts = [PairSequence("x", "".join("ACGT"[letter] for letter in side)) for side in codes]

@@ -79,12 +79,12 @@ def test_ends_are_as_defined(
 ) -> None:
     """Expected: the full matrix. 1, S - 1, S, S + 1, several S rows, 1 x n, m x 1; letters looked up and compared."""
     device = emulated()
-    sweep = DiamondSweep(device)
+    sweep = DiamondSweep(device, shape=shape)
     pairs = [related(seed, m, n, n_letters) for seed, (m, n) in enumerate(LENGTHS)]
     for problem in problems(local=local, affine=affine, costs=costs, tables=n_letters == 4 and costs is SMALL):
         assert shape.fits(problem)
         assert (table_columns(pairs, problem) is None) == (n_letters == 60 or costs is LARGE)
-        found = sweep.ends(pairs, problem, shape=shape)
+        found = sweep.ends(pairs, problem)
         assert found == [by_definition(query, subject, problem) for query, subject in pairs]
     assert device.used_bytes == 0
 
@@ -96,7 +96,7 @@ def test_more_words_a_lane_change_nothing(emulated: MakeDevice, words: int) -> N
     s = shape.strip_rows
     pairs = [related(words, s - 1, 40), related(words, s + 1, 90)]
     for problem in problems(local=words == 8, affine=words == 8, costs=SMALL, tables=True)[:2]:
-        found = DiamondSweep(emulated()).ends(pairs, problem, shape=shape)
+        found = DiamondSweep(emulated(), shape=shape).ends(pairs, problem)
         assert found == [by_definition(query, subject, problem) for query, subject in pairs]
 
 
@@ -105,7 +105,7 @@ def test_threads_in_reverse_order_and_more_strips_than_run_at_a_time(emulated: M
     pair = related(5, 12 * S + 1, 150)
     problem = AlignmentProblem(True, FreeEnds.ALL, 5, 2, 2, -3)
     ends = {
-        reverse: DiamondSweep(emulated(reversed_order=reverse, multiprocessors=1)).ends([pair], problem, shape=NARROW)
+        reverse: DiamondSweep(emulated(reversed_order=reverse, multiprocessors=1), shape=NARROW).ends([pair], problem)
         for reverse in (False, True)
     }
     assert ends[True] == ends[False] == [by_definition(*pair, problem)]
@@ -167,7 +167,8 @@ def test_a_long_sweep_is_several_launches(emulated: MakeDevice, monkeypatch: pyt
     pair = related(4, 5 * S + 1, 100)
     reported: list[int] = []
     problem = AlignmentProblem(True, FreeEnds.ALL, 5, 2, 2, -3)
-    assert DiamondSweep(device).ends([pair], problem, reported.append, NARROW) == [by_definition(*pair, problem)]
+    sweep = DiamondSweep(device, shape=NARROW)
+    assert sweep.ends([pair], problem, reported.append) == [by_definition(*pair, problem)]
     assert [entry for entry, _ in device.launches] == ["sweep_pairs"] * 3 + ["locate_best"]
     assert sum(reported) == 6 * S * 100
 
@@ -178,7 +179,7 @@ def test_memory_grows_with_the_lengths(emulated: MakeDevice) -> None:
     bytes_of = []
     for factor in (1, 2):
         device = emulated()
-        DiamondSweep(device).ends([related(1, factor * 4 * S, factor * 320)], problem, shape=NARROW)
+        DiamondSweep(device, shape=NARROW).ends([related(1, factor * 4 * S, factor * 320)], problem)
         bytes_of.append(device.peak_bytes)
     assert bytes_of[1] < 2.1 * bytes_of[0]
 

@@ -45,7 +45,8 @@ def broken(seed: int, m: int, n: int, n_letters: int = 4) -> Pair:
 
 def by_device(device: EmulatedDevice, pair: Pair, problem: AlignmentProblem, memory_bytes: int = 1 << 20,
               shape: SweepShape | None = NARROW) -> Judged:  # fmt: skip
-    (aligned,) = found(DiamondSweep(device).end_and_path(*pair, problem, memory_bytes, shape=shape))
+    sweep = DiamondSweep(device, memory_bytes=memory_bytes, shape=shape)
+    (aligned,) = found(sweep.align(SequencePairs.of([pair]), problem))
     assert device.used_bytes == 0
     return aligned
 
@@ -100,7 +101,7 @@ def test_bands_that_little_memory_cuts_change_no_path(emulated: MakeDevice, loca
     problem = AlignmentProblem(local, FreeEnds.NONE, 5, 2, 2, -3)
     wanted = by_cpu(pair, problem)
     roomy = emulated()
-    DiamondSweep(roomy).ends([pair], problem, shape=NARROW)
+    DiamondSweep(roomy, shape=NARROW).ends([pair], problem)
     a_strip = strip_bytes(NARROW, 900)
     n_sweeps = []
     for strips, memory_bytes in [(100, 1), (14, 1 << 20), (6, 1), (2, 1)]:
@@ -117,11 +118,12 @@ def test_a_path_without_room_for_one_strip_is_one_clear_line(emulated: MakeDevic
     pair = broken(3, 4 * S, 5000)
     problem = AlignmentProblem(True, FreeEnds.ALL, 5, 2, 2, -3)
     roomy = emulated()
-    ends = DiamondSweep(roomy).ends([pair], problem, shape=NARROW)
+    ends = DiamondSweep(roomy, shape=NARROW).ends([pair], problem)
     device = emulated(memory_bytes=roomy.peak_bytes + strip_bytes(NARROW, 5000) // 2)
-    assert DiamondSweep(device).ends([pair], problem, shape=NARROW) == ends
+    sweep = DiamondSweep(device, memory_bytes=1, shape=NARROW)
+    assert sweep.ends([pair], problem) == ends
     with pytest.raises(OutOfDeviceMemory, match=r"no room for 512 against 5,000 letters; choose --engine cpu"):
-        DiamondSweep(device).end_and_path(*pair, problem, 1, shape=NARROW)
+        sweep.align(SequencePairs.of([pair]), problem)
     assert device.used_bytes == 0
 
 
@@ -130,7 +132,7 @@ def test_other_memory_is_freed_for_a_path(emulated: MakeDevice) -> None:
     pair = broken(4, 3 * S, 600)
     problem = AlignmentProblem(False, FreeEnds.NONE, 5, 2, 2, -3)
     roomy = emulated()
-    DiamondSweep(roomy).ends([pair], problem, shape=NARROW)
+    DiamondSweep(roomy, shape=NARROW).ends([pair], problem)
     device = emulated(memory_bytes=roomy.peak_bytes + 4 * strip_bytes(NARROW, 600))
     others = device.allocate(4 * strip_bytes(NARROW, 600))
     asked = []
@@ -139,7 +141,8 @@ def test_other_memory_is_freed_for_a_path(emulated: MakeDevice) -> None:
         asked.append(True)
         others.free()
 
-    aligned = DiamondSweep(device, make_room).end_and_path(*pair, problem, 1 << 20, shape=NARROW)
+    sweep = DiamondSweep(device, make_room, memory_bytes=1 << 20, shape=NARROW)
+    aligned = sweep.align(SequencePairs.of([pair]), problem)
     assert found(aligned) == [by_cpu(pair, problem)]
     assert asked == [True]
 

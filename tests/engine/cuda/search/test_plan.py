@@ -11,7 +11,7 @@ from swsearch.engine.cuda.pairs.diamond_plan import SweepShape
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, SequencePairs
 from swsearch.engine.protocol import ScoreRequest, score_requests
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import match_mismatch
@@ -98,10 +98,10 @@ def test_a_sweep_begins_all_its_kernels(emulated: MakeDevice, local: bool) -> No
     query, subject = (random_codes(rng, 90, 4).astype(np.uint16) for _ in range(2))
     device = emulated()
     problem = AlignmentProblem(local, FreeEnds.NONE, 5, 2, match=2, mismatch=-3)
-    DiamondSweep(device).ends([(query, subject)], problem, shape=SweepShape(True, 2))
+    DiamondSweep(device, shape=SweepShape(True, 2)).ends([(query, subject)], problem)
     assert device.launched == device.prepared
     assert [spec.entry for spec in device.launched] == ["sweep_pairs", "locate_best"][: 1 + local]
     device = emulated()
-    DiamondSweep(device).end_and_path(query, subject, problem, 1 << 20, shape=SweepShape(True, 2))
+    DiamondSweep(device, shape=SweepShape(True, 2)).align(SequencePairs.of([(query, subject)]), problem)
     assert device.launched == device.prepared
     assert device.launched[-1].entry == "trace_pairs"
