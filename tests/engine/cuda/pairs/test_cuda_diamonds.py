@@ -29,6 +29,7 @@ from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA
 from swsearch.sequences.record import SequenceRecord
+from tests.engine.cuda.pairs.test_emulated_diamonds import related
 from tests.engine.cuda.search.test_emulated_engine import assert_same
 
 pytestmark = pytest.mark.gpu
@@ -46,14 +47,6 @@ def device() -> Iterator[Device]:
 def on_cpu(query: np.ndarray, subject: np.ndarray, p: AlignmentProblem) -> PairEnd:
     found = CpuPairs(2).align(SequencePairs.of([(query, subject)]), p, path=False)
     return PairEnd(*found.ends[0, :3].tolist())
-
-
-def related(rng: np.random.Generator, m: int, n: int, letters: int) -> tuple[np.ndarray, np.ndarray]:
-    query = rng.integers(0, letters, m).astype(np.uint16)
-    subject = rng.integers(0, letters, n).astype(np.uint16)
-    shared = min(m, n) * 2 // 3
-    subject[:shared] = np.where(rng.random(shared) < 0.2, subject[:shared], query[:shared])
-    return query, subject
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -78,7 +71,8 @@ def test_ends_are_those_of_the_cpu(device: Device, shape: SweepShape, local: boo
         free = (FreeEnds.NONE, FreeEnds.ALL, FreeEnds.QUERY_START, FreeEnds.SUBJECT_END)[case % 4]
         gap = [(0, 2), (5, 2), (3, 1)][case % 3]
         problem = AlignmentProblem(local, free, *gap, 2, -3, table if case % 2 else None)
-        pairs = [related(rng, m, n, 20 if case % 2 else (4, 60)[case // 2 % 2]) for m, n in lengths]
+        n_letters = 20 if case % 2 else (4, 60)[case // 2 % 2]
+        pairs = [related(10 * case + number, m, n, n_letters) for number, (m, n) in enumerate(lengths)]
         assert shape.fits(problem)
         found = DiamondSweep(device, shape=shape).ends(pairs, problem)
         assert found == [on_cpu(query, subject, problem) for query, subject in pairs]
@@ -87,7 +81,7 @@ def test_ends_are_those_of_the_cpu(device: Device, shape: SweepShape, local: boo
 @pytest.mark.parametrize("local", [True, False])
 def test_more_strips_than_run_at_a_time(device: Device, local: bool) -> None:
     """Warps continue with later strips while earlier ones run; a 300,000-letter query has 2,344 strips of 128 rows."""
-    pair = related(np.random.default_rng(3), 300_000, 2_500, 4)
+    pair = related(3, 300_000, 2_500)
     problem = AlignmentProblem(local, FreeEnds.ALL, 5, 2, 2, -3)
     for words in SWEEP_WORDS:
         sweep = DiamondSweep(device, shape=SweepShape(True, words))
@@ -102,7 +96,7 @@ def test_paths_are_those_of_the_cpu(device: Device, shape: SweepShape, local: bo
     table = rng.integers(-6, 7, (20, 20)).astype(np.int8)
     for case, (m, n) in enumerate([(1, 900), (2000, 1), (3 * shape.strip_rows + 5, 1024), (30_000, 27_000)]):
         gap = [(0, 2), (5, 2), (3, 1), (5, 2)][case]
-        pair = SequencePairs.of([related(rng, m, n, 20 if case == 2 else 3)])
+        pair = SequencePairs.of([related(case, m, n, 20 if case == 2 else 3)])
         problem = AlignmentProblem(local, FreeEnds.NONE, *gap, 2, -3, table if case == 2 else None)
         found = DiamondSweep(device, memory_bytes=1 << 26, shape=shape).align(pair, problem)
         wanted = CpuPairs(2).align(pair, problem)
@@ -115,7 +109,7 @@ def test_paths_through_many_bands_are_those_of_the_cpu(
 ) -> None:
     """Expected: the CPU's kernels. Memory holds the output of a tenth of the strips, and two rows on the host."""
     n = 50_000
-    pair = SequencePairs.of([related(np.random.default_rng(8), 40_000, n, 4)])
+    pair = SequencePairs.of([related(8, 40_000, n)])
     problem = AlignmentProblem(local, FreeEnds.NONE, 5, 2, 2, -3)
     shape = SweepShape(True, 8)
     monkeypatch.setattr(diamonds, "PATH_SHARE", 8 * strip_bytes(shape, n) / device.free_bytes())
@@ -127,7 +121,7 @@ def test_paths_through_many_bands_are_those_of_the_cpu(
 def test_paths_and_scores_are_the_cpus_in_every_mode(device: Device) -> None:
     """Expected: the CPU's alignment of the same pair."""
     sweep = DiamondSweep(device)
-    codes = related(np.random.default_rng(5), 9_000, 12_000, 4)
+    codes = related(5, 9_000, 12_000)
     residues = [from_record(SequenceRecord("x", side.astype(np.uint8), DNA)) for side in codes]
     texts = [PairSequence("x", "".join("ACGT"[letter] for letter in side)) for side in codes]
     for mode in MODES:
