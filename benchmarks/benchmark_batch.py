@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import os
 import random
 import signal
@@ -28,7 +27,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from provenance import commit, processor
+from provenance import commit, processor, write_result
 
 from swsearch.bench.workloads import Measurement, measure, workload_of_file
 from swsearch.database.builder import build_database
@@ -210,8 +209,7 @@ def main() -> None:
         "shards": {"n": options.shards, **asdict(sharded), "report_equal": merged_equal},
         "report_sha256": expected,
     }
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(report, indent=1) + "\n")
+    write_result(report, options.out)
     print(f"written: {options.out}")
     if not (resumed_equal and merged_equal):
         raise SystemExit(1)

@@ -17,9 +17,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,7 +25,7 @@ import numpy as np
 from cpu_peers import PEERS, Peer, peer_missing
 from numpy.typing import NDArray
 from plain_loop import SATURATED, PlainLoop
-from provenance import commit, processor
+from provenance import header, processor, write_result
 
 from swsearch.bench.workloads import (
     QUERY_LENGTHS,
@@ -148,18 +146,16 @@ def main() -> None:
             add(best_of(options.repeat, measure, workload, query, threads=1))
 
     report = {
+        **header("cpu"),
         "processor": processor(),
         "cores": usable_cores(),
-        "commit": commit(),
-        "command": " ".join(["python", *sys.argv]),
         "residues": proteins.partition.n_residues,
         "measurements": [
             {**dataclasses.asdict(found), "gcups": round(found.gcups, 2), "core_gcups": round(found.core_gcups, 2)}
             for found in results
         ],
     }
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(report, indent=1) + "\n")
+    write_result(report, options.out)
     print(f"written: {options.out}")
 
 

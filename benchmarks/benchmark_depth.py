@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 from benchmark_iterations import INCLUSION, ROUNDS, SEED, Data, call, prepare, versions
 from numpy.typing import NDArray
-from provenance import commit, processor
+from provenance import commit, processor, write_result
 from scope import records
 
 import swsearch
@@ -169,8 +169,7 @@ def main() -> None:
         "versions": versions(),
         "tools": values,
     }
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(result, indent=1) + "\n")
+    write_result(result, options.out)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The CPU time of one core that a traceback saves if the engine reports the ends of the alignments.
 
-    python benchmarks/benchmark_ends.py DATABASE QUERIES [--top 100] [--repeats 5] [--json FILE]
+    python benchmarks/benchmark_ends.py DATABASE QUERIES [--top 100] [--repeats 5] [--out FILE]
 
 The script searches on the CPU, then aligns the hits of each query again, without ends and with them, and compares all
 alignments. The ends are computed beforehand by the CPU's forward pass, instead of by a device (``end_positions``).
@@ -11,7 +11,6 @@ repeats and includes neither reading nor searching.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Callable
 from functools import partial
@@ -19,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from provenance import header, write_result
 
-from swsearch import __version__
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.hits.hit import Hit
@@ -72,7 +71,7 @@ def main() -> None:
     parser.add_argument("queries")
     parser.add_argument("--top", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     table = []
     print(f"{'query':>8} {'hits':>5} {'residues a hit':>14} {'without, ms':>12} {'with, ms':>9}")
@@ -90,14 +89,14 @@ def main() -> None:
         instruction_set = usable_instruction_sets()[0]
     n_hits, without, within = (sum(row[key] for row in table) for key in ("hits", "without_ms", "with_ms"))
     print(f"{n_hits} hits: {without:.1f} ms without ends, {within:.1f} ms with them, {instruction_set}, one core")
-    if given.json is not None:
-        about = {
-            "program": __version__,
-            "instruction_set": instruction_set,
-            "database": Path(given.database).name,
-            "top": given.top,
-        }
-        given.json.write_text(json.dumps(about | {"queries": table}, indent=1) + "\n", encoding="utf-8")
+    report = {
+        **header("ends"),
+        "instruction_set": instruction_set,
+        "database": Path(given.database).name,
+        "top": given.top,
+        "queries": table,
+    }
+    write_result(report, given.out)
 
 
 if __name__ == "__main__":

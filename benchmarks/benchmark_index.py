@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from provenance import write_result
 
 from swsearch.database.builder import build_database
 from swsearch.database.export import export
@@ -223,8 +224,7 @@ def main() -> None:
                         f"{one['cpu_seconds']:6.2f} s, caller's thread {one['caller_cpu_seconds']:6.2f} s   peak "
                         f"{one['peak_resident_mib']:6,} MB, anonymous {one['peak_anonymous_mib']:,} MB"
                     )
-    if options.out:
-        options.out.write_text(json.dumps(report, indent=1) + "\n")
+    write_result(report, options.out)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from typing import Any
 import dnaio
 import numpy as np
 from biased_queries import biased_queries
+from provenance import write_result
 
 from swsearch.database.builder import build_database
 from swsearch.database.opening import open_database
@@ -189,8 +190,7 @@ def main() -> None:
             print(json.dumps(result["hits_at_evalue_1"]), flush=True)
             result["cost"] = cost(database, queries["real"], asked.rounds)
             print(json.dumps(result["cost"]))
-    path = Path(__file__).parent / "results" / "score-check.json"
-    path.write_text(json.dumps(result, indent=1) + "\n")
+    write_result(result, Path(__file__).parent / "results" / "score-check.json")
 
 
 if __name__ == "__main__":
