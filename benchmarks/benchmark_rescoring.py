@@ -20,6 +20,7 @@ import argparse
 import json
 import os
 import statistics
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from scope import records
 
 import swsearch
 from swsearch.sequences.record import SequenceRecord
+from swsearch.threads import SWITCH_SECONDS
 
 SEED = 39
 SEARCHES: dict[str, dict[str, Any]] = {
@@ -71,6 +73,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
+    sys.setswitchinterval(SWITCH_SECONDS)  # as the commands do
     proteins = [(header.split()[0], letters.upper()) for header, letters in records(options.proteins)]
     usual = [one for one in proteins if 340 <= len(one[1]) <= 360]
     rng = np.random.default_rng(SEED)

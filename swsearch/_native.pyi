@@ -278,9 +278,9 @@ def column_frequencies(
 def scaled_scores(
     values: Floats,
     present: NDArray[np.uint8],
-    lowest: float,
-    highest: float,
-    n_steps: int,
+    low: float,
+    high: float,
+    n_bisections: int,
     odds: Floats,
     composition: Floats,
     scores: NDArray[np.int64],

@@ -14,8 +14,7 @@ namespace swsearch {
 
 constexpr int kPositions = 64;
 constexpr int kOddsThreads = 256;
-constexpr int kTogether = 16;  // positions of which a thread computes four units of the first layer
-constexpr int kOfUnit = 8;     // positions of which it computes a unit of another layer
+constexpr int kTogether = 8;  // positions of which a thread computes eight units of the first layer, or one of another
 constexpr int kAminoAcids = 20;
 constexpr int kLetters = 21;  // the amino acids, and one code for all else
 constexpr int kClip = 1023;   // largest activation
@@ -26,8 +25,8 @@ constexpr float kOddsUnits = 256.0F;
 
 // Pairs of weights are two 16-bit numbers in a word; the layers are [n_inputs / 8][n_units], four pairs of inputs.
 struct ColumnNetwork {
-    const uint2* first;       // [width][kLetters][n_first / 4], two pairs of units
-    const uint2* first_bias;  // [n_first / 4]
+    const uint4* first;       // [width][kLetters][n_first / 8], four pairs of units
+    const uint4* first_bias;  // [n_first / 8]
     const uint4* second;
     const int* second_bias;
     const uint4* third;
@@ -70,28 +69,32 @@ SWS_DEVICE u32 activations_of(u32 sums) {
 
 // Neighbouring positions take rows of the same place one after the other, so that these stay in the L1 cache.
 SWS_DEVICE void first_layer(const ColumnNetwork& network, const ColumnsWork& work) {
-    const int n_quads = network.n_first / 4;
-    for (int index = static_cast<int>(threadIdx.x); index < kPositions / kTogether * n_quads; index += kOddsThreads) {
-        const int quad = index % n_quads, first = index / n_quads * kTogether;
-        uint2 sums[kTogether];
+    const int n_parts = network.n_first / 8;
+    const u32 row_bytes = static_cast<u32>(n_parts) * sizeof(uint4);
+    for (int index = static_cast<int>(threadIdx.x); index < kPositions / kTogether * n_parts; index += kOddsThreads) {
+        const int part = index % n_parts, first = index / n_parts * kTogether;
+        uint4 sums[kTogether];
 #pragma unroll
         for (int i = 0; i < kTogether; ++i) {
-            sums[i] = network.first_bias[quad];
+            sums[i] = network.first_bias[part];
         }
         for (int place = 0; place < network.width; ++place) {
-            const uint2* const rows = network.first + place * kLetters * n_quads + quad;
+            const char* const rows = reinterpret_cast<const char*>(network.first + place * kLetters * n_parts + part);
 #pragma unroll
             for (int i = 0; i < kTogether; ++i) {
-                const uint2 weights = rows[work.letters[first + i + place] * n_quads];
+                const u64 offset = static_cast<u64>(work.letters[first + i + place]) * row_bytes;  // one instruction
+                const uint4 weights = *reinterpret_cast<const uint4*>(rows + offset);
                 sums[i].x = __vadd2(sums[i].x, weights.x);
                 sums[i].y = __vadd2(sums[i].y, weights.y);
+                sums[i].z = __vadd2(sums[i].z, weights.z);
+                sums[i].w = __vadd2(sums[i].w, weights.w);
             }
         }
+        uint4* const to = reinterpret_cast<uint4*>(work.first) + first * n_parts + part;
 #pragma unroll
         for (int i = 0; i < kTogether; ++i) {
-            u32* const to = work.first + 2 * ((first + i) * n_quads + quad);
-            to[0] = activations_of(sums[i].x);
-            to[1] = activations_of(sums[i].y);
+            to[i * n_parts] = {activations_of(sums[i].x), activations_of(sums[i].y), activations_of(sums[i].z),
+                               activations_of(sums[i].w)};
         }
     }
 }
@@ -100,14 +103,14 @@ SWS_DEVICE void first_layer(const ColumnNetwork& network, const ColumnsWork& wor
 template <class Take>
 SWS_DEVICE void layer_sums(const uint4* weights, const u32* activations, int n_inputs, int n_units, Take take) {
     const int n_steps = n_inputs / 8;
-    for (int index = static_cast<int>(threadIdx.x); index < kPositions / kOfUnit * n_units; index += kOddsThreads) {
-        const int unit = index % n_units, first = index / n_units * kOfUnit;
+    for (int index = static_cast<int>(threadIdx.x); index < kPositions / kTogether * n_units; index += kOddsThreads) {
+        const int unit = index % n_units, first = index / n_units * kTogether;
         const uint4* const inputs = reinterpret_cast<const uint4*>(activations) + first * n_steps;
-        ByteProducts products[kOfUnit];
+        ByteProducts products[kTogether];
         for (int step = 0; step < n_steps; ++step) {
             const uint4 weight = weights[step * n_units + unit];
 #pragma unroll
-            for (int i = 0; i < kOfUnit; ++i) {
+            for (int i = 0; i < kTogether; ++i) {
                 const uint4 input = inputs[i * n_steps + step];
                 products[i].add(weight.x, input.x);
                 products[i].add(weight.y, input.y);
@@ -116,7 +119,7 @@ SWS_DEVICE void layer_sums(const uint4* weights, const u32* activations, int n_i
             }
         }
 #pragma unroll
-        for (int i = 0; i < kOfUnit; ++i) {
+        for (int i = 0; i < kTogether; ++i) {
             take(first + i, unit, products[i].sum());
         }
     }
@@ -202,7 +205,7 @@ SWS_DEVICE void column_odds(u32* memory, const ColumnOddsParameters& parameters)
 }  // namespace swsearch
 
 // The entry has no compile-time constants.
-SWS_KERNEL(256, 4)
+SWS_KERNEL(256, 3)
 column_odds(SWS_PARAMETERS swsearch::ColumnOddsParameters parameters) {
     SWS_DYNAMIC_SHARED(swsearch::u32, memory);
     swsearch::column_odds(memory, parameters);

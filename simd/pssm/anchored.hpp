@@ -54,16 +54,11 @@ void column_frequencies(const Rows& rows, std::size_t min_width, const double* b
 constexpr int kMostScore = 127;  // and the lowest is -127
 constexpr std::size_t kScores = 2 * kMostScore + 1;
 
-// The factors from which one is chosen by bisection.
-struct Factors {
-    double lowest, highest;
-    int n_steps;
-};
-
 // Replaces the scores of those positions that are `present` by values times a factor, rounded to the nearest integer
-// and, of two, to the even one. The factor is the largest whose mean odds of all positions, for letters of a
-// composition, are at most 1. The mean is a sum by score, from the lowest one, and then by amino acid.
-void scaled_scores(const double* values, const std::uint8_t* present, std::size_t n_positions, const Factors& factors,
-                   const double* odds, const double* composition, std::int64_t* scores);
+// and, of two, to the even one. The factor is the largest from `low` to `high`, by so many bisections, whose mean odds
+// of all positions, for letters of a composition, are at most 1. The mean is a sum by score, from the lowest one, and
+// then by amino acid.
+void scaled_scores(const double* values, const std::uint8_t* present, std::size_t n_positions, double low, double high,
+                   int n_bisections, const double* odds, const double* composition, std::int64_t* scores);
 
 }  // namespace swsearch::pssm

@@ -58,8 +58,8 @@ void column_frequencies(Matrix<const std::uint8_t> rows_array, std::size_t min_w
                              {frequencies.data, diversity.data, n_present.data});
 }
 
-void scaled_scores(Matrix<const double, kAminoAcids> values, View<const std::uint8_t> present, double lowest,
-                   double highest, int n_steps, View<const double> odds, View<const double> composition,
+void scaled_scores(Matrix<const double, kAminoAcids> values, View<const std::uint8_t> present, double low, double high,
+                   int n_bisections, View<const double> odds, View<const double> composition,
                    Matrix<std::int64_t, kAminoAcids> scores) {
     check_that(present.length == values.length && scores.length == values.length, "the arrays differ in length");
     check_that(odds.length == pssm::kScores && composition.length == kAminoAcids,
@@ -69,8 +69,8 @@ void scaled_scores(Matrix<const double, kAminoAcids> values, View<const std::uin
     }
     for (const double value : values) check_that(value == value, "a value is not a number");
     const nb::gil_scoped_release no_lock;
-    pssm::scaled_scores(values.data, present.data, values.length, {lowest, highest, n_steps}, odds.data,
-                        composition.data, scores.data);
+    pssm::scaled_scores(values.data, present.data, values.length, low, high, n_bisections, odds.data, composition.data,
+                        scores.data);
 }
 
 }  // namespace
@@ -82,7 +82,7 @@ void bind_pssm(nb::module_& module) {
     define(module, "column_frequencies", &column_frequencies,
            {"rows", "min_width", "background", "n_threads", "frequencies", "diversity", "n_present"});
     define(module, "scaled_scores", &scaled_scores,
-           {"values", "present", "lowest", "highest", "n_steps", "odds", "composition", "scores"});
+           {"values", "present", "low", "high", "n_bisections", "odds", "composition", "scores"});
 }
 
 }  // namespace swsearch

@@ -33,17 +33,14 @@ double mean_odds(const double* values, const std::uint8_t* present, std::size_t 
 
 }  // namespace
 
-void scaled_scores(const double* values, const std::uint8_t* present, std::size_t n_positions, const Factors& factors,
-                   const double* odds, const double* composition, std::int64_t* scores) {
-    const auto of = [&](double factor) {
-        return mean_odds(values, present, n_positions, factor, odds, composition, scores);
-    };
-    double low = factors.lowest, high = factors.highest;
-    for (int step = 0; step < factors.n_steps; ++step) {
+void scaled_scores(const double* values, const std::uint8_t* present, std::size_t n_positions, double low, double high,
+                   int n_bisections, const double* odds, const double* composition, std::int64_t* scores) {
+    for (; n_bisections > 0; --n_bisections) {
         const double middle = (low + high) / 2.0;
-        (of(middle) > 1.0 ? high : low) = middle;
+        const double mean = mean_odds(values, present, n_positions, middle, odds, composition, scores);
+        (mean > 1.0 ? high : low) = middle;
     }
-    of(low);
+    mean_odds(values, present, n_positions, low, odds, composition, scores);
 }
 
 }  // namespace swsearch::pssm

@@ -259,7 +259,7 @@ def test_forward_scores_are_the_same_bytes_everywhere():
 
 
 def test_the_sums_of_the_model_stay_in_the_range_of_the_kernels():
-    """Source: 16 bits in the first layer and 30 in the others, for the largest activations (simd/context/kernel.hpp)."""
+    """Source: simd/context/kernel.hpp: 16 bits in the first layer and 30 in the others, for the largest activations."""
     model = column_model()
     of_places = np.abs(model.first.astype(np.int64)).reshape(model.width, 21, -1).max(axis=1).sum(axis=0)
     assert (of_places + np.abs(model.first_bias)).max() < 2**15

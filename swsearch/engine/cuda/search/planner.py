@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from swsearch.arrays import distinct
 from swsearch.database.partition import Partition
-from swsearch.deterministic import exp
+from swsearch.deterministic import exp, log
 from swsearch.engine.cuda.pairs.diamond_plan import MAX_GAP_FIRST, MAX_LINES
 from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.runtime.kernels import (
@@ -239,7 +239,7 @@ def plan_inter_task_bound(
 
 def passing_share(band: int, n_rows: int, limit: float) -> float:
     """About the share of the subjects that pass a bound with bands of ``band`` rows."""
-    return min(1.0, PASSING_SCALE * n_rows**PASSING_ROWS * float(exp(-PASSING_DECAY[band] * limit)))
+    return min(1.0, PASSING_SCALE * float(exp(PASSING_ROWS * log(n_rows) - PASSING_DECAY[band] * limit)))
 
 
 def listed_route(
