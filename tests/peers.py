@@ -39,6 +39,11 @@ def chromium() -> str | None:
     return program("chromium-headless-shell") or program("chromium")
 
 
+def oracle(name: str) -> ModuleType:
+    """A package that tests of a GPU compare with; where GPUs are tested, there may be only the wheel and pytest."""
+    return pytest.importorskip(name, reason="it is one of the packages for tests")
+
+
 class Peer(NamedTuple):
     """What a test needs beside Python's packages.
 

@@ -22,6 +22,7 @@ from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, SOFT_MASK_BIT
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.peers import oracle
 from tests.support import random_dna, random_profile, random_protein
 
 Case = tuple[list[QueryProfile], Partition]
@@ -234,7 +235,7 @@ def test_scores_are_those_of_the_reference(engine: ScoreEngine, name: str) -> No
 @pytest.mark.parametrize(("opening", "extend"), [(11, 1), (10, 2), (5, 2), (0, 4)])
 def test_scores_are_those_of_parasail(engine: ScoreEngine, opening: int, extend: int) -> None:
     """Expected values: parasail 1.3, its scalar loop, with BLOSUM62; it charges open + (k - 1) * extend."""
-    parasail = pytest.importorskip("parasail", reason="where GPUs are tested, there may be only the wheel and pytest")
+    parasail = oracle("parasail")
     rng = np.random.default_rng(11)
     query = PROTEIN.decode(random_protein(rng, 64))
     subjects = [random_protein(rng, int(length)) for length in rng.integers(1, 140, 60)]

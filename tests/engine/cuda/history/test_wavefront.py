@@ -2,13 +2,12 @@
 extend, so linear gaps have open = extend there; and edit distances by rapidfuzz."""
 
 import numpy as np
-import parasail
 import pytest
-from rapidfuzz.distance import Levenshtein
 
 from swsearch.engine.cuda.history.wavefront import TILE, wavefront_score
 from swsearch.errors import EngineError
 from tests.engine.cuda.emulation.emulated_device import MakeDevice
+from tests.peers import oracle
 
 
 def text(letters: np.ndarray) -> str:
@@ -18,6 +17,7 @@ def text(letters: np.ndarray) -> str:
 @pytest.mark.parametrize(("m", "n"), [(1, 1), (16, 16), (15, 17), (48, 48), (5, 100), (100, 5), (97, 81)])
 def test_scores_of_all_lengths(emulated: MakeDevice, m: int, n: int) -> None:
     """Costs of 2009 (indel 3, substitution 1, match 0), of an edit distance, and others; multiples of 16 or not."""
+    parasail, distance = oracle("parasail"), oracle("rapidfuzz.distance")
     rng = np.random.default_rng(m * 1000 + n)
     query = rng.integers(0, 4, m).astype(np.uint16)
     subject = np.resize(query, n)
@@ -28,7 +28,7 @@ def test_scores_of_all_lengths(emulated: MakeDevice, m: int, n: int) -> None:
         matrix = parasail.matrix_create("ACGT", match, mismatch)
         assert found == parasail.nw_scan_32(text(query), text(subject), indel, indel, matrix).score
     edits = wavefront_score(device, query, subject, match=0, mismatch=-1, indel=1)
-    assert -edits == Levenshtein.distance(text(query), text(subject))
+    assert -edits == distance.Levenshtein.distance(text(query), text(subject))
     assert device.used_bytes == 0
 
 

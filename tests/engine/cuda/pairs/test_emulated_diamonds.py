@@ -6,11 +6,8 @@ pair kernels where a matrix in Python would take too long.
 
 import dataclasses
 
-import edlib
 import numpy as np
-import parasail
 import pytest
-from rapidfuzz.distance import LCSseq
 
 from swsearch.engine.cuda.pairs import diamond_launch
 from swsearch.engine.cuda.pairs.diamond_launch import PairEnd
@@ -23,6 +20,7 @@ from swsearch.pairs.pair_alignment import align_pair
 from swsearch.pairs.sequence import PairSequence
 from tests.engine.cuda.emulation.emulated_device import MakeDevice
 from tests.pairs.whole_matrix import PROBLEMS, judged
+from tests.peers import oracle
 
 NARROW = SweepShape(narrow=True, words=2)
 WIDE = SweepShape(narrow=False, words=2)
@@ -113,6 +111,7 @@ def test_threads_in_reverse_order_and_more_strips_than_run_at_a_time(emulated: M
 
 def test_risotto_becomes_presto_in_four_edits(emulated: MakeDevice) -> None:
     """The count is that of the well-known exercise; the texts are compared with edlib and rapidfuzz."""
+    edlib, distances = oracle("edlib"), oracle("rapidfuzz.distance")
     gpu = DiamondSweep(emulated())
     assert align_pair(PairSequence("", "RISOTTO"), PairSequence("", "PRESTO"), "edit", backend=gpu).score == 4
     rng = np.random.default_rng(2)
@@ -122,12 +121,15 @@ def test_risotto_becomes_presto_in_four_edits(emulated: MakeDevice) -> None:
     for path in (False, True):
         query, subject = PairSequence("", one), PairSequence("", other)
         assert align_pair(query, subject, "edit", backend=gpu, path=path).score == distance
-        assert align_pair(query, subject, "lcs", backend=gpu, path=path).score == LCSseq.similarity(one, other)
+        assert align_pair(query, subject, "lcs", backend=gpu, path=path).score == distances.LCSseq.similarity(
+            one, other
+        )
 
 
 @pytest.mark.parametrize("mode", ["local", "global", "semiglobal"])
 def test_scores_are_parasails(emulated: MakeDevice, mode: str) -> None:
     """Expected: parasail's 32-bit scan kernels, with open + extend as their open."""
+    parasail = oracle("parasail")
     codes = related(7, 600, 500)
     text = ["".join("ACGT"[letter] for letter in side) for side in codes]
     problem = AlignmentProblem(*PROBLEMS[mode], 5, 2, 2, -3)
