@@ -111,7 +111,7 @@ def test_threads_in_reverse_order_and_more_strips_than_run_at_a_time(emulated: M
 
 def test_risotto_becomes_presto_in_four_edits(emulated: MakeDevice) -> None:
     """The count is that of the well-known exercise; the texts are compared with edlib and rapidfuzz."""
-    edlib, distances = oracle("edlib"), oracle("rapidfuzz.distance")
+    edlib, similarity = oracle("edlib"), oracle("rapidfuzz.distance").LCSseq.similarity
     gpu = DiamondSweep(emulated())
     assert align_pair(PairSequence("", "RISOTTO"), PairSequence("", "PRESTO"), "edit", backend=gpu).score == 4
     rng = np.random.default_rng(2)
