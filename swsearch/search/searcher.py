@@ -161,11 +161,11 @@ class Searcher(PlannedSearch):
         """The results of the queries, in the order of the queries, each as soon as it is computed.
 
         If ``queries`` is a sequence, all queries are checked before the first is searched. The queries of any other
-        iterable must have been checked by the caller; they are read one batch ahead. The engine scores a batch of
-        queries together; the division into batches does not affect the results. An engine that works in the background
-        has started when this method returns. It continues to score while its earlier results are ranked and aligned,
-        and its next batch is queued before it finishes the current one. Closing the generator cancels all scoring that
-        was started.
+        iterable must have been checked by the caller; they are read one batch ahead, or a few further ones. The engine
+        scores a batch of queries together; the division into batches does not affect the results. An engine that works
+        in the background has started when this method returns. It continues to score while its earlier results are
+        ranked and aligned, and its next batch is queued before it finishes the current one. Closing the generator
+        cancels all scoring that was started.
 
         The method returns when such an engine needs no more of this process, so that what the caller does next does not
         delay it; unless there are further results of an earlier search, which the caller can handle meanwhile.
