@@ -18,7 +18,6 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.hits.chains import chains_of
 from swsearch.hits.hit import Hit
 from swsearch.hits.limits import by_evalue, shortest_long_subject
 from swsearch.options import SEARCH_FILES
@@ -386,6 +385,8 @@ class RunInfo:
         """The hits of a query in the order of a list, those of a chain together (:mod:`swsearch.hits.chains`)."""
         if self.max_intron is None:
             return [[hit] for hit in self.listed(query)]
+        from swsearch.hits.chains import chains_of  # only here: most runs have no chains
+
         return chains_of(self.listed(query), self.max_intron)
 
     @property

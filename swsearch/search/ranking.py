@@ -24,7 +24,7 @@ are requested.
 from __future__ import annotations
 
 from itertools import product
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,15 +38,16 @@ from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.published_parameters import NoStatistics
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.alignments import MOST_ALIGNMENTS, Comparison, SubjectAligner, SubjectAlignment
-from swsearch.search.chaining import Chaining
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
-from swsearch.search.rescoring import balance_of
 from swsearch.search.score_batches import PreparedQuery
 from swsearch.search.significance import Significance
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Bools, Floats, Lengths
+
+if TYPE_CHECKING:
+    from swsearch.search.chaining import Chaining
 
 
 def merge_frames(blocks: list[ScoreBlock]) -> RankedCandidates:
@@ -76,7 +77,11 @@ def adjustment_of(
     if isinstance(query, PositionSpecificQuery):
         if options.iterations == 1 and not options.sensitive:
             return None
-        share = balance_of(query).composition if options.sensitive else 1.0
+        share = 1.0
+        if options.sensitive:
+            from swsearch.search.rescoring import balance_of  # only here: most searches are not sensitive
+
+            share = balance_of(query).composition
         return ProfileAdjustment.of(query, scheme.matrix, statistics, share)
     return PairAdjustment.of(scheme.matrix, statistics) if options.composition == "adjust" else None
 

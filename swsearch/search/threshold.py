@@ -24,7 +24,7 @@ engines and ranking can leave out subjects with lower scores, although E-values 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,12 +32,14 @@ from numpy.typing import NDArray
 from swsearch.hits.limits import SIGNIFICANT_EVALUE, Limits, RankedCandidates
 from swsearch.query.profile import PositionSpecificQuery, SubjectRecord
 from swsearch.scoring.karlin_altschul import Statistics
-from swsearch.search.chaining import Chaining
 from swsearch.search.options import SearchOptions
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.significance import Significance
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Bools, Floats, LengthRange, Lengths, Scores, SubjectIndex
+
+if TYPE_CHECKING:
+    from swsearch.search.chaining import Chaining
 
 LENGTH_STEPS: Final = (64, 128, 256)
 """Lengths of subjects between which score thresholds are computed. They increase little beyond the last one."""
@@ -74,6 +76,8 @@ class SearchThresholds:
         self.significance = significance
         self.chaining: Chaining | None = None
         if options.max_intron is not None and isinstance(significance.statistics, Statistics):
+            from swsearch.search.chaining import Chaining  # only here: most searches have no chains
+
             self.chaining = Chaining(significance, options.max_intron)
         self.subjects = search_subjects
         self.lowest_score = options.min_score or 1
