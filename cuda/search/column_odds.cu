@@ -67,10 +67,10 @@ SWS_DEVICE u32 activations_of(u32 sums) {
     return byte_pair(clipped(low), clipped(high));
 }
 
-// Neighbouring positions take rows of the same place one after the other, so that these stay in the L1 cache.
+// Neighbouring positions take rows of a place one after the other, while these are in the L1 cache. Places unrolled
+// would take too many registers, and so would inputs below.
 SWS_DEVICE void first_layer(const ColumnNetwork& network, const ColumnsWork& work) {
-    const int n_parts = network.n_first / 8;
-    const u32 row_bytes = static_cast<u32>(n_parts) * sizeof(uint4);
+    const int n_parts = network.n_first / 8, row_bytes = network.n_first * 2;
     for (int index = static_cast<int>(threadIdx.x); index < kPositions / kTogether * n_parts; index += kOddsThreads) {
         const int part = index % n_parts, first = index / n_parts * kTogether;
         uint4 sums[kTogether];
@@ -78,11 +78,12 @@ SWS_DEVICE void first_layer(const ColumnNetwork& network, const ColumnsWork& wor
         for (int i = 0; i < kTogether; ++i) {
             sums[i] = network.first_bias[part];
         }
+#pragma unroll 1
         for (int place = 0; place < network.width; ++place) {
             const char* const rows = reinterpret_cast<const char*>(network.first + place * kLetters * n_parts + part);
 #pragma unroll
             for (int i = 0; i < kTogether; ++i) {
-                const u64 offset = static_cast<u64>(work.letters[first + i + place]) * row_bytes;  // one instruction
+                const u64 offset = static_cast<u64>(work.letters[first + i + place]) * static_cast<u32>(row_bytes);
                 const uint4 weights = *reinterpret_cast<const uint4*>(rows + offset);
                 sums[i].x = __vadd2(sums[i].x, weights.x);
                 sums[i].y = __vadd2(sums[i].y, weights.y);
@@ -107,6 +108,7 @@ SWS_DEVICE void layer_sums(const uint4* weights, const u32* activations, int n_i
         const int unit = index % n_units, first = index / n_units * kTogether;
         const uint4* const inputs = reinterpret_cast<const uint4*>(activations) + first * n_steps;
         ByteProducts products[kTogether];
+#pragma unroll 1
         for (int step = 0; step < n_steps; ++step) {
             const uint4 weight = weights[step * n_units + unit];
 #pragma unroll
