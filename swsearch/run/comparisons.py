@@ -85,7 +85,7 @@ class PairGraph(Step):
             representatives = _components(edges, n)
         else:
             starts, partners = _adjacency(edges, n)
-            divide = _by_cover if mode == "cover" else _by_length
+            divide = {"cover": _by_cover, "length": _by_length}[mode]
             representatives = divide(starts, partners, n)
         return self._clusters(representatives)
 
