@@ -51,8 +51,8 @@ def divided(
 
     The first group has at most ``first`` items, and each other one at most twice as many as the one before it.
 
-    >>> list(divided([2, 3, 9, 1, 1, 1], lambda size: size, 2, 5))
-    [[2, 3], [9], [1, 1], [1]]
+    >>> list(divided([1, 1, 1, 1, 1, 9, 1], lambda size: size, 4, 5, first=1))
+    [[1], [1, 1], [1, 1], [9], [1]]
     """
     group: list[T] = []
     total = 0

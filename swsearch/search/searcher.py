@@ -53,8 +53,8 @@ _RANKING_THREADS: Final = 8
 release Python's global lock, so a GPU waits for them less often (benchmarks/benchmark_gpu_commands.py)."""
 _PREPARING_THREADS: Final = 4
 """Queries of a sensitive search whose scores are estimated at once for such an engine."""
-_FIRST_QUERIES: Final = 16
-"""Queries of the first batch of an engine that scores in the background."""
+FIRST_SHARE: Final = 8
+"""Of the queries that such an engine takes at once, its first batch has this fraction: enough for each of its GPUs."""
 T = TypeVar("T")
 OfScores = Callable[[PreparedQuery, list[ScoreBlock], float, ScoreBatch], T | None]
 """What follows from the scores of a query in a batch, which are one block per profile, and from the time of a cell.
@@ -228,7 +228,7 @@ class Searcher(PlannedSearch):
         max_queries = max(1, self.engine.profiles_per_call // self.preparer.n_frames)
         prepared = threads.in_order(self._prepared, enumerate(queries))
         # A GPU begins with few queries, so that it works while the others are prepared.
-        first = max_queries if self._gpus is None else _FIRST_QUERIES
+        first = max_queries if self._gpus is None else max(1, max_queries // FIRST_SHARE)
         return divided(prepared, lambda query: query.rows, max_queries, self.engine.rows_per_call, first)
 
     def _prepared(self, numbered: tuple[int, SequenceRecord]) -> PreparedQuery:

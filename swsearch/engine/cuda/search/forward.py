@@ -148,13 +148,14 @@ class ForwardScorer:
 
     def _upload(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, int]:
         """Begin to copy arrays to the buffer of this name, in one transfer, and return the address of each."""
-        places = np.cumsum([0, *(-(-array.nbytes // _ALIGNMENT) * _ALIGNMENT for array in arrays.values())]).tolist()
-        staged = self._slot.pinned(places[-1], np.uint8)
-        for place, array in zip(places, arrays.values(), strict=False):
+        sizes = [-(-array.nbytes // _ALIGNMENT) * _ALIGNMENT for array in arrays.values()]
+        *places, end = np.cumsum([0, *sizes]).tolist()
+        staged = self._slot.pinned(end, np.uint8)
+        for place, array in zip(places, arrays.values(), strict=True):
             np.copyto(staged[place : place + array.nbytes].view(array.dtype), array.ravel())
-        buffer = self._slot.scratch.buffer(name, staged.nbytes)
+        buffer = self._slot.scratch.buffer(name, end)
         self._device.upload(buffer, staged, Stream.COMPUTE)
-        return {name: address(buffer, place) for name, place in zip(arrays, places, strict=False)}
+        return {name: address(buffer, place) for name, place in zip(arrays, places, strict=True)}
 
     def _totals(self, work: ForwardWork, model: ColumnModel) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
         """Totals and exponents of shape (n, n_blocks), with the longest subject first, until the next call."""
@@ -166,8 +167,7 @@ class ForwardScorer:
         totals, exponents = found[0].view(np.float32), found[1]
         if not found.size:
             return totals, exponents
-        given = {name: getattr(work, name) for name in ("rows", "starts", "lengths", "codes")}
-        uploaded = self._upload("given", given)
+        uploaded = self._upload("given", {name: getattr(work, name) for name in ("rows", "starts", "lengths", "codes")})
         odds = scratch.buffer("odds", n_positions * N_AMINO_ACIDS * 2)
         on_device = scratch.buffer("found", found.nbytes)
         boundary = scratch.buffer("boundary", n_positions * 16) if n_strips > 1 else None

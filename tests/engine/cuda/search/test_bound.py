@@ -395,13 +395,11 @@ def test_every_band_has_tiles_that_fit_the_device(architecture: int, band: int) 
 
 
 def test_a_query_takes_the_bands_that_are_the_fastest_with_what_passes() -> None:
-    """144 rows are 18 words of bands of 6 in each half of 4 lanes; bands of 8 would need 24 words. Limits of 37, as in
-    a sensitive search, let too many subjects pass wide bands."""
+    """144 rows suit words of 6; with limits of 37, those of a sensitive search, too many subjects pass wide bands."""
 
     def band(limit: float, *lengths: int) -> int:
         profiles = profiles_of([random_codes(np.random.default_rng(0), n) for n in lengths], default_scheme(PROTEIN))
-        exact = plan_inter_task(profiles, 90)
-        return plan_inter_task_bound(profiles, [limit] * len(profiles), exact, 90).band
+        return plan_inter_task_bound(profiles, [limit] * len(profiles), plan_inter_task(profiles, 90), 90).band
 
     assert [band(52, n) for n in (144, 189, 567, 1500)] == [6, 8, 6, 5]
     assert [band(80, n) for n in (144, 189, 375, 1500)] == [6, 8, 8, 8]

@@ -22,6 +22,7 @@ from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError, EngineUnavailable
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
+from swsearch.search.searcher import FIRST_SHARE
 from swsearch.sequences.alphabet import PROTEIN
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, opener
 from tests.engine.cuda.search.test_emulated_engine import assert_exact, assert_same
@@ -82,6 +83,7 @@ def test_a_device_that_keeps_the_database_scores_its_share_of_it(open_device):
             one.store.limit_bytes = one.store.piece_bytes = int(device_bytes(partition) * part)
         for chosen in (profiles, profiles[:1], profiles):
             assert engine.shares_subjects(len(chosen), partition) == (len(chosen) == 1)
+            assert not engine.shares_subjects(engine.profiles_per_call // FIRST_SHARE, partition)
             assert_exact(engine, chosen, partition, [5] * len(chosen))
 
 
