@@ -52,9 +52,9 @@ _RANKING_THREADS: Final = 8
 """Queries whose results are computed at once while an engine scores in the background. Alignments and writes to a store
 release Python's global lock, so a GPU waits for them less often (benchmarks/benchmark_gpu_commands.py)."""
 _PREPARING_THREADS: Final = 4
-"""Queries of a sensitive search whose scores are estimated at once for such an engine."""
+"""Queries of a sensitive search whose scores are estimated at once for GPUs."""
 FIRST_SHARE: Final = 8
-"""Of the queries that such an engine takes at once, its first batch has this fraction: enough for each of its GPUs."""
+"""The number of queries of a full batch divided by that of the first one of such a search: several for each GPU."""
 T = TypeVar("T")
 OfScores = Callable[[PreparedQuery, list[ScoreBlock], float, ScoreBatch], T | None]
 """What follows from the scores of a query in a batch, which are one block per profile, and from the time of a cell.
@@ -107,6 +107,7 @@ class Searcher(PlannedSearch):
         matrix = self.scheme.matrix if self.preparer.changes_scores else None
         gpus = self._gpus = engine if isinstance(engine, BackgroundEngine) else None
         self.works_in_background = gpus is not None
+        self._estimates_for_gpus = gpus is not None and options.sensitive
         one_query = LocalAligner(self.scheme.alphabet, matrix, self.threads, progress=beat)
         aligner = SubjectAligner(self.search_subjects, one_query, gpus)
         self._selection = HitSelection(self, aligner)
@@ -203,8 +204,7 @@ class Searcher(PlannedSearch):
         self, queries: Iterable[SequenceRecord], progress: Progress | None, of: OfScores[T]
     ) -> Generator[T | None, None, None]:
         """Yield None when the first batch has started, then the results."""
-        estimates_scores = self._gpus is not None and self.options.sensitive
-        with Threads(min(_PREPARING_THREADS, self.threads) if estimates_scores else 1) as preparing:
+        with Threads(min(_PREPARING_THREADS, self.threads) if self._estimates_for_gpus else 1) as preparing:
             batches = ((batch, self._begin(batch)) for batch in self._batches(queries, preparing))
             idle_since = time.perf_counter()
             begun = deque(islice(batches, 1))
@@ -227,8 +227,8 @@ class Searcher(PlannedSearch):
         """Batches of queries within the engine's limits on profiles and rows; each has at least one query."""
         max_queries = max(1, self.engine.profiles_per_call // self.preparer.n_frames)
         prepared = threads.in_order(self._prepared, enumerate(queries))
-        # A GPU begins with few queries, so that it works while the others are prepared.
-        first = max_queries if self._gpus is None else max(1, max_queries // FIRST_SHARE)
+        # A GPU begins with few queries if the others take long to prepare.
+        first = max(1, max_queries // FIRST_SHARE) if self._estimates_for_gpus else max_queries
         return divided(prepared, lambda query: query.rows, max_queries, self.engine.rows_per_call, first)
 
     def _prepared(self, numbered: tuple[int, SequenceRecord]) -> PreparedQuery:
